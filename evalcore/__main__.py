@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.table import Table
-from sqlalchemy.exc import DBAPIError
 
 from evalcore import __version__
 from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, judging, runs
+from evalcore.cli import calibration, judging
 from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
@@ -26,7 +24,7 @@ from evalcore.cli import run as cli_run
 from evalcore.cli import triage as cli_triage
 from evalcore.cli import triage_run as cli_triage_run
 from evalcore.cli import triage_settings as cli_triage_settings
-from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
+from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, show, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
@@ -43,37 +41,18 @@ app.add_typer(audit_app, name="audit")
 app.add_typer(cli_analysis.app, name="analysis")
 
 app.command("import")(cli_data.import_)
-app.command()(cli_data.download)
-app.command()(cli_data.formats)
-app.command()(cli_data.scores)
-app.command()(cli_data.export)
-app.command()(cli_data.backup)
-app.command()(cli_data.restore)
-app.command()(cli_compare.compare)
-app.command()(cli_quality.judges)
-app.command()(cli_agreement.agreement)
-app.command()(judging.anchoring)
-app.command()(cli_drift.criteria)
-app.command()(cli_drift.drift)
-app.command("self-preference")(cli_drift.self_preference)
-app.command()(cli_drift.families)
-app.command("judge-check")(cli_drift.judge_check)
-app.command()(cli_triage.triage)
-app.command()(calibration.calibration)
-app.command()(judging.jury)
-app.command("acuity-rules")(judging.acuity_rules)
-app.command("triage-settings")(cli_triage_settings.triage_settings)
-app.command("label-maps")(cli_triage_settings.label_maps)
-app.command()(cli_composition.composition)
-app.command()(cli_run.respond)
-app.command()(cli_run.judge)
-app.command("triage-run")(cli_triage_run.triage_run)
-app.command()(runs.runs)
-app.command()(cli_planning.plan)
-app.command()(cli_reading.assign)
-app.command()(cli_reading.guideline)
-app.command()(cli_paper.methods)
-app.command()(cli_paper.bundle)
+COMMANDS = (
+    (cli_data.download, cli_data.formats, cli_data.scores, cli_data.export, cli_data.backup, cli_data.restore),
+    (cli_compare.compare, cli_quality.judges, cli_agreement.agreement, judging.anchoring),
+    (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
+    (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
+    (cli_triage_settings.triage_settings, cli_triage_settings.label_maps, cli_composition.composition),
+    (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
+    (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_paper.methods, cli_paper.bundle),
+)
+for of_a_room in COMMANDS:
+    for command in of_a_room:
+        app.command()(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -166,13 +145,12 @@ def people(
                 for p in everybody
             ]
         )
-        return
-    table = Table("name", "roles", "specialties", "languages", box=None, padding=(0, 2))
-    for person in everybody:
-        table.add_row(
-            person.name, ", ".join(sorted(person.roles)), ", ".join(person.specialties), ", ".join(person.languages)
-        )
-    out.print(table if everybody else "Nobody yet: overread people --add NAME --role reviewer")
+    elif everybody:
+        lists = {"roles": [sorted(p.roles) for p in everybody]}
+        lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
+        show({"name": [p.name for p in everybody], **{name: map(", ".join, cells) for name, cells in lists.items()}})
+    else:
+        out.print("Nobody yet: overread people --add NAME --role reviewer")
 
 
 @audit_app.command()
@@ -215,7 +193,11 @@ def main() -> None:
             name = "OVERREAD_" + "_".join(map(str, wrong["loc"])).upper()
             err.print(f"{name}: {wrong['msg']}, got {wrong['input']!r}", markup=False)
         sys.exit(1)
-    except DBAPIError as error:
+    except Exception as error:
+        from evalcore.study.db import DBAPIError
+
+        if not isinstance(error, DBAPIError):
+            raise
         err.print(f"The database refused: {' '.join(str(error.orig).split())}", markup=False)
         sys.exit(1)
 

@@ -7,15 +7,9 @@ import msgspec
 
 _AT = re.compile(r" - at `(key in )?\$(?P<path>[^`]*)`$")
 _KINDS = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "keys with values",
-    "date": "a date",
-    "null": "nothing",
-}
+    "str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list", "object": "keys with values",
+    "date": "a date", "null": "nothing",
+}  # fmt: skip
 _KIND = re.compile(rf"`?\b({'|'.join(_KINDS)})\b`?")
 
 
@@ -90,8 +84,7 @@ class RunRefused(OverreadError):
 def shape_fault(error: msgspec.ValidationError, words: Mapping[str, Iterable[str]]) -> str:
     """Where a value has another shape than its type, and what was expected: `weights.under: expected a number >= 0.0`.
 
-    Args:
-        words: The keys or words that are known, by path ("" the whole); a list's stand under the path of the list.
+    The known keys or words are by path ("" the whole); a list's stand under the path of the list.
     """
     message = str(error).replace(" | null", "")
     at = _AT.search(message)

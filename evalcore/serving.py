@@ -17,6 +17,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -48,17 +49,8 @@ def cookie_name(study_key: str) -> str:
     return COOKIE_PREFIX + study_key[:8]
 
 
-def app_path() -> Path:
-    """app.py: inside the installed package, else beside it."""
-    return shipped("app.py")
-
-
 def check_address(address: str) -> None:
-    """Whoever reaches the page may pick any profile, so only this machine may reach it until sign-in exists.
-
-    Raises:
-        OverreadError: The address is not a loopback address.
-    """
+    """Whoever reaches the page may pick any profile: until sign-in exists, another address than a loopback one is an `OverreadError`."""
     try:
         loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -72,11 +64,7 @@ def check_address(address: str) -> None:
 
 
 def check_port(address: str, port: int) -> None:
-    """Nobody else listens there.
-
-    Raises:
-        OverreadError: Somebody does.
-    """
+    """Nobody else listens there; else an `OverreadError`."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -92,10 +80,8 @@ def content_security_policy(index_html: str) -> str:
 
     `blob:` is how Streamlit brings a component's script (ours, pages/shared/keys.js): only a script that runs already can make one.
     """
-    scripts = [
-        base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in _INLINE_SCRIPT.findall(index_html)
-    ]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in scripts)
+    digests = (hashlib.sha256(code.encode()).digest() for code in _INLINE_SCRIPT.findall(index_html))
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return "; ".join(
         [
             "default-src 'self'",
@@ -142,11 +128,8 @@ class Headers:
 def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozenset[str]:
     """What a browser that is ours may send as `Host`: this machine's own names with our port, and the names that are allowed.
 
-    Args:
-        allowed: Names under which a tunnel or a proxy serves us; without a port, with ours or with none.
-
-    Raises:
-        OverreadError: One is no name of a host.
+    Allowed are names under which a tunnel or a proxy serves us: without a port, with ours or with none. One that is no name of a host is an
+    `OverreadError`.
 
     >>> sorted(served_hosts("127.0.0.1", 8501, ["localhost:9000"]))
     ['127.0.0.1:8501', '[::1]:8501', 'localhost:8501', 'localhost:9000']
@@ -227,22 +210,18 @@ class RememberReader:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer our own address, pass everything else on."""
-        chosen = scope.get("path", "").removeprefix(PERSON_PATH)
-        if (
-            scope["type"] != "http"
-            or not scope["path"].startswith(PERSON_PATH)
-            or not (chosen.isascii() and chosen.isdigit())
-        ):
+        asked = re.fullmatch(rf"{PERSON_PATH}([0-9]+)", scope.get("path", "")) if scope["type"] == "http" else None
+        if asked is None:
             await self._app(scope, receive, send)
             return
         if len(said := _values(scope, b"sec-fetch-site")) != 1 or said[0] not in OWN_SITE:
             why = "Choose who is reading on Overread's own page, in a browser from 2023 or later: this request does not say that it comes from there."
             await _refuse(scope, send, 403, why)
             return
-        cookie: SimpleCookie = SimpleCookie({self._cookie: chosen})
+        cookie: SimpleCookie = SimpleCookie({self._cookie: asked[1]})
         morsel = cookie[self._cookie]
         morsel["path"], morsel["httponly"], morsel["samesite"] = "/", True, "Strict"
-        morsel["max-age"] = 0 if chosen == "0" else 180 * 24 * 3600
+        morsel["max-age"] = 0 if asked[1] == "0" else 180 * 24 * 3600
         wanted = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("next", ["/"])[0]
         target = [(b"location", local_path(wanted).encode()), (b"set-cookie", morsel.OutputString().encode())]
         await _answer(send, 303, target)
@@ -259,9 +238,7 @@ def local_path(wanted: str) -> str:
     except ValueError:
         return "/"
     plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted
-    local = wanted.startswith("/") and not wanted.startswith(
-        "//"
-    )  # a browser takes any number of slashes for a host's two
+    local = wanted.startswith("/") and not wanted.startswith("//")  # a browser takes more slashes for a host's two
     return wanted if plain and local and not parts.scheme and not parts.netloc else "/"
 
 
@@ -280,32 +257,21 @@ def page_address(address: str, port: int) -> str:
     return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
-def has_display() -> bool:
-    """Whether a browser could show a window. On a server it could not: one for the terminal would take the terminal."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 def open_when_answering(address: str, port: int) -> None:
     """Open the start page in the browser as soon as the server answers; not at all where that takes more than a minute."""
     last_moment = time.monotonic() + ANSWER_SECONDS
     while time.monotonic() < last_moment:
-        try:
+        with suppress(OSError):
             asked = http.client.HTTPConnection(address, port, timeout=5)
             asked.request("GET", "/_stcore/health")
             if asked.getresponse().status == http.HTTPStatus.OK:
                 webbrowser.open(page_address(address, port))
                 return
-        except OSError:
-            pass
         time.sleep(0.1)
 
 
 def check_launched() -> None:
-    """The pages are served by this launcher, with its doors, and not by Streamlit alone.
-
-    Raises:
-        OverreadError: They are served by something else.
-    """
+    """The pages are served by this launcher, with its doors, and not by Streamlit alone; else an `OverreadError`."""
     if not _launched.is_set():
         msg = "Stop this server and start Overread with `overread serve`: started in another way, it would let other web pages in."
         raise OverreadError(msg)
@@ -318,9 +284,6 @@ def serve(
 
     Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
     things into ours. So we open the browser ourselves.
-
-    Raises:
-        OverreadError: The address is not this machine's own, or an allowed host is none.
     """
     check_address(address)
     hosts = served_hosts(address, port, allowed)
@@ -333,9 +296,11 @@ def serve(
         "runner.postScriptGC": False,
         "server.fileWatcherType": "none",
     }
-    sys.argv = [str(app_path())]  # Streamlit reads the settings beside the script that it is told it runs
+    sys.argv = [str(shipped("app.py"))]  # Streamlit reads the settings beside the script that it is told it runs
     app = build(study_key, hosts)
-    if browser and has_display():
+    # On a server no window can be shown: a browser for the terminal would take the terminal.
+    has_display = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if browser and has_display:
         threading.Thread(target=open_when_answering, args=(address, port), daemon=True).start()
     app.run(config=options)
 
@@ -367,4 +332,4 @@ def build(study_key: str, hosts: frozenset[str]) -> Any:
         Middleware(RememberReader, study_key=study_key),
     ]
     _launched.set()
-    return streamlit.App(str(app_path()), middleware=middleware)
+    return streamlit.App(str(shipped("app.py")), middleware=middleware)

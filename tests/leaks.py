@@ -23,7 +23,7 @@ from evalcore.runs import Stop, spec_for, start, work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_words import RunKind
+from evalcore.study.run_states import RunKind
 from evalcore.study.schema import (  # fmt: skip
     Acuity,
     Administrator,

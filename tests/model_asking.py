@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed, ModelClient, Patience
-from evalcore.study.run_words import ChatRequest, ModelSettings, Reply
+from evalcore.runs.spec import ChatRequest, ModelSettings, Reply
 from evalcore.study.schema import Message
 from tests.judge_server import Judge, Told, judge_server
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 
 from evalcore.runs import Stop, on_interrupt, work
 from evalcore.runs.model_client import CallFailed
+from evalcore.runs.spec import ChatRequest, Reply
 from evalcore.study.db import open_study
-from evalcore.study.run_words import ChatRequest, Outcome, Reply
+from evalcore.study.run_states import Outcome
 from tests.processes import context
 from tests.run_world import KEY
 
@@ -97,9 +98,18 @@ class Working:
             return None
 
 
+class _Telling(Stop):
+    told: Connection
+
+    def press(self) -> None:
+        super().press()
+        self.told.send(PRESSED)
+
+
 def _work(url: str, run_id: int, told: Connection) -> None:
-    engine, stop = open_study(url), Stop()
-    with on_interrupt(stop, told=lambda _stop: told.send(PRESSED)):
+    engine, stop = open_study(url), _Telling()
+    stop.told = told
+    with on_interrupt(stop):
         done = work(engine, run_id, key=KEY, stop=stop)
     engine.dispose()
     told.send(json.dumps(done.as_dict()))

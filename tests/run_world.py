@@ -10,10 +10,11 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from evalcore.runs import Planned, Stop, Worked, plan, queries, spec_for, start, work
-from evalcore.runs.describing import Asker
+from evalcore.runs.prompts import Asker
+from evalcore.runs.spec import ModelSettings, Question, RunSpec
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_words import ModelSettings, Question, RunKind, RunSpec, repeat_version
+from evalcore.study.run_states import RunKind, repeat_version
 from evalcore.study.schema import CASES, Acuity, Administrator, Format, Label, RaterKind, Stage, Verdict
 from tests.judge_server.rule import key_of
 

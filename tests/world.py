@@ -15,7 +15,7 @@ from sqlmodel import Session
 from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.reading.desks import Desk
-from evalcore.study import contents, frames, store
+from evalcore.study import contents, frames, store, trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import (
     Acuity,
@@ -69,7 +69,7 @@ class World:
     def events(self) -> list[tuple[str, str]]:
         """Actor and action of every audit event, oldest first."""
         with reading(self.engine) as session:
-            return [(event.actor, event.action) for _, event in contents.events(session) if event is not None]
+            return [(event.actor, event.action) for _, event in trail.events(session) if event is not None]
 
 
 def made(

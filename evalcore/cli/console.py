@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
-from sqlalchemy import Engine
 
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.settings import settings
@@ -25,19 +24,16 @@ from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
     from evalcore.judges.reads import Reads
+    from evalcore.study.db import Engine
     from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
-PIPED_WIDTH = 200  # a table that goes to a file or another program is not folded to 80 columns
-
-
-def _console(*, stderr: bool = False) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PIPED_WIDTH)
-
-
-out, err = _console(), _console(stderr=True)
+# A table that goes to a file or another program is not folded to 80 columns.
+out, err = (
+    Console(stderr=is_err, highlight=False, soft_wrap=True, width=None if stream.isatty() else 200)
+    for is_err, stream in ((False, sys.stdout), (True, sys.stderr))
+)
 
 Db = Annotated[
     str | None,
@@ -72,7 +68,7 @@ def location(db: str | None) -> str:
 
 
 @contextmanager
-def study(db: str | None) -> Iterator[Engine]:
+def study(db: str | None) -> "Iterator[Engine]":
     """The study, opened and brought up to date."""
     from evalcore.study.acting import opened
 
@@ -84,33 +80,29 @@ def study(db: str | None) -> Iterator[Engine]:
         engine.dispose()
 
 
-def _finish_import(engine: Engine) -> None:
+def _finish_import(engine: "Engine") -> None:
     """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
     from evalcore.study.db import reading
     from evalcore.study.lookups import unfinished_import
 
     with reading(engine) as session:
-        found = unfinished_import(session)
-    if found is None:
+        begun = unfinished_import(session)
+    if begun is None:
         return
     from evalcore.importing.staging import finish
     from evalcore.study.acting import prepare_search
 
     try:
-        with err.status(f"Finishing the import of {escape(found.name)}, if it was broken off"):
+        with err.status(f"Finishing the import of {escape(begun.name)}, if it was broken off"):
             if finish(engine) is not None:
                 prepare_search(engine)
-                err.print(f"{found.name}, whose import was broken off, is in the study whole now.", markup=False)
+                err.print(f"{begun.name}, whose import was broken off, is in the study whole now.", markup=False)
     except (OverreadError, DatabaseFault) as error:
         err.print(str(error), markup=False)
 
 
 def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
-    """The words of an option that takes some of those that are known, joined by commas.
-
-    Raises:
-        OverreadError: None came, or an unknown one.
-    """
+    """The words, joined by commas, of an option that takes some of those that are known; else an `OverreadError`."""
     wanted = [word.strip() for word in said.split(",") if word.strip()]
     unknown = sorted(set(wanted) - set(known))
     if unknown or not wanted:
@@ -119,12 +111,16 @@ def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
     return wanted
 
 
-def reads_in(said: str | None) -> "Reads | None":
-    """Which blind first reads enter.
+def one_of(option: str, word: str, known: Collection[str]) -> str:
+    """The word of an option that takes one of those that are known; else an `OverreadError`."""
+    if word not in known:
+        msg = f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}"
+        raise OverreadError(msg)
+    return word
 
-    Raises:
-        OverreadError: The word is unknown.
-    """
+
+def reads_in(said: str | None) -> "Reads | None":
+    """Which blind first reads enter; an unknown word is an `OverreadError`."""
     from evalcore.judges.reads import Reads
 
     if said not in (None, *Reads):
@@ -136,17 +132,13 @@ def reads_in(said: str | None) -> "Reads | None":
 def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
     """Whose levels count, by format: the usual judges, but for those that `--judge` names.
 
-    Returns:
-        The cases, with what most judges say where that was asked for; and the judges by format.
-
-    Raises:
-        OverreadError: One that has read no answer, or none of that format.
+    Returns the cases, with what most judges say where that was asked for, and the judges by format; one that has read no answer, or none of
+    that format, is an `OverreadError`.
     """
     from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
-    readers = {word.value: triage_data.judges(word) for word in Format}
     readers = {
-        word: [*names, *([JURY] if members(triage_data.voters(word)) else [])] for word, names in readers.items()
+        word.value: triage_data.judges(word) + [JURY] * bool(members(triage_data.voters(word))) for word in Format
     }
     chosen = usual_judges(triage_data)
     for words in said:
@@ -160,24 +152,8 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
     return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 
 
-def one_of(option: str, word: str, known: Collection[str]) -> str:
-    """The word of an option that takes one of those that are known.
-
-    Raises:
-        OverreadError: Another one came.
-    """
-    if word not in known:
-        msg = f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}"
-        raise OverreadError(msg)
-    return word
-
-
-def actor(engine: Engine) -> Viewer:
-    """Who acts: the person that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user.
-
-    Raises:
-        OverreadError: Nobody in the study has that name.
-    """
+def actor(engine: "Engine") -> Viewer:
+    """Who acts: the person of the study that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user."""
     from evalcore.study.contents import people
     from evalcore.study.db import reading
 
@@ -193,7 +169,7 @@ def actor(engine: Engine) -> Viewer:
     raise OverreadError(msg)
 
 
-def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
+def hidden(engine: "Engine", who: Viewer) -> frozenset[int]:
     """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
     from evalcore.reading.adjudication import hidden_examples
     from evalcore.study.db import reading
@@ -204,9 +180,8 @@ def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
 
 def print_json(value: object) -> None:
     """A value as JSON on standard output."""
-    sys.stdout.write(
-        orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode() + "\n"
-    )
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode()
+    sys.stdout.write(f"{text}\n")
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -242,24 +217,16 @@ def _cell(value: Any) -> str:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+    further = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(
+        TextColumn("{task.description}"), *further, console=err, transient=True, disable=not err.is_terminal
+    ) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def content(path: Path) -> bytes:
-    """What a file holds.
-
-    Raises:
-        OverreadError: It cannot be read.
-    """
+    """What a file holds; an `OverreadError` where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -263,7 +263,7 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore.export import tables as exporting
-    from evalcore.study import contents
+    from evalcore.study import trail
     from evalcore.study.db import reading
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
@@ -275,7 +275,7 @@ def export(
         exporting.check(engine, who)
         part = exporting.Part(judge=judge, read_only=read_only, blind=hidden(engine, who))
         with reading(engine) as session:
-            trail_hash = contents.trail_head(session)[1]
+            trail_hash = trail.trail_head(session)[1]
         if file_format == "meta-eval":
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")

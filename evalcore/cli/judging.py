@@ -6,10 +6,8 @@ from typing import Annotated
 import msgspec
 import pandas as pd
 import typer
-from rich.table import Table
 
-from evalcore.cli.console import Db, Json, actor, err, grid, out, print_json, records, some_of, study
-from evalcore.errors import OverreadError
+from evalcore.cli.console import Db, Json, actor, err, one_of, out, print_json, records, show, some_of, study
 from evalcore.stats.wording import listed
 
 
@@ -35,58 +33,48 @@ def anchoring(
     """
     from evalcore.judges import anchoring as metric
     from evalcore.rubric.blind_reads import blind_reads
+    from evalcore.stats.intervals import interval_words, share_words
     from evalcore.study import contents
     from evalcore.study.db import reading
 
     wanted = some_of("--by", by, metric.GROUPINGS)
     with study(db) as engine, reading(engine) as session:
-        judges = contents.judges(session)
-        if judge is not None and judge not in judges:
-            msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
-            raise OverreadError(msg)
+        if judge is not None:
+            one_of("--judge", judge, contents.judges(session))
         reads = blind_reads(session, judge)
         table = metric.anchoring(reads, by=wanted)
     beside = {str(name): metric.effect(of_judge) for name, of_judge in reads.groupby("judge", sort=True)}
-    effects = {name: found for name, found in beside.items() if found is not None}
+    effects = {name: effect for name, effect in beside.items() if effect is not None}
     if as_json:
-        told = pd.DataFrame({"judge": name, **msgspec.structs.asdict(found)} for name, found in effects.items())
-        print_json({"movements": records(table), "effects": records(told)})
+        shown = pd.DataFrame({"judge": name, **msgspec.structs.asdict(effect)} for name, effect in effects.items())
+        print_json({"movements": records(table), "effects": records(shown)})
         return
     if table.empty:
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
     counted = table.loc[table["n"].gt(0)]
     if len(counted):
-        out.print(_shown(counted))
-    shown = table.groupby("judge", sort=False)["n"].transform("sum").gt(0)
-    for name, of_judge in table.loc[shown].groupby("judge", sort=False):
-        words = metric.population_words(of_judge.head(len(metric.MOVEMENTS)))
+        show({
+            "judge": counted["judge"],
+            "group": counted["group"],
+            "movement": counted["movement"] + " (of " + counted["denominator"] + ")",
+            "share": map(share_words, counted["n_moved"], counted["n"], counted["share"]),
+            "95 % interval": map(interval_words, counted["low"], counted["high"]),
+            "for physicians": counted["physicians"].str.replace("_", " "),
+            "examples": counted["n_examples"],
+        })  # fmt: skip
+    has_any = table.groupby("judge", sort=False)["n"].transform("sum").gt(0)
+    for name, of_judge in table.loc[has_any].groupby("judge", sort=False):
+        said = [metric.population_words(of_judge.head(len(metric.MOVEMENTS)))]
         n_without = int(of_judge["n"].eq(0).sum())
-        rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
-        said = [words, f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed." if n_without else ""]
+        if n_without:
+            rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
+            said.append(f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed.")
         if str(name) in effects:
             said.append(metric.effect_words(effects[str(name)]))
-        out.print(f"{name}: {' '.join(filter(None, said))}", markup=False)
-    if nothing := list(table.loc[~shown, "judge"].unique()):
+        out.print(f"{name}: {' '.join(said)}", markup=False)
+    if nothing := list(table.loc[~has_any, "judge"].unique()):
         out.print(f"No first read was followed by a reveal of {listed(nothing)}.", markup=False)
-
-
-def _shown(table: pd.DataFrame) -> Table:
-    from evalcore.stats.intervals import interval_words, share_words
-
-    lines = [
-        (
-            row["judge"],
-            row["group"],
-            f"{row['movement']} (of {row['denominator']})",
-            share_words(row["n_moved"], row["n"], row["share"]),
-            interval_words(row["low"], row["high"]),
-            row["physicians"].replace("_", " "),
-            str(row["n_examples"]),
-        )
-        for row in table.to_dict(orient="records")
-    ]
-    return grid(("judge", "group", "movement", "share", "95 % interval", "for physicians", "examples"), lines)
 
 
 def jury(
@@ -149,7 +137,7 @@ def acuity_rules(
     language or null, quotes: a list with begin, end, words) by the rules, and stated (level or null, why, words) by the parser.
     """
     if text is not None:
-        _show(sys.stdin.read() if text == "-" else text, as_json=as_json)
+        _read_text(sys.stdin.read() if text == "-" else text, as_json=as_json)
         return
     from evalcore.triage.acts import read_levels
 
@@ -167,7 +155,7 @@ def acuity_rules(
             out.print(sentence, markup=False)
 
 
-def _show(text: str, *, as_json: bool) -> None:
+def _read_text(text: str, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from evalcore.triage.levels import recommended_level

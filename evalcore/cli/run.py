@@ -1,4 +1,4 @@
-"""Ask models for answers and judges for verdicts, by the command line."""
+"""Ask models for answers and judges for verdicts; see what runs and ran, stop it, go on with it, try again what failed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 
-from evalcore.cli.console import Db, Json, actor, err, grid, out, print_json, study
+from evalcore.cli import console
+from evalcore.cli.console import Db, Json, actor, out, print_json, records, study
 from evalcore.errors import OverreadError
-from evalcore.study.run_words import STREAK
+from evalcore.study.db import Engine
+from evalcore.study.run_states import STREAK, Outcome, RunKind
 from evalcore.study.schema import CASES
 
 if TYPE_CHECKING:
-    from evalcore.cli.run_at_console import Gone
-    from evalcore.runs import Planned
-    from evalcore.study.run_words import ModelSettings, RunSpec
+    import pandas as pd
+
+    from evalcore.runs.spec import ModelSettings, RunSpec
+
+MAX_LINES, MAX_REASON = 40, 80
+FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 BaseUrl = Annotated[
     str | None,
@@ -38,9 +42,6 @@ KeyVariable = Annotated[
         show_default=False,
     ),
 ]
-Temperature = Annotated[
-    float | None, typer.Option(help="0 to 2; else as the file says, else not sent.", show_default=False)
-]
 ModelsFile = Annotated[
     Path | None,
     typer.Option(
@@ -57,16 +58,6 @@ Limit = Annotated[int | None, typer.Option(help="Ask at most so many questions."
 MaxCost = Annotated[
     float | None, typer.Option(help="Stop before it costs more US dollars than this.", show_default=False)
 ]
-DataSet = Annotated[
-    str | None, typer.Option("--dataset", help="Which, where the study holds several.", show_default=False)
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster].",
-        show_default=False,
-    ),
-]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be asked, and what it would cost; ask and write nothing.")
 ]
@@ -76,27 +67,30 @@ DryRun = Annotated[
 class Options:
     """What may be said of every run, beside who is asked for what."""
 
-    dataset: DataSet = None
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Which, where the study holds several.", show_default=False)
+    ] = None
     base_url: BaseUrl = None
     api_model: ApiModel = None
     key_variable: KeyVariable = None
-    temperature: Temperature = None
+    temperature: Annotated[
+        float | None, typer.Option(help="0 to 2; else as the file says, else not sent.", show_default=False)
+    ] = None
     models_file: ModelsFile = None
     concurrency: Concurrency = 20
     limit: Limit = None
     max_cost: MaxCost = None
     max_failures: MaxFailures = STREAK
-    cluster: Cluster = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster].",
+            show_default=False,
+        ),
+    ] = None
     dry_run: DryRun = False
     db: Db = None
     as_json: Json = False
-
-    def model(self, name: str) -> "ModelSettings":
-        """How the model of this name is reached and asked."""
-        return asked_model(
-            name, self.models_file, base_url=self.base_url, api_model=self.api_model, key_variable=self.key_variable,
-            temperature=self.temperature,
-        )  # fmt: skip
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,12 +101,12 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     @wraps(command)
-    def told(**said: Any) -> None:
-        command(options=Options(**{one.name: said.pop(one.name) for one in more}), **said)
+    def with_all(**values: Any) -> None:
+        command(options=Options(**{one.name: values.pop(one.name) for one in more}), **values)
 
-    told.__dict__["__signature__"] = Signature([*own, *more])  # what `inspect` goes by, and with it typer
-    told.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
-    return told
+    with_all.__dict__["__signature__"] = Signature([*own, *more])  # what `inspect` goes by, and with it typer
+    with_all.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
+    return with_all
 
 
 @with_options
@@ -135,13 +129,7 @@ def respond(
     With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown),
     seconds_each (of a question), n_before (questions that the expectation is drawn from).
     """
-    from evalcore.runs import spec_for
-    from evalcore.study.run_words import RunKind
-
-    asked = options.model(model)
-    with study(options.db) as engine:
-        chosen = options.dataset or only_dataset(engine, to_judge=False)
-        ask(engine, spec_for(RunKind.RESPOND, asked, chosen, n_samples=samples, limit=options.limit), options)
+    _ask(RunKind.RESPOND, model, options, n_samples=samples)
 
 
 @with_options
@@ -162,157 +150,252 @@ def judge(
 
     Verdicts are saved, and the run goes on and ends, as `overread respond` does. --json: as there.
     """
-    from evalcore.runs import spec_for
-    from evalcore.study.run_words import RunKind
-
-    asked = options.model(judge)
     of_models = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     if models is not None and not of_models:
         msg = "--models: expected names joined by commas, got nothing"
         raise OverreadError(msg)
+    about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
+    _ask(RunKind.JUDGE, judge, options, **about)
+
+
+def asked_model(name: str, models_file: Path | None, **options: Any) -> "ModelSettings":
+    """How the model is reached and asked: what the options say, else what the file says."""
+    from evalcore.runs.known_models import named, usual_file
+
+    return named(name, path=models_file or usual_file(), **options)
+
+
+def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
+    """One run from its start to its end, or what it would be."""
+    from evalcore.runs import spec_for
+
+    how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
+    asked = asked_model(name, options.models_file, **how)
     with study(options.db) as engine:
-        chosen = options.dataset or only_dataset(engine, to_judge=True)
-        spec = spec_for(
-            RunKind.JUDGE, asked, chosen, of_models=of_models, with_points=points, with_confidence=confidence,
-            n_repeats=repeat, limit=options.limit,
-        )  # fmt: skip
-        ask(engine, spec, options)
+        dataset = options.dataset or _only_dataset(engine, to_judge=kind is RunKind.JUDGE)
+        _go(engine, spec_for(kind, asked, dataset, limit=options.limit, **about), options)
 
 
-def known_file(said: Path | None) -> Path | None:
-    """The file of models: what was said, else models.toml in the present folder, else what the environment names; None: there is none."""
-    from evalcore.runs.known_models import usual_file
-
-    return said or usual_file()
-
-
-def asked_model(
-    name: str,
-    models_file: Path | None,
-    *,
-    base_url: str | None,
-    api_model: str | None,
-    key_variable: str | None,
-    temperature: float | None,
-) -> "ModelSettings":
-    """How the model is reached and asked: what the options say, else what the file says.
-
-    Raises:
-        RunRefused: Nobody says where it is, or one says something wrong.
-    """
-    from evalcore.runs.known_models import named
-
-    return named(
-        name, path=known_file(models_file), base_url=base_url, api_model=api_model, key_variable=key_variable,
-        temperature=temperature,
-    )  # fmt: skip
-
-
-def only_dataset(engine: Engine, *, to_judge: bool) -> str:
-    """The data set that is meant where none was named.
-
-    Raises:
-        OverreadError: There are several, or none.
-    """
+def _only_dataset(engine: Engine, *, to_judge: bool) -> str:
+    """The data set that is meant where none was named."""
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
     with reading(engine) as session:
         known = queries.datasets(session)
-        found = [name for name in known if (queries.models_of(session, name) if to_judge else name != CASES)]
-    if not found:
+        fitting = [name for name in known if (queries.models_of(session, name) if to_judge else name != CASES)]
+    if not fitting:
         msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
         raise OverreadError(msg)
-    if len(found) > 1:
-        msg = f"--dataset: the study holds several, say which: {', '.join(found)}"
+    if len(fitting) > 1:
+        msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
         raise OverreadError(msg)
-    return found[0]
+    return fitting[0]
 
 
-def ask(engine: Engine, spec: "RunSpec", options: Options) -> None:
-    """One run from its start to its end, or what it would be."""
-    from evalcore.cli.run_at_console import plan_dict
+def _go(engine: Engine, spec: "RunSpec", options: Options) -> None:
+    from evalcore.cli.run_at_console import plan_of, run_through
 
-    concurrency, quiet = options.concurrency, options.as_json
-    bounds: dict[str, Any] = {
-        "concurrency": concurrency,
-        "max_cost": options.max_cost,
-        "max_failures": options.max_failures,
-    }
+    bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
     if options.dry_run:
-        planned = plan_of(engine, spec, quiet=quiet, **bounds)
-        if quiet:
-            print_json(plan_dict(planned, concurrency=concurrency))
+        planned = plan_of(engine, spec, quiet=options.as_json, **bounds)
+        if options.as_json:
+            print_json(planned)
         return
-    gone = run_through(engine, spec, quiet=quiet, cluster=options.cluster, **bounds)
-    if quiet:
-        print_json(gone.as_dict())
-    raise typer.Exit(gone.exit_status)
+    ended = run_through(engine, spec, quiet=options.as_json, cluster=options.cluster, **bounds)
+    if options.as_json:
+        print_json(ended.as_dict())
+    raise typer.Exit(ended.exit_status)
 
 
-def plan_of(
-    engine: Engine,
-    spec: "RunSpec",
-    *,
-    concurrency: int,
-    quiet: bool,
-    max_cost: float | None = None,
-    max_failures: int = STREAK,
-) -> "Planned":
-    """What a run would be, as a table too."""
-    from evalcore.cli.run_at_console import plan_rows, title
-    from evalcore.runs import check_bounds, plan
+def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
+    failures: Annotated[int | None, typer.Option(metavar="ID", help="What failed in a run, and why.")] = None,
+    retry: Annotated[int | None, typer.Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated.", show_default=False
+        ),
+    ] = None,
+    resume: Annotated[int | None, typer.Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="With --resume: stop before it costs more US dollars; default: as before.", show_default=False
+        ),
+    ] = None,
+    stop: Annotated[
+        int | None,
+        typer.Option(metavar="ID", help="Stop a run, wherever it is worked on: what is in flight is finished."),
+    ] = None,
+    work: Annotated[
+        int | None,
+        typer.Option(metavar="ID", help="Work on a run that is open, beside others that do; as pages start it."),
+    ] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List what runs and ran; or do something with one run.
+
+    --json: a list, newest first, one object a run: run_id, kind (respond, triage, judge), name, dataset, prompt_version, state (open, stopped, done),
+    reason (why it was stopped, or null), n_questions, n_answered, n_failed, n_open, cost (US dollars, null: unknown), max_cost, n_workers
+    (processes that work on it now), started_by, created_at, ended_at. With --failures a list, one object a question: question_id, example_id,
+    prompt_id, response_id, model (whose response was judged), criterion_id, position, criterion, format, sample_index, repeat, outcome, status
+    (HTTP), error, reply (raw, or null), attempts (of the last call), n_calls, n_tries, at. With --retry, --resume and --work as `overread respond` has it,
+    --retry with n_retried. With --stop: run, n_workers (that finish what is in flight).
+    """
+    acts = {"--failures": failures, "--retry": retry, "--resume": resume, "--stop": stop, "--work": work}
+    chosen = [name for name, run_id in acts.items() if run_id is not None]
+    if len(chosen) > 1:
+        msg = f"expected one of them, got {' and '.join(chosen)}"
+        raise OverreadError(msg)
+    if outcome and retry is None:
+        msg = "--outcome: expected it with --retry, got it alone"
+        raise OverreadError(msg)
+    if max_cost is not None and resume is None:
+        msg = "--max-cost: expected it with --resume, got it alone"
+        raise OverreadError(msg)
+    with study(db) as engine:
+        if failures is not None:
+            _failures(engine, failures, as_json=as_json)
+        elif retry is not None:
+            _retry(engine, retry, outcome or FAILURES, as_json=as_json)
+        elif resume is not None:
+            _resume(engine, resume, max_cost=max_cost, as_json=as_json)
+        elif stop is not None:
+            _stop(engine, stop, as_json=as_json)
+        elif work is not None:
+            _work(engine, work, as_json=as_json)
+        else:
+            _list(engine, as_json=as_json)
+
+
+def _list(engine: Engine, *, as_json: bool) -> None:
+    from evalcore.cli.run_at_console import printable
+    from evalcore.runs.queries import listed
+    from evalcore.runs.summary import dollars, title_of
     from evalcore.study.db import reading
 
-    check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
-        planned = plan(session, spec)
-    if not quiet:
-        out.print(f"{title(spec)} (dry run)", markup=False)
-        shown = grid(["", ""], plan_rows(planned, spec, concurrency=concurrency))
-        shown.show_header = False
-        out.print(shown)
-    return planned
+        table = listed(session)
+    rows = records(table)
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print("No runs yet: see `overread judge --help`")
+        return
+    reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
+    console.show({
+        "run": table["run_id"].astype(str),
+        "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
+        "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
+        "answered": [f"{row['n_answered']:,} of {row['n_questions']:,}" for row in rows],
+        "failed": table["n_failed"],
+        "open": table["n_open"],
+        "cost": [None if row["cost"] is None else dollars(row["cost"]) for row in rows],
+        "processes": table["n_workers"],
+        "begun": [f"{row['created_at']:%Y-%m-%d %H:%M}" for row in rows],
+    })  # fmt: skip
 
 
-def run_through(
-    engine: Engine,
-    spec: "RunSpec",
-    *,
-    concurrency: int,
-    max_cost: float | None,
-    max_failures: int,
-    quiet: bool,
-    cluster: str | None = None,
-) -> "Gone":
-    """Start a run, or the same run again, and work on it, here or on a cluster.
+def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
+    from evalcore import runs as acts
+    from evalcore.cli.run_at_console import printable
+    from evalcore.runs import queries
+    from evalcore.runs.summary import about_words
+    from evalcore.study.db import reading
 
-    Raises:
-        RunRefused: It cannot be started; nothing was written.
-    """
-    from evalcore.cli.run_at_console import go, go_on_cluster
-    from evalcore.runs import start
+    who = actor(engine)
+    with reading(engine) as session:
+        queries.run(session, run_id)  # there is one
+        outcomes = queries.counts(session, run_id).outcomes
+    n_failed = outcomes.total() - outcomes[Outcome.ANSWERED]
+    rows = _whole(acts.failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print(f"Nothing failed in run {run_id}.")
+        return
+    console.show({
+        "conversation": [row["prompt_id"] for row in rows],
+        "about": [", ".join(about_words(row)) for row in rows],
+        "outcome": [row["outcome"] for row in rows],
+        "HTTP": [row["status"] for row in rows],
+        "why": [printable(row["error"] or "") for row in rows],
+    })  # fmt: skip
+    if n_failed > len(rows):
+        out.print(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
+
+
+def _whole(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Rows with whole numbers where a column that has gaps holds fractions."""
+    whole = ("response_id", "criterion_id", "position", "status")
+    return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
+
+
+def _retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
+    from evalcore import runs as acts
+
+    unknown = sorted(set(words) - set(FAILURES))
+    if unknown:
+        msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
+        raise OverreadError(msg)
+    _check_key(engine, run_id)
+    n = acts.retry(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in words])
+    if not as_json:
+        out.print(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
+    if n:
+        _work(engine, run_id, as_json=as_json, more={"n_retried": n})
+    elif as_json:
+        print_json({"run": run_id, "n_retried": 0})
+
+
+def _resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool) -> None:
+    from evalcore import runs as acts
+    from evalcore.runs import queries
+    from evalcore.study.db import reading
+
+    _check_key(engine, run_id)
+    with reading(engine) as session:
+        row = queries.run(session, run_id)
+    most = row.max_cost if max_cost is None else max_cost
+    bounds: dict[str, Any] = {"concurrency": row.concurrency, "max_cost": most, "max_failures": row.max_failures}
+    acts.start(engine, row.spec, actor=actor(engine), **bounds)
+    _work(engine, run_id, as_json=as_json)
+
+
+def _stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
+    from evalcore import runs as acts
+    from evalcore.runs import queries
+    from evalcore.study.db import reading
+
+    acts.stop(engine, run_id, actor=actor(engine))
+    with reading(engine) as session:
+        at = queries.progress(session, run_id)
+    if as_json:
+        print_json({"run": run_id, "n_workers": at.n_workers})
+        return
+    finish = f"; {at.n_workers:,} processes finish what is in flight" if at.n_workers else ""
+    again = f" Go on by `overread runs --resume {run_id}`." if at.n_open else ""
+    out.print(f"Run {run_id} is {at.state}{finish}.{again}")
+
+
+def _check_key(engine: Engine, run_id: int) -> None:
+    from evalcore.runs import queries
     from evalcore.runs.known_models import key_of
+    from evalcore.study.db import reading
 
-    if cluster is None:
-        key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
-    else:
-        from evalcore.runs.cluster import check
-
-        check(engine, cluster)
-    run_id = start(
-        engine, spec, actor=actor(engine), concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
-    )
-    gone = (
-        go(engine, run_id) if cluster is None else go_on_cluster(engine, run_id, address=cluster, actor=actor(engine))
-    )
-    show(gone, quiet=quiet)
-    return gone
+    with reading(engine) as session:
+        key_of(queries.run(session, run_id).spec.model)
 
 
-def show(gone: "Gone", *, quiet: bool) -> None:
-    """How it went; why it stopped and how to go on comes last, where errors go, also beside JSON."""
-    for sentence in () if quiet else gone.sentences():
-        out.print(sentence, markup=False)
-    if gone.last_words():
-        err.print(gone.last_words(), markup=False)
+def _work(engine: Engine, run_id: int, *, as_json: bool, more: dict[str, Any] | None = None) -> None:
+    from evalcore.cli.run_at_console import go, show
+
+    ended = go(engine, run_id, again=f"`overread runs --resume {run_id}`")
+    show(ended, quiet=as_json)
+    if as_json:
+        print_json(ended.as_dict() | (more or {}))
+    raise typer.Exit(ended.exit_status)

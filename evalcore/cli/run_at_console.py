@@ -9,19 +9,17 @@ from typing import Any
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
-from sqlalchemy import Engine
 
-from evalcore.cli.console import err
-from evalcore.runs import Planned, Stop, Worked, on_interrupt, queries, work
-from evalcore.runs import telling as runs_telling
-from evalcore.runs.cluster import work_on_cluster
+from evalcore.cli.console import actor, err, grid, out
+from evalcore.runs import Stop, Worked, check_bounds, on_interrupt, plan, queries, start, work
+from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
-from evalcore.runs.queries import Progress, n_cut_off
-from evalcore.runs.telling import cost_words, cut_off_words, dollars, duration, title_of
-from evalcore.study.db import reading
-from evalcore.study.run_words import ChatRequest, Reply, RunSpec, RunState
-from evalcore.study.schema import Viewer
+from evalcore.runs.queries import Progress
+from evalcore.runs.spec import ChatRequest, Reply, RunSpec
+from evalcore.runs.summary import cost_words, cut_off_words, dollars, duration, title_of, told
+from evalcore.study.db import Engine, reading
+from evalcore.study.run_states import STREAK, RunState
 
 LINE_SECONDS = 5.0
 """Where nobody watches a bar, how far the run is comes as a line so often."""
@@ -33,7 +31,7 @@ SAME_COMMAND = "the same command"
 
 
 @dataclass(frozen=True)
-class Gone:
+class Ended:
     """How working on a run went.
 
     Attributes:
@@ -63,16 +61,18 @@ class Gone:
 
     def sentences(self) -> list[str]:
         """What was done, and how the run stands."""
-        said = self.worked.sentences()
-        if self.at is None:
+        said, at, run_id = self.worked.sentences(), self.at, self.worked.run_id
+        if at is None:
             return said
         if not self.worked.outcomes and self.is_done:
             said[0] = "Nothing is left to ask."
-        run_id = self.worked.run_id
-        said.append(f"Run {run_id} as a whole: {self._whole(self.at)}.")
+        failed = f", {at.n_failed:,} failed" if at.n_failed else ""
+        left = f", {at.n_open:,} open" if at.n_open else ""
+        took = f"{at.prompt_tokens:,} tokens in, {at.completion_tokens:,} out; {cost_words(at)}"
+        said.append(f"Run {run_id} as a whole: {at.n_answered:,} of {at.n_questions:,} answered{failed}{left}; {took}.")
         if self.n_cut_off:
             said.append(cut_off_words(self.n_cut_off))
-        if self.at.n_failed:
+        if at.n_failed:
             said.append(
                 f"`overread runs --failures {run_id}` shows what failed, `overread runs --retry {run_id}` asks it again."
             )
@@ -94,65 +94,93 @@ class Gone:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it: `Worked.as_dict`, how it ended, and how the run stands."""
-        whole = None
-        if self.at is not None:
-            whole = {
-                "n_questions": self.at.n_questions,
-                "n_answered": self.at.n_answered,
-                "n_failed": self.at.n_failed,
-                "n_open": self.at.n_open,
-                "n_cut_off": self.n_cut_off,
-            }
-        return self.worked.as_dict() | {"interrupted": self.is_interrupted, "whole": whole}
-
-    def _whole(self, at: Progress) -> str:
-        failed = f", {at.n_failed:,} failed" if at.n_failed else ""
-        left = f", {at.n_open:,} open" if at.n_open else ""
-        tokens = f"{at.prompt_tokens:,} tokens in, {at.completion_tokens:,} out"
-        return f"{at.n_answered:,} of {at.n_questions:,} answered{failed}{left}; {tokens}; {cost_words(at)}"
+        names = ("n_questions", "n_answered", "n_failed", "n_open")
+        whole = {name: getattr(self.at, name) for name in names} | {"n_cut_off": self.n_cut_off}
+        more = {"interrupted": self.is_interrupted, "whole": whole if self.at is not None else None}
+        return self.worked.as_dict() | more
 
 
-def go(engine: Engine, run_id: int, *, again: str = SAME_COMMAND) -> Gone:
-    """Work on a run here, with a bar or with lines, until it ends or Ctrl-C is pressed.
-
-    Raises:
-        NotFound: There is no such run.
-        RunRefused: The key is not in the environment, or the run cannot be asked by this version.
-    """
+def plan_of(
+    engine: Engine,
+    spec: RunSpec,
+    *,
+    concurrency: int,
+    quiet: bool,
+    max_cost: float | None = None,
+    max_failures: int = STREAK,
+) -> dict[str, Any]:
+    """What a run would ask, cost and take, as JSON has it; printed as a table, too."""
+    check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
-        found = queries.run(session, run_id)
-    key, stop = key_of(found.spec.model), Stop()
-    client = _Counting(found.spec.model, concurrency=found.concurrency, key=key)
-    with on_interrupt(stop), _shown(title(found.spec)) as show:
+        planned = plan(session, spec)
+    seconds = planned.seconds(concurrency)
+    if not quiet:
+        source = f"as {planned.n_before:,} questions before" if planned.n_before else "by the lengths of texts"
+        rows = {
+            "asked": f"{spec.model.api_model} at {spec.model.base_url}",
+            "prompt": spec.prompt_version,
+            "questions in all": f"{planned.n_all:,}",
+            "there already": f"{planned.n_there:,}",
+            "failed before (see --retry)": f"{planned.n_failed:,}" if planned.n_failed else "",
+            "to ask": f"{planned.n_missing:,}",
+            "tokens": f"{planned.prompt_tokens:,} in, {planned.completion_tokens:,} out ({source})",
+            "cost": dollars(planned.cost),
+            "time": "unknown: nobody has asked it yet"
+            if seconds is None
+            else f"{duration(seconds)}, {concurrency:,} questions at once",
+        }
+        out.print(f"{_title(spec)} (dry run)", markup=False)
+        table = grid(["", ""], [row for row in rows.items() if row[1]])
+        table.show_header = False
+        out.print(table)
+    return asdict(planned) | {"seconds": seconds}
 
-        def tell(at: Progress) -> None:
-            show(at, client.n_in_flight if stop.is_asked and not stop.is_urgent else 0)
 
-        worked = work(engine, run_id, key=key, stop=stop, progress=tell, client=client)
+def run_through(
+    engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | None = None, **bounds: Any
+) -> Ended:  # fmt: skip
+    """Start a run, or the same run again, and work on it, here or on a cluster; the bounds as `runs.start` takes them."""
+    if cluster is None:
+        key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
+    else:
+        check(engine, cluster)
+    run_id = start(engine, spec, actor=actor(engine), **bounds)
+    ended = go(engine, run_id, cluster=cluster)
+    show(ended, quiet=quiet)
+    return ended
+
+
+def show(ended: Ended, *, quiet: bool) -> None:
+    """How it went; why it stopped and how to go on comes last, where errors go, also beside JSON."""
+    for sentence in () if quiet else ended.sentences():
+        out.print(sentence, markup=False)
+    if ended.last_words():
+        err.print(ended.last_words(), markup=False)
+
+
+def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = SAME_COMMAND) -> Ended:
+    """Work on a run here, or spread it over a cluster, with a bar or with lines, until it ends or Ctrl-C is pressed."""
+    with reading(engine) as session:
+        row = queries.run(session, run_id)
+    stop = Stop()
+    with on_interrupt(stop), _shown(_title(row.spec)) as shown:
+        if cluster is not None:
+            worked = work_on_cluster(
+                engine, run_id, address=cluster, actor=actor(engine), stop=stop, progress=lambda at: shown(at, 0)
+            )
+        else:
+            key = key_of(row.spec.model)
+            client = _Counting(row.spec.model, concurrency=row.concurrency, key=key)
+
+            def tell(at: Progress) -> None:
+                shown(at, client.n_in_flight if stop.is_asked and not stop.is_urgent else 0)
+
+            worked = work(engine, run_id, key=key, stop=stop, progress=tell, client=client)
     at, n_cut = None, 0
     if worked.n_left is not None:
         with reading(engine) as session:
-            at, n_cut = queries.progress(session, run_id), n_cut_off(session, run_id)
-    return Gone(worked, at, n_cut, stop.is_asked, again)
-
-
-def go_on_cluster(engine: Engine, run_id: int, *, address: str, actor: Viewer) -> Gone:
-    """Spread a run over a cluster, with a bar or with lines here, until it ends or Ctrl-C is pressed.
-
-    Raises:
-        NotFound: There is no such run.
-        RunRefused: As `cluster.work_on_cluster`.
-    """
-    with reading(engine) as session:
-        found = queries.run(session, run_id)
-    stop = Stop()
-    with on_interrupt(stop), _shown(title(found.spec)) as show:
-        worked = work_on_cluster(
-            engine, run_id, address=address, actor=actor, stop=stop, progress=lambda at: show(at, 0)
-        )  # fmt: skip
-    with reading(engine) as session:
-        at, n_cut = queries.progress(session, run_id), n_cut_off(session, run_id)
-    return Gone(worked, at, n_cut, stop.is_asked)
+            at, n_cut = queries.progress(session, run_id), queries.n_cut_off(session, run_id)
+    return Ended(worked, at, n_cut, stop.is_asked, again)
 
 
 class _Counting(ModelClient):
@@ -180,50 +208,18 @@ def _shown(words: str) -> Iterator[Callable[[Progress, int], None]]:
             if n_waited_for and not is_ending:
                 is_ending = True
                 err.print(f"finishing {n_waited_for:,} in flight (Ctrl-C again to stop at once)")
-            bars.update(task, completed=at.n_asked, total=at.n_questions, told=told(at))
+            processes = [f"{at.n_workers:,} processes"] if at.n_workers > 1 else []
+            line = " · ".join([*told(at), *processes])
+            bars.update(task, completed=at.n_asked, total=at.n_questions, told=line)
             if bars.disable and time.monotonic() - printed >= LINE_SECONDS:
                 printed = time.monotonic()
-                err.print(f"{words}: {told(at)}", markup=False)
+                err.print(f"{words}: {line}", markup=False)
 
         yield show
 
 
-def title(spec: RunSpec) -> str:
-    """A run in a few words."""
+def _title(spec: RunSpec) -> str:
     return title_of(spec.model.name, spec.kind, spec.dataset)
-
-
-def told(at: Progress) -> str:
-    """How far a run is, on one line."""
-    return " · ".join([*runs_telling.told(at), *([f"{at.n_workers:,} processes"] if at.n_workers > 1 else [])])
-
-
-def plan_rows(planned: Planned, spec: RunSpec, *, concurrency: int) -> list[tuple[str, str]]:
-    """What a run would ask, cost and take, as the lines of a table."""
-    seconds = planned.seconds(concurrency)
-    failed = [("failed before (see --retry)", f"{planned.n_failed:,}")] if planned.n_failed else []
-    source = f"as {planned.n_before:,} questions before" if planned.n_before else "by the lengths of texts"
-    return [
-        ("asked", f"{spec.model.api_model} at {spec.model.base_url}"),
-        ("prompt", spec.prompt_version),
-        ("questions in all", f"{planned.n_all:,}"),
-        ("there already", f"{planned.n_there:,}"),
-        *failed,
-        ("to ask", f"{planned.n_missing:,}"),
-        ("tokens", f"{planned.prompt_tokens:,} in, {planned.completion_tokens:,} out ({source})"),
-        ("cost", dollars(planned.cost)),
-        (
-            "time",
-            "unknown: nobody has asked it yet"
-            if seconds is None
-            else f"{duration(seconds)}, {concurrency:,} questions at once",
-        ),
-    ]
-
-
-def plan_dict(planned: Planned, *, concurrency: int) -> dict[str, Any]:
-    """The same as JSON has it."""
-    return asdict(planned) | {"seconds": planned.seconds(concurrency)}
 
 
 def printable(text: str) -> str:

@@ -19,17 +19,14 @@ from evalcore.cli.run import (
     MaxFailures,
     ModelsFile,
     asked_model,
-    known_file,
-    plan_of,
-    run_through,
 )
 from evalcore.errors import OverreadError
-from evalcore.study.run_words import STREAK
+from evalcore.study.run_states import STREAK
 from evalcore.study.schema import CASES, Format
 
 if TYPE_CHECKING:
-    from evalcore.cli.run_at_console import Gone
-    from evalcore.study.run_words import ModelSettings, RunSpec
+    from evalcore.cli.run_at_console import Ended
+    from evalcore.runs.spec import ModelSettings, RunSpec
 
 PARTS = ("answers", "judged")
 TEMPERATURE = 1.0
@@ -70,8 +67,8 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
     from evalcore.runs import spec_for
-    from evalcore.runs.known_models import key_of
-    from evalcore.study.run_words import RunKind
+    from evalcore.runs.known_models import key_of, usual_file
+    from evalcore.study.run_states import RunKind
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
@@ -81,7 +78,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
-        judged_by = _judge(judge, known_file(models_file), wanted)
+        judged_by = _judge(judge, models_file or usual_file(), wanted)
         if not dry_run:
             key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
@@ -152,20 +149,18 @@ def _planned(
     quiet: bool,
 ) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
-    from evalcore.cli.run_at_console import plan_dict
+    from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
     shown: dict[str, Any] = dict.fromkeys(PARTS)
-    planned = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
-    shown[PARTS[0]] = plan_dict(planned, concurrency=concurrency)
+    shown[PARTS[0]] = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
     if verdicts is None:
         return shown
     with reading(engine) as session:
         is_answered = answers.model.name in queries.models_of(session, CASES)
     if is_answered:
-        planned = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
-        shown[PARTS[1]] = plan_dict(planned, concurrency=concurrency)
+        shown[PARTS[1]] = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
     if not quiet and shown[PARTS[0]]["n_missing"]:
         out.print(
             f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.", markup=False
@@ -182,8 +177,10 @@ def _gone(
     max_cost: float | None,
     max_failures: int,
     quiet: bool,
-) -> "tuple[Gone, Gone | None]":
+) -> "tuple[Ended, Ended | None]":
     """Both runs, one after the other; what the answers cost is no longer there for the judge."""
+    from evalcore.cli.run_at_console import run_through
+
     bounds: dict[str, Any] = {"concurrency": concurrency, "max_failures": max_failures}
     first = run_through(engine, answers, max_cost=max_cost, quiet=quiet, **bounds)
     if verdicts is None or first.exit_status:

@@ -19,6 +19,7 @@ from evalcore.rubric.results import ComputedAnalysis, compute, missing, primary_
 from evalcore.study import contents
 from evalcore.study.analysis import plain
 from evalcore.study.db import reading
+from evalcore.study.trail import trail_head
 
 TABLES = ("labels", "verdicts", "scores")
 """Of the whole study, as the export writes them."""
@@ -44,7 +45,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
-        trail, stated = contents.trail_head(session), contents.stated_analysis(session)
+        trail, stated = trail_head(session), contents.stated_analysis(session)
         is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None
         tried = None if done is None else missing(session, done)

@@ -32,7 +32,7 @@ from evalcore.study.analysis import StatedAnalysis, plain
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
-from evalcore.study.run_words import RunKind, version_and_repeat
+from evalcore.study.run_states import RunKind, version_and_repeat
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, Selection, Stage
 from evalcore.triage import queries as triage
 from evalcore.triage import setting_queries

@@ -24,7 +24,7 @@ from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_reads import LOOK, second_looks
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
-from evalcore.runs import suspects
+from evalcore.runs.queries import are_suspect
 from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.csv_cells import guarded
@@ -86,7 +86,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
             made = tables[what](verdicts, judge, part)
         if "suspect" in columns:
-            made["suspect"] = made["response_id"].map(suspects.told(session)).astype("boolean")
+            made["suspect"] = made["response_id"].map(are_suspect(session)).astype("boolean")
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))

@@ -13,8 +13,7 @@ from evalcore.importing.report import ImportReport
 from evalcore.importing.rubrics import KnownCriterion, arranged, complete, contradiction, match, merged_tags
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message
-from evalcore.study.store import Bulk
-from evalcore.study.store.bulk import as_json
+from evalcore.study.store import Bulk, as_json
 
 CONSENSUS = "consensus"
 _KINDS = ("theme", "physician_agreed_category")

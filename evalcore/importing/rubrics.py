@@ -11,7 +11,7 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.study.schema import Criterion
-from evalcore.study.store.bulk import as_json
+from evalcore.study.store import as_json
 
 _KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
 

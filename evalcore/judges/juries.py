@@ -23,7 +23,7 @@ from evalcore.study import store
 from evalcore.study.acting import allow
 from evalcore.study.db import reading, writing
 from evalcore.study.policies import check_can_import
-from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import (
     JURY,
     JURY_SAID,

@@ -13,7 +13,7 @@ from evalcore.errors import NotFound, ReadOnly
 from evalcore.reading import exposure_store, exposures, tasks
 from evalcore.reading.one_conversation import Opened, open_example
 from evalcore.stats.wording import counted
-from evalcore.study import contents, store
+from evalcore.study import contents, store, trail
 from evalcore.study.acting import allow
 from evalcore.study.db import reading, writing
 from evalcore.study.policies import check_can_assign, check_can_open
@@ -99,7 +99,7 @@ def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
     """
     subject = "".join(filter(str.isprintable, browser))[:MAX_BROWSER] or "a browser that does not say which"
     with reading(engine) as session:
-        last = contents.last_actor(session, READER_CHOSEN, subject)
+        last = trail.last_actor(session, READER_CHOSEN, subject)
     if last != viewer.name:
         with suppress(ReadOnly), writing(engine) as session:
             detail = {"before": last} if last else {}

@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlmodel import Session, col
 
 from evalcore.study.schema import Seen
-from evalcore.study.store.written import written
+from evalcore.study.store import written
 from evalcore.study.tables import TABLES, Example, Exposure, now
 
 MANY = 500

@@ -9,8 +9,7 @@ from sqlalchemy import delete, insert, update
 from sqlmodel import Session
 
 from evalcore.study.schema import Ask, ReadingState, Selection
-from evalcore.study.store.events import append_event
-from evalcore.study.store.written import written
+from evalcore.study.store import append_event, written
 from evalcore.study.tables import TABLES, Assignment, Reading
 
 PAUSE_SECONDS = 120.0

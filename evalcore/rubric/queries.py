@@ -18,7 +18,7 @@ from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_draw
 from evalcore.stats.arrays import Numbers
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import JURY, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Criterion, Example, Model, Rater, Response
 

@@ -4,15 +4,12 @@ A run is a row, found again by the fingerprint of what it asks; its questions ar
 each takes questions in small lots by writing its number on them, and says every two seconds that it lives. What a dead one held is free again.
 """
 
-from evalcore.runs.acts import check_bounds, failures, retry, start, stop
-from evalcore.runs.describing import spec_for
-from evalcore.runs.planning import Planned, check_asked, plan, spent
-from evalcore.runs.stopping import Stop, on_interrupt
-from evalcore.runs.working import Worked, finish, work
-from evalcore.study.run_words import STREAK
+from evalcore.runs.acts import Planned, check_asked, check_bounds, failures, plan, retry, spent, start, stop
+from evalcore.runs.asking import Stop, on_interrupt
+from evalcore.runs.prompts import spec_for
+from evalcore.runs.worker import Worked, finish, work
 
 __all__ = [
-    "STREAK",
     "Planned",
     "Stop",
     "Worked",

@@ -1,21 +1,34 @@
-"""A run is started, stopped, and its failures are tried again."""
+"""A run is planned, started, stopped, and its failures are tried again.
+
+Acts raise NotAllowed where who acts is no lead, NotFound where there is no such run, and RunRefused, with one sentence, where it cannot be.
+"""
 
 from collections.abc import Collection
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
 
 import pandas as pd
-from sqlalchemy import Engine
 
 from evalcore.errors import RunRefused
-from evalcore.runs import queries, store
-from evalcore.runs.planning import check, check_asked
+from evalcore.judges import queries as jury_queries
+from evalcore.runs import item_queries, queries, store
+from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
+from evalcore.runs.spec import RunSpec, is_address
 from evalcore.study.acting import allow
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies
-from evalcore.study.run_words import STREAK, Outcome, RunSpec
-from evalcore.study.schema import Viewer
+from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
+from evalcore.study.schema import CASES, JURY, PARSER, RULES, Format, Viewer
+from evalcore.study.store import is_storable
+from evalcore.triage.predictions import JURY as MAJORITY
 
-MAX_CONCURRENCY = 2_000
+MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20
+CHARACTERS_A_TOKEN, N_DRAWN = 4, 100
+VERDICT_TOKENS, ANSWER_TOKENS = 120, 600
+"""What a verdict and an answer come to before the first was seen: a few sentences of JSON, and a page."""
+
+
+# ---------------------------------------------------------------- acts
 
 
 def start(
@@ -36,15 +49,11 @@ def start(
 
     Returns:
         The run's number.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        RunRefused: It cannot be started as asked for; one sentence says why.
     """
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         allow(session, actor, check_can_run)
-        check(session, spec)
+        _check(session, spec)
     with writing(engine) as session:
         allow(session, actor, check_can_run)
         return store.start_run(
@@ -52,42 +61,15 @@ def start(
         )
 
 
-def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
-    """Raise RunRefused, with one sentence, where a run cannot be held to these."""
-    if not 1 <= concurrency <= MAX_CONCURRENCY:
-        msg = f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}"
-        raise RunRefused(msg)
-    if max_failures < 1:
-        msg = f"max failures: expected 1 or more, got {max_failures}"
-        raise RunRefused(msg)
-    if max_cost is not None and not max_cost > 0:
-        msg = f"max cost: expected more than 0 US dollars, got {max_cost}"
-        raise RunRefused(msg)
-    if max_cost is not None and None in (spec.model.price_in, spec.model.price_out):
-        msg = f"max cost: {spec.model.name!r} has no prices, so what it costs is not known; set price_in and price_out"
-        raise RunRefused(msg)
-
-
 def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:
-    """Stop a run, wherever its workers are: within seconds they ask nothing more, finish what is in flight, and end.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        NotFound: There is no such run.
-    """
+    """Stop a run, wherever its workers are: within seconds they ask nothing more, finish what is in flight, and end."""
     with writing(engine) as session:
         allow(session, actor, check_can_run)
         store.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
 
 
 def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Outcome]) -> int:
-    """Have questions that ended so asked again, at the next `work`. Returns how many it is; answered ones are never among them.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        NotFound: There is no such run.
-        RunRefused: It cannot be asked as it was; nothing was written.
-    """
+    """Have questions that ended so asked again, at the next `work`. Returns how many it is; answered ones are never among them."""
     with reading(engine) as session:
         allow(session, actor, check_can_run)
         check_asked(session, queries.run(session, run_id).spec)
@@ -97,13 +79,233 @@ def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Ou
 
 
 def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.DataFrame:
-    """What failed in a run with the replies as they came (`runs.queries.failures`), for whoever may see them.
-
-    Raises:
-        NotAllowed: The viewer is no lead.
-        NotFound: There is no such run.
-    """
+    """What failed in a run with the replies as they came (`runs.queries.failures`), for whoever may see them."""
     with reading(engine) as session:
         allow(session, viewer, check_can_see_replies)
         queries.run(session, run_id)
         return queries.failures(session, run_id, **which)
+
+
+# ---------------------------------------------------------------- plans
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a run would ask.
+
+    Attributes:
+        n_all: Items of the run: one a question.
+        n_there: Of these, how many have an answer already.
+        n_failed: Of the others, how many failed earlier in this run; they are asked again only after `retry`.
+        n_missing: What would be asked now: the others, at most `RunSpec.limit`.
+        prompt_tokens, completion_tokens: Expected of what would be asked.
+        cost: US dollars expected; None where a price is unknown, never 0 for that.
+        seconds_each: Mean time in flight of a question so far; None before the first call with this model and prompt.
+        n_before: Questions that the expectation is drawn from; 0: it is drawn from the lengths of texts.
+    """
+
+    n_all: int
+    n_there: int
+    n_failed: int
+    n_missing: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    seconds_each: float | None
+    n_before: int
+
+    def seconds(self, concurrency: int) -> float | None:
+        """How long it would take with so many questions at once; None before the first call."""
+        return None if self.seconds_each is None else self.seconds_each * self.n_missing / concurrency
+
+
+def plan(session: Session, spec: RunSpec) -> Planned:
+    """Count what a run would ask, and what it would cost.
+
+    Tokens: where questions have been asked with this model and prompt, the mean of what they took by the server's count. Before that, and
+    where the server does not count: of the question, the characters of what would be sent for up to 100 of the missing questions, 4 to a
+    token; of the answer 120 for a verdict and 600 for an answer, at most `max_tokens`.
+    """
+    _check(session, spec)
+    n_all, n_there = item_queries.counted(session, spec)
+    left, n_questions = item_queries.Left(0, 0), 0
+    for before in queries.rows(session, fingerprint=spec.fingerprint):  # one at most
+        left = item_queries.left(session, before.run_id, spec)
+        n_questions = queries.counts(session, before.run_id).n_questions
+    n_missing = n_all - n_there - left.n_failed
+    if spec.limit is not None:  # on the questions of the run, those that have ended among them
+        n_missing = min(n_missing, spec.limit - n_questions + left.n_open)
+    each = expected(session, spec)
+    prompt_tokens, completion_tokens = round(each.prompt_tokens * n_missing), round(each.completion_tokens * n_missing)
+    return Planned(
+        n_all=n_all,
+        n_there=n_there,
+        n_failed=left.n_failed,
+        n_missing=n_missing,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cost=spec.model.cost(prompt_tokens, completion_tokens),
+        seconds_each=each.seconds,
+        n_before=each.n_before,
+    )
+
+
+class Expected(NamedTuple):
+    """What a question is expected to take, all its calls together; as `Planned` has it."""
+
+    prompt_tokens: float
+    completion_tokens: float
+    seconds: float | None
+    n_before: int
+
+
+def expected(session: Session, spec: RunSpec) -> Expected:
+    """What a question of a run is expected to take (see `plan`)."""
+    before = item_queries.usage_before(session, spec) or item_queries.Usage(0, None, None, None)
+    prompt, completion = before.prompt_tokens, before.completion_tokens
+    if prompt is None:
+        asker, questions = Asker(spec), item_queries.drawn(session, spec, N_DRAWN)
+        asked = asker.prepared(questions, queries.texts(session, questions))
+        requests = [asker.request(one) for one in asked if one.case]
+        n_characters = sum(len(message.content) for request in requests for message in request.messages)
+        prompt = n_characters / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0
+    if completion is None:
+        usual = VERDICT_TOKENS if spec.kind is RunKind.JUDGE else ANSWER_TOKENS
+        completion = float(min(usual, spec.model.max_tokens or usual))
+    return Expected(prompt, completion, before.seconds, before.n_questions)
+
+
+def spent(session: Session, run_id: int) -> float | None:
+    """US dollars of a run so far; a reply whose tokens the server did not count cost as much as the others on average. None: no cost is known."""
+    calls = queries.calls(session, run_id)
+    if not calls.n_with_cost:
+        return None if calls.n_without_cost else 0.0
+    return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
+    """Raise RunRefused, with one sentence, where a run cannot be held to these."""
+    if not 1 <= concurrency <= MAX_CONCURRENCY:
+        _refuse(f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}")
+    if max_failures < 1:
+        _refuse(f"max failures: expected 1 or more, got {max_failures}")
+    if max_cost is not None and not max_cost > 0:
+        _refuse(f"max cost: expected more than 0 US dollars, got {max_cost}")
+    if max_cost is not None and not spec.model.has_prices:
+        _refuse(
+            f"max cost: {spec.model.name!r} has no prices, so what it costs is not known; set price_in and price_out"
+        )
+
+
+def check_asked(session: Session, spec: RunSpec) -> None:
+    """Raise RunRefused, with one sentence, where who is asked cannot be asked in this way, whatever there will be to ask about."""
+    _check_spec(spec)
+    _check_as_before(session, spec)
+    if spec.kind is RunKind.JUDGE:
+        _check_judge(session, spec)
+
+
+def check_prompt(spec: RunSpec, *, of: str = "") -> None:
+    """Raise RunRefused where a run was asked with another prompt than this version of Overread has."""
+    version = prompt_version(spec)
+    if spec.prompt_version != version:
+        _refuse(
+            f"{of}prompt: expected {version!r}, with which this version of Overread asks, got {spec.prompt_version!r}; start a new run"
+        )
+
+
+def _check(session: Session, spec: RunSpec) -> None:
+    """That a run can be started."""
+    check_asked(session, spec)
+    known = queries.datasets(session)
+    if spec.dataset not in known:
+        _refuse(
+            f"data set: expected one of {_listed(known) or 'none: the study has no examples'}, got {spec.dataset!r}"
+        )
+    if spec.kind is not RunKind.JUDGE:
+        return
+    models = queries.models_of(session, spec.dataset)
+    kind = "responses with a text in the format conversation" if spec.dataset == CASES else "responses"
+    if not models:
+        _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
+    unknown = sorted(set(spec.of_models) - set(models))
+    if unknown:
+        _refuse(
+            f"models: expected some of {_listed(models)}, of which {spec.dataset!r} has {kind}, got {_listed(unknown)}"
+        )
+
+
+def _check_spec(spec: RunSpec) -> None:
+    name, is_triage = spec.model.name, spec.kind is RunKind.TRIAGE
+    if not name.strip() or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
+        _refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
+    if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
+        _refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
+    if "@" in spec.model.base_url:  # the address itself is not shown
+        _refuse(
+            f"base URL of {name!r}: expected no user name or password in it; name the variable that holds the key instead"
+        )
+    if not is_address(spec.model.base_url):
+        _refuse(f"base URL of {name!r}: expected one such as http://127.0.0.1:8000/v1, got no address")
+    for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):
+        if number is not None and number < 1:
+            _refuse(f"{word}: expected 1 or more, got {number}")
+    if is_triage and not (spec.formats and set(spec.formats) <= set(Format)):
+        _refuse(f"formats: expected one or both of {', '.join(Format)}, got {', '.join(spec.formats) or 'nothing'}")
+    if is_triage != (spec.dataset == CASES) and spec.kind is not RunKind.JUDGE:
+        other = "" if is_triage else "another than "
+        _refuse(f"data set: expected {other}{CASES!r} for {spec.kind}, got {spec.dataset!r}")
+    check_prompt(spec)
+
+
+def _check_judge(session: Session, spec: RunSpec) -> None:
+    """Verdicts of one name are of one kind: not a jury's, and with one meaning of the confidence."""
+    name = spec.model.name
+    if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
+        _refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
+    meaning = queries.confidence_meaning(session, name)
+    if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
+        _refuse(
+            f"judge: the study says that the confidence of {name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
+            "call this judge otherwise"
+        )
+
+
+def _check_as_before(session: Session, spec: RunSpec) -> None:
+    """Answers of one name come from one model: its earlier runs were asked in the same way."""
+    for row in queries.rows(session, name=spec.model.name):
+        is_otherwise = row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec)
+        # of a run that ended without one answer, as after a typing error, there is nothing to mix up
+        if is_otherwise and (
+            row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]
+        ):  # fmt: skip
+            _refuse(
+                f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
+                "so that its answers are not mixed up"
+            )
+
+
+def _stand_together(one: RunSpec, other: RunSpec) -> bool:
+    if one.prompt_version == other.prompt_version:
+        return True
+    if one.kind is not other.kind or one.kind is RunKind.JUDGE:
+        return False
+    return one.dataset == other.dataset and (one.kind is RunKind.RESPOND or bool(set(one.formats) & set(other.formats)))
+
+
+def _how(spec: RunSpec) -> str:
+    model = spec.model
+    temperature = "unset" if model.temperature is None else f"{model.temperature:g}"
+    return f"{model.api_model}, temperature {temperature}, max_tokens {model.max_tokens or 'unset'}"
+
+
+def _listed(names: list[str]) -> str:
+    n_more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {n_more} more" if n_more > 0 else "")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise RunRefused(sentence)

@@ -3,40 +3,56 @@
 import asyncio
 import logging
 import math
+import signal
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, Protocol
+from types import FrameType
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
-from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
-from sqlmodel import Session
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 
-from evalcore.errors import JudgeReplyInvalid, RunRefused
+from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
 from evalcore.runs import queries, store
-from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
-from evalcore.runs.describing import Asked, Asker
-from evalcore.runs.figures import Figures
 from evalcore.runs.model_client import CallFailed
-from evalcore.runs.prompts import Judged
-from evalcore.runs.queries import Progress, RunRow
-from evalcore.runs.stopping import Stop
+from evalcore.runs.prompts import Asked, Asker
+from evalcore.runs.queries import Calls, Counts, Progress, RunRow
+from evalcore.runs.replies import Judged
+from evalcore.runs.spec import CUT_OFF, LAST_ONE, MAX_RAW, WAS_STOPPED, Call, ChatRequest, ModelSettings, Reply
 from evalcore.runs.store import Answer, Saving, save_answers
+from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
-from evalcore.study.run_words import (
-    CUT_OFF,
-    LAST_ONE,
-    MAX_RAW,
-    WAS_STOPPED,
-    Call,
-    ChatRequest,
-    ModelSettings,
-    Outcome,
-    Reply,
-)
+from evalcore.study.db import Engine, Session, writing
+from evalcore.study.run_states import Outcome
 from evalcore.study.store import is_storable
+
+PATIENCE_SECONDS = 60.0
+"""For so long a database that does not take what is written is tried again."""
+_FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FIRST = 0.2, 5.0, 3
+SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
+"""Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""
+LAST_SECONDS = 5.0
+"""For so long the database is tried at the end."""
+MOST_UNSAVED = 1_000
+"""With so many answers unsaved, nothing more is asked."""
+BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
+STALE_SECONDS = 15.0
+"""Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
+SUM_SHARE = 20
+"""How the run stands is added up for at most one part in so many of the time."""
+MAX_CALLS = 3
+"""Calls of one question whose replies cannot be read, in all."""
+LEAST_LOT, MOST_LOT = 20, 500
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+# ---------------------------------------------------------------- one call
 
 
 class Client(Protocol):
@@ -62,54 +78,36 @@ class Called(NamedTuple):
 async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings) -> Called:
     """Ask once."""
     number = asked.question.question_id
+
+    def told(came: Reply | CallFailed, outcome: Outcome, error: str | None, raw: str | None = None) -> Call:
+        return Call(
+            question_id=number,
+            outcome=outcome,
+            status=came.status,
+            error=None if error is None else storable(error),
+            reply=None if raw is None else storable(raw),
+            prompt_tokens=came.prompt_tokens,
+            completion_tokens=came.completion_tokens,
+            cost=model.cost(came.prompt_tokens, came.completion_tokens),
+            attempts=came.attempts,
+            seconds=came.seconds,
+        )
+
     try:
         request = asker.request(asked)
     except RunRefused as error:  # these texts cannot be asked about; those of other questions can
-        refused = Call(question_id=number, outcome=Outcome.REJECTED, error=storable(str(error)), attempts=0)
-        return Called(refused)
+        return Called(Call(question_id=number, outcome=Outcome.REJECTED, error=storable(str(error)), attempts=0))
     try:
         reply = await client.ask(request)
     except CallFailed as failed:
-        return Called(_failed(number, failed, model))
+        return Called(told(failed, failed.outcome, failed.sentence, failed.raw))
+    is_cut = reply.finish == "length"
     try:
         answer = asker.read(asked, reply.text)
     except JudgeReplyInvalid as invalid:
-        cut = " (the reply was cut off at its longest)" if reply.finish == "length" else ""
-        return Called(_replied(number, reply, model, error=f"{invalid}{cut}"), may_be_asked_again=True)
-    done = _replied(number, reply, model)
-    if isinstance(answer, str) and reply.finish == "length":
-        done = msgspec.structs.replace(done, error=CUT_OFF)
-    return Called(done, answer)
-
-
-def _failed(number: int, failed: CallFailed, model: ModelSettings) -> Call:
-    return Call(
-        question_id=number,
-        outcome=failed.outcome,
-        status=failed.status,
-        error=storable(failed.sentence),
-        reply=None if failed.raw is None else storable(failed.raw),
-        prompt_tokens=failed.prompt_tokens,
-        completion_tokens=failed.completion_tokens,
-        cost=model.cost(failed.prompt_tokens, failed.completion_tokens),
-        attempts=failed.attempts,
-        seconds=failed.seconds,
-    )
-
-
-def _replied(number: int, reply: Reply, model: ModelSettings, *, error: str | None = None) -> Call:
-    return Call(
-        question_id=number,
-        outcome=Outcome.ANSWERED if error is None else Outcome.UNREADABLE,
-        status=reply.status,
-        error=None if error is None else storable(error),
-        reply=None if error is None else storable(reply.text),
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        cost=model.cost(reply.prompt_tokens, reply.completion_tokens),
-        attempts=reply.attempts,
-        seconds=reply.seconds,
-    )
+        sentence = f"{invalid}{' (the reply was cut off at its longest)' if is_cut else ''}"
+        return Called(told(reply, Outcome.UNREADABLE, sentence, reply.text), may_be_asked_again=True)
+    return Called(told(reply, Outcome.ANSWERED, CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
 
 
 def storable(text: str) -> str:
@@ -123,17 +121,123 @@ def storable(text: str) -> str:
     return text[:MAX_RAW]
 
 
-SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
-"""Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""
-LAST_SECONDS = 5.0
-"""For so long the database is tried at the end."""
+# ---------------------------------------------------------------- being told to stop
+
+
+class Stop:
+    """Tells a worker to stop: `finish` lets what is in flight arrive, `now` does not wait for it. Safe in threads and in handlers of signals."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self.is_urgent = False
+        self._wake: Callable[[], object] | None = None
+
+    def finish(self) -> None:
+        """Ask nothing more; what is in flight is waited for and saved."""
+        self.is_asked = True
+        if self._wake is not None:
+            self._wake()
+
+    def now(self) -> None:
+        """Break off what is in flight; what has arrived is saved."""
+        self.is_urgent = True
+        self.finish()
+
+    def press(self) -> None:
+        """Ctrl-C: the first time `finish`, the second time `now`."""
+        if self.is_asked:
+            self.now()
+        else:
+            self.finish()
+
+    @contextmanager
+    def wakes(self, wake: Callable[[], object]) -> Iterator[None]:
+        """Within the block `wake` is called whenever somebody asks to stop."""
+        self._wake = wake
+        try:
+            yield
+        finally:
+            self._wake = None
+
+
+@contextmanager
+def on_interrupt(stop: Stop) -> Iterator[None]:
+    """Within the block Ctrl-C (and SIGTERM, as a cluster or a container sends it) presses `stop` instead of raising; in the main thread only."""
+
+    def pressed(_number: int, _frame: FrameType | None) -> None:
+        stop.press()
+
+    before = {number: signal.signal(number, pressed) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# ---------------------------------------------------------------- saving
+
+
+class DatabaseGone(OverreadError):
+    """The database has not taken what was to be written, for as long as it was tried."""
+
+
+class DatabaseThread:
+    """The one thread of a worker that speaks to the database, one transaction after the other: the event loop never waits for it.
+
+    Attributes:
+        is_troubled: The last transaction was not taken, and is being tried again.
+    """
+
+    def __init__(self, engine: Engine, *, changed: Callable[[], None]) -> None:
+        self.is_troubled = False
+        self._engine, self._changed = engine, changed
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="run-database")
+
+    async def write(self, act: Callable[[Session], _T], *, seconds: float | None = None) -> _T:
+        """One transaction; tried again for some seconds where the database is locked, full or away, and twice where another process was first.
+
+        Raises:
+            DatabaseGone: It was not taken.
+            IntegrityError: It breaks a rule of the database, each time.
+            Exception: What the act itself raised.
+        """
+        until, pause = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds), _FIRST_PAUSE
+        loop, n_first = asyncio.get_running_loop(), 0
+        while True:
+            try:
+                done = await loop.run_in_executor(self._thread, self._transaction, act)
+            except IntegrityError:  # another process was first; what breaks a rule each time is the caller's to part
+                n_first += 1
+                if n_first == _MOST_FIRST:
+                    raise
+            except (DatabaseFault, OperationalError, InternalError, InterfaceError) as error:
+                self._set(troubled=True)
+                if time.monotonic() + pause > until:
+                    words = error.reason if isinstance(error, DatabaseFault) else " ".join(str(error.orig).split())
+                    raise DatabaseGone(words[:300]) from error
+            else:
+                self._set(troubled=False)
+                return done
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _transaction(self, act: Callable[[Session], _T]) -> _T:
+        with writing(self._engine) as session:
+            return act(session)
+
+    def _set(self, *, troubled: bool) -> None:
+        if troubled is not self.is_troubled:
+            self.is_troubled = troubled
+            self._changed()
+
+    def close(self) -> None:
+        """Wait for the transaction under way; none begins after it."""
+        self._thread.shutdown(wait=True)
 
 
 class Keeping:
-    """Answers on their way from the event loop into the database.
-
-    It is made with whom to tell: that something was saved (`changed`), that the database takes nothing any more and why (`broken`), and that
-    an answer cannot be written (`faulty`).
+    """Answers on their way from the event loop into the database; `end` is called with the fault where they cannot be written.
 
     Attributes:
         n_lost: Answers that could not be saved.
@@ -141,18 +245,11 @@ class Keeping:
     """
 
     def __init__(
-        self,
-        database: DatabaseThread,
-        saving: Saving,
-        *,
-        changed: Callable[[], None],
-        broken: Callable[[str], None],
-        faulty: Callable[[Exception], None],
+        self, database: DatabaseThread, saving: Saving, *, changed: Callable[[], None], end: Callable[..., None]
     ) -> None:
         self.n_lost = 0
         self.n_there = 0
-        self._database, self._saving = database, saving
-        self._changed, self._broken, self._faulty = changed, broken, faulty
+        self._database, self._saving, self._changed, self._end = database, saving, changed, end
         self._arrived: list[Answer] = []
         self._oldest = 0.0
         self._in_hand: list[Answer] = []  # being saved, in order: what is through is taken off its front
@@ -190,7 +287,7 @@ class Keeping:
             await self._save(batch)
         except DatabaseGone as error:
             self._is_database_gone = True  # what is still in hand is tried once more at the end
-            self._broken(str(error))
+            self._end(error)
         finally:
             self._being_saved = None
             self._changed()
@@ -213,7 +310,7 @@ class Keeping:
                     await self._save(part, seconds=seconds)
                 return
             self.n_lost += 1
-            self._faulty(error)
+            self._end(error)
         else:
             self.n_there += saved.n_there
         del self._in_hand[: len(batch)]
@@ -230,21 +327,10 @@ class Keeping:
                 await self._save(self._taken_in_hand(), seconds=LAST_SECONDS)
             except DatabaseGone as error:
                 self.n_lost += len(self._in_hand)
-                self._broken(str(error))
+                self._end(error)
 
 
-MOST_UNSAVED = 1_000
-"""With so many answers unsaved, nothing more is asked."""
-BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
-STALE_SECONDS = 15.0
-"""Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
-SUM_SHARE = 20
-"""How the run stands is added up for at most one part in so many of the time."""
-MAX_CALLS = 3
-"""Calls of one question whose replies cannot be read, in all."""
-LEAST_LOT, MOST_LOT = 20, 500
-
-_log = logging.getLogger(__name__)
+# ---------------------------------------------------------------- the loop
 
 
 class Asking:
@@ -261,7 +347,7 @@ class Asking:
         saving: Saving,
         *,
         client: Client,
-        found: RunRow,
+        run: RunRow,
         figures: Figures,
         stop: Stop,
         progress: Callable[[Progress], None] | None,
@@ -273,15 +359,13 @@ class Asking:
         self.figures = figures
         self._saving, self._client, self._stop, self._progress = saving, client, stop, progress
         self._asker = Asker(saving.spec)
-        self._concurrency, self._max_failures = found.concurrency, found.max_failures
-        self._lot = min(max(2 * found.concurrency, LEAST_LOT), MOST_LOT)
+        self._concurrency, self._max_failures = run.concurrency, run.max_failures
+        self._lot = min(max(2 * run.concurrency, LEAST_LOT), MOST_LOT)
         self._to_take = math.inf if most is None else most
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._database = DatabaseThread(engine, changed=self._changed.set)
-        self.kept = Keeping(
-            self._database, saving, changed=self._changed.set, broken=self._end_by_database, faulty=self._end_by_fault
-        )
+        self.kept = Keeping(self._database, saving, changed=self._changed.set, end=self._end_by)
         self._stock: deque[Asked] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._n_landed = 0
@@ -364,21 +448,17 @@ class Asking:
 
     def _end_if_faulty(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._end_by_fault(error)
+            self._end_by(error)
 
-    def _end_by_fault(self, error: BaseException) -> None:
-        _log.error(
-            "a fault in Overread stopped run %s",
-            self._saving.run_id,
-            exc_info=None if isinstance(error, DBAPIError) else error,
-        )
-        said = (
-            error.orig if isinstance(error, DBAPIError) else error
-        )  # SQLAlchemy's own words show what was to be written
-        self._end(f"a fault in Overread: {type(error).__name__}: {' '.join(str(said).split())[:300]}", for_all=True)
-
-    def _end_by_database(self, why: str) -> None:
-        self._end(f"the database does not take what arrives: {why}", for_all=True)
+    def _end_by(self, error: BaseException) -> None:
+        """By a database that takes nothing any more, or by a fault of ours."""
+        if isinstance(error, DatabaseGone):
+            self._end(f"the database does not take what arrives: {error}", for_all=True)
+            return
+        is_sql = isinstance(error, DBAPIError)  # SQLAlchemy's own words show what was to be written
+        _log.error("a fault in Overread stopped run %s", self._saving.run_id, exc_info=None if is_sql else error)
+        words = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())[:300]
+        self._end(f"a fault in Overread: {type(error).__name__}: {words}", for_all=True)
 
     async def _ask(self, asked: Asked) -> None:
         """One question, with all its calls. Whatever breaks it off, what its calls took is kept, and it stays open."""
@@ -386,7 +466,9 @@ class Asking:
         answer: Judged | str | None = None
         outcome: Outcome | None = None
         try:
-            while outcome is None and not (calls and self._stops_between()):
+            while outcome is None and not (
+                calls and (self._is_ending or not self.figures.affords(len(self._flying)))
+            ):  # fmt: skip
                 called = await call(self._client, self._asker, asked, self._saving.spec.model)
                 calls.append(called.call)
                 self.figures.count_call(called.call)
@@ -398,25 +480,23 @@ class Asking:
         if outcome is None:
             self._stock.appendleft(asked)
 
-    def _stops_between(self) -> bool:
-        """Whether a question whose reply could not be read is not asked again for now."""
-        return self._is_ending or not self.figures.affords(len(self._flying))
-
     def _arrive(
         self, asked: Asked, calls: tuple[Call, ...], outcome: Outcome | None, answer: Judged | str | None
     ) -> None:
+        arrived = Answer(asked.question, calls, outcome, suspects=asked.suspects)
         if isinstance(answer, Judged):
-            said = {"label": answer.label, "explanation": answer.explanation or None, "confidence": answer.confidence}
-        else:
-            said = {"text": answer}
-        self.kept.add(Answer(asked.question, calls, outcome, suspects=asked.suspects, **said))  # type: ignore[arg-type]
+            arrived = msgspec.structs.replace(
+                arrived, label=answer.label, explanation=answer.explanation or None, confidence=answer.confidence
+            )
+        elif answer is not None:
+            arrived = msgspec.structs.replace(arrived, text=answer)
+        self.kept.add(arrived)
         if outcome is None:
             return
         self.figures.count_end(outcome)
         if self.figures.streak >= self._max_failures:
-            self._end(
-                f"{counted(self._max_failures, 'question')} in a row failed{LAST_ONE}{calls[-1].error}", for_all=True
-            )
+            n_failures = counted(self._max_failures, "question")
+            self._end(f"{n_failures} in a row failed{LAST_ONE}{calls[-1].error}", for_all=True)
 
     # ------------------------------------------------------------ taking
 
@@ -432,10 +512,8 @@ class Asking:
         self._looked_at = self._n_landed
         try:
             lot, was_dead, at = await self._database.write(self._take)
-        except DatabaseGone as error:
-            self._end_by_database(str(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours ends the run with a sentence; what is in flight is saved first
-            self._end_by_fault(error)
+            self._end_by(error)
         else:
             self._is_seen(at, was_dead=was_dead)
             self._stock.extend(lot)
@@ -475,18 +553,15 @@ class Asking:
             self._stock.clear()
         self._seen_at = max(self._seen_at, at)
 
-    def _beat(self, session: Session) -> tuple[store.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
+    def _beat(self, session: Session) -> tuple[store.Orders, tuple[Counts, Calls] | None, float]:
         """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
         orders, begun = store.say_alive(session, run_id, worker_id), time.monotonic()
-        is_fewer = (
-            orders.n_others + 1 < self.figures.n_workers
-        )  # what is left is shared anew, without what they have spent
-        if begun < self._sum_again_at and not is_fewer:
+        # where workers are fewer, what is left is shared anew, without what the others have spent
+        if begun < self._sum_again_at and orders.n_others + 1 >= self.figures.n_workers:
             return orders, None, at
-        outcomes = Counter(queries.outcomes(session, run_id))
-        stands = queries.n_questions(session, run_id), outcomes, queries.calls(session, run_id, besides=worker_id)
+        stands = queries.counts(session, run_id), queries.calls(session, run_id, besides=worker_id)
         self._sum_again_at = time.monotonic() + SUM_SHARE * (time.monotonic() - begun)
         return orders, stands, at
 

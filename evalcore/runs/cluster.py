@@ -15,14 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
 from multiprocessing import resource_tracker
 from typing import Any
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from evalcore.errors import OverreadError, RunRefused
@@ -30,10 +28,9 @@ from evalcore.runs import Stop, Worked, acts, finish, queries, work
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
 from evalcore.settings import PREFIX, settings
-from evalcore.study.db import open_study, reading
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.db import Engine, open_study, reading
+from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import Viewer
-from evalcore.triage.acts import LevelsRead
 
 BATCH = 500
 """Questions of one task: a few seconds to minutes of asking, so that workers that join later find work."""
@@ -42,38 +39,7 @@ AT_ONCE = 2
 WAIT_SECONDS, CONNECT_SECONDS = 1.0, 20
 MOST_LOCAL = 64
 DATABASE = f"{PREFIX}DB"
-
-
-@dataclass
-class _Batches:
-    """The batches of a run at a cluster.
-
-    Attributes:
-        waiting: That have not ended.
-        ended: What those did that have ended well.
-        faults: Why the others failed, one sentence each.
-    """
-
-    client: Any
-    waiting: set[Any] = field(default_factory=set)
-    ended: list[Worked] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-
-    @property
-    def most(self) -> int:
-        """So many may wait at once."""
-        return AT_ONCE * max(len(self.client.scheduler_info(n_workers=-1).get("workers", ())), 1)
-
-    def collect(self) -> None:
-        """Take from the cluster what has come of those that have ended."""
-        if self.client.status != "running":  # Dask tries for a while to connect again, but has given up the batches
-            raise ConnectionError
-        for batch in [one for one in self.waiting if one.done()]:
-            if error := batch.exception():
-                self.faults.append(f"a batch failed: {error}")
-            else:
-                self.ended.append(batch.result())
-            self.waiting.remove(batch)
+ADDED = ("n_calls", "prompt_tokens", "completion_tokens", "n_there", "n_lost")
 
 
 def work_on_cluster(
@@ -96,16 +62,12 @@ def work_on_cluster(
 
     Returns:
         What the batches did that came to their end, and how the run stands. What a worker had saved that was killed is in the run alone.
-
-    Raises:
-        RunRefused: The extra is not installed, the address is no cluster, or the study is a SQLite file and the cluster is not on this machine.
-        NotFound: There is no such run.
     """
     with reading(engine) as session:
-        found = queries.run(session, run_id)
-    is_told = False
+        row = queries.run(session, run_id)
+    is_told, waiting = False, set[Any]()
+    ended, faults = list[Worked](), list[str]()
     with _client(engine, address) as client:
-        batches = _Batches(client)
         gone = (OSError, CancelledError, import_module("distributed.client").ClosedClientError)
         while True:
             if stop.is_asked and not is_told:
@@ -116,45 +78,45 @@ def work_on_cluster(
             if progress is not None:
                 progress(at)
             try:
-                batches.collect()
-                is_over = at.n_open == 0 or at.state is not RunState.OPEN or len(batches.faults) > batches.most
-                if is_over and (not batches.waiting or stop.is_urgent):
-                    client.cancel(list(batches.waiting))
+                if client.status != "running":  # Dask tries for a while to connect again, but has given up the batches
+                    raise ConnectionError
+                for done in [one for one in waiting if one.done()]:
+                    waiting.remove(done)
+                    if error := done.exception():
+                        faults.append(f"a batch failed: {error}")
+                    else:
+                        ended.append(done.result())
+                n_workers = len(client.scheduler_info(n_workers=-1).get("workers", ()))
+                most = AT_ONCE * max(n_workers, 1)
+                is_over = at.n_open == 0 or at.state is not RunState.OPEN or len(faults) > most
+                if is_over and (not waiting or stop.is_urgent):
+                    client.cancel(list(waiting))
                     break
-                wanted = 0 if is_over else min(ceil(at.n_open / batch), batches.most) - len(batches.waiting)
-                batches.waiting |= {
-                    client.submit(_work, run_id, found.spec.fingerprint, batch, pure=False) for _ in range(wanted)
+                wanted = 0 if is_over else min(ceil(at.n_open / batch), most) - len(waiting)
+                waiting |= {
+                    client.submit(_work, run_id, row.spec.fingerprint, batch, pure=False) for _ in range(wanted)
                 }
             except gone:
-                batches.faults.append(
+                faults.append(
                     f"the Dask scheduler at {address} does not answer any more; workers of it that live go on to the end of their batches"
                 )
                 break
             # One look a second: of a large run it takes that long to count, and each worker has its next batch already.
             time.sleep(WAIT_SECONDS)
-    levels = None if stop.is_urgent else finish(engine, found, stop=stop)
+    levels = None if stop.is_urgent else finish(engine, row, stop=stop)
     with reading(engine) as session:  # what the last batches saved came after the last look
-        at, n_held = queries.progress(session, run_id), queries.n_held(session, run_id)
-    return _together(batches, at, n_held, levels)
-
-
-def _together(batches: _Batches, at: Progress, n_held: int, levels: LevelsRead | None) -> Worked:
-    """What all batches did, as one process would say it."""
-    ended, why = batches.ended, at.reason or "; ".join(dict.fromkeys(batches.faults))
+        at, n_held = queries.progress(session, run_id), queries.counts(session, run_id).n_held
+    why = at.reason or "; ".join(dict.fromkeys(faults))
     return Worked(
-        run_id=at.run_id,
+        run_id=run_id,
         state=at.state,
         reason=(why or None) if at.n_open else None,
-        outcomes=sum((one.outcomes for one in ended), Counter[Outcome]()),
-        n_calls=sum(one.n_calls for one in ended),
-        prompt_tokens=sum(one.prompt_tokens for one in ended),
-        completion_tokens=sum(one.completion_tokens for one in ended),
         cost=at.cost,
         n_left=at.n_open,
         n_held=n_held,
-        n_there=sum(one.n_there for one in ended),
-        n_lost=sum(one.n_lost for one in ended),
+        outcomes=sum((one.outcomes for one in ended), Counter[Outcome]()),
         levels=levels,
+        **{name: sum(getattr(one, name) for one in ended) for name in ADDED},
     )
 
 
@@ -197,23 +159,27 @@ def _work(run_id: int, fingerprint: str, most: int) -> Worked:
 def _client(engine: Engine, address: str) -> Iterator[Any]:
     check(engine, address)
     dask: Any = import_module("distributed")
-    if address.startswith("local:"):
-        url = engine.url.render_as_string(hide_password=False)
-        here = url if engine.dialect.name != "sqlite" else str(engine.url.database)
-        with (
-            _environment(DATABASE, here),
-            _workers_here(int(address.removeprefix("local:"))) as cluster,
-            dask.Client(cluster) as client,
-        ):
+    if not address.startswith("local:"):
+        try:
+            client = dask.Client(address, timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            msg = f"--cluster: no Dask scheduler answers at {address!r} ({type(error).__name__}), expected tcp://HOST:PORT or local:N"
+            raise RunRefused(msg) from error
+        with client:
             yield client
         return
+    is_file = engine.dialect.name == "sqlite"
+    here = str(engine.url.database) if is_file else engine.url.render_as_string(hide_password=False)
+    before = os.environ.get(DATABASE)
+    os.environ[DATABASE] = here  # for the processes that begin here
     try:
-        client = dask.Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
-        msg = f"--cluster: no Dask scheduler answers at {address!r} ({type(error).__name__}), expected tcp://HOST:PORT or local:N"
-        raise RunRefused(msg) from error
-    with client:
-        yield client
+        with _workers_here(int(address.removeprefix("local:"))) as cluster, dask.Client(cluster) as client:
+            yield client
+    finally:
+        if before is None:
+            del os.environ[DATABASE]
+        else:
+            os.environ[DATABASE] = before
 
 
 def _workers_here(n_workers: int) -> Any:
@@ -221,12 +187,11 @@ def _workers_here(n_workers: int) -> Any:
 
     A terminal sends it to all processes of a command. This one hears it, and the run being stopped is what tells the workers to finish.
     """
+    local_cluster = import_module("distributed").LocalCluster
     resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:  # Dask's threads inherit that, and so do the processes that they start, now or in the place of one that died
-        return import_module(
-            "distributed"
-        ).LocalCluster(
+        return local_cluster(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
@@ -236,17 +201,3 @@ def _workers_here(n_workers: int) -> Any:
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Within the block a variable is set, also for the processes that begin in it."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

@@ -2,36 +2,47 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypedDict, Unpack
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from evalcore.errors import RunRefused, shape_fault
+from evalcore.runs.spec import ModelSettings, is_address
 from evalcore.settings import settings, shipped
-from evalcore.study.run_words import ModelSettings, is_address
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
 LONGEST_WORDS = 200
 _SECRET = re.compile(r"key|token|secret|password|passwd|auth|bearer|credential", re.IGNORECASE)
 
+Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
 
-class ModelOptions(TypedDict, total=False):
-    """What a command can say of a model; None: not said. As in `ModelSettings`."""
 
-    base_url: str | None
-    api_model: str | None
-    temperature: float | None
-    max_tokens: int | None
-    price_in: float | None
-    price_out: float | None
-    family: str | None
-    key_variable: str | None
-    structured: bool | None
-    timeout_seconds: float | None
+class _Model(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of the file; prices are in US dollars for a million tokens."""
+
+    base_url: str
+    api_model: Words | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
+    family: Words | None = None
+    key_variable: Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,99}$")] | None = None
+    structured: bool | None = None
+    timeout_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
+
+
+_KEYS = _Model.__struct_fields__
+_PATTERNS = {
+    "key_variable": "expected the name of an environment variable in capital letters, digits and underscores, and not the key itself",
+    "api_model": "expected printable characters without blanks around them",
+    "family": "expected printable characters without blanks around them",
+}
 
 
 def usual_file() -> Path | None:
@@ -53,11 +64,26 @@ def load(path: Path) -> dict[str, ModelSettings]:
     Raises:
         RunRefused: The file cannot be read, is no TOML, or holds something else; with file, table and key. No value is quoted: it may be a key.
     """
-    tables = _tables(path)
+    try:
+        content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise RunRefused(msg) from None
+    except UnicodeDecodeError:
+        msg = f"{path.name}: expected UTF-8"
+        raise RunRefused(msg) from None
+    except msgspec.DecodeError as error:
+        msg = f"{path.name}: cannot be read as TOML: {error}"
+        raise RunRefused(msg) from None
+    _check_keys(content, ["models"], f"{path.name}: ")
+    tables = content.get("models", {})
+    if not isinstance(tables, dict):
+        msg = f'{path.name}: models: expected tables such as [models."NAME"]'
+        raise RunRefused(msg)
     return {name: _model(name, table, f'{path.name}: models."{name}"') for name, table in tables.items()}
 
 
-def named(name: str, *, path: Path | None, **options: Unpack[ModelOptions]) -> ModelSettings:
+def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
     """The settings of one model: what the options say, else what the file says.
 
     A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file
@@ -66,30 +92,22 @@ def named(name: str, *, path: Path | None, **options: Unpack[ModelOptions]) -> M
     Args:
         name: As the study calls the model.
         path: The file; None: there is none.
+        options: Keys of the file; None: not said.
 
     Raises:
         RunRefused: As `load`; or nobody says where the model is.
     """
     known = load(path) if path is not None else {}
-    said: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    if name not in known and "base_url" not in said:
-        place = "no file of models was named" if path is None else f"{path.name} has {_listed(known)}"
+    chosen = {key: value for key, value in options.items() if value is not None}
+    if name not in known and "base_url" not in chosen:
+        place = "no file of models was named" if path is None else f"{path.name} has {', '.join(known) or 'no model'}"
         msg = f"{name}: nobody says where this model is: {place}, expected it there, or a base URL"
         raise RunRefused(msg)
-    table: dict[str, Any] = {}
-    if name in known:
-        table = {
-            key: getattr(known[name], key) for key in _Model.__struct_fields__ if getattr(known[name], key) is not None
-        }
-    found = _model(name, table | said, name)
-    if name in known and "key_variable" not in said and _server(found) != _server(known[name]):
-        found = msgspec.structs.replace(found, key_variable=None)
-    return found
-
-
-def _server(settings: ModelSettings) -> tuple[str, str]:
-    """Which server it is, and whether what is sent to it is encrypted."""
-    return urlsplit(settings.base_url)[:2]
+    of_file = {key: getattr(known[name], key) for key in _KEYS} if name in known else {}
+    model = _model(name, {key: value for key, value in of_file.items() if value is not None} | chosen, name)
+    if of_file and "key_variable" not in chosen and urlsplit(model.base_url)[:2] != urlsplit(of_file["base_url"])[:2]:
+        return msgspec.structs.replace(model, key_variable=None)
+    return model
 
 
 def key_of(settings: ModelSettings) -> str | None:
@@ -107,65 +125,12 @@ def key_of(settings: ModelSettings) -> str | None:
     return key
 
 
-def _listed(known: dict[str, ModelSettings]) -> str:
-    return ", ".join(known) or "no model"
-
-
-Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
-Price = Annotated[float, Meta(ge=0, le=1e9)]
-
-
-class _Model(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A table of the file; prices are in US dollars for a million tokens."""
-
-    base_url: str
-    api_model: Words | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
-    price_in: Price | None = None
-    price_out: Price | None = None
-    family: Words | None = None
-    key_variable: Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,99}$")] | None = None
-    structured: bool | None = None
-    timeout_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
-
-
-_PATTERNS = {
-    "key_variable": "expected the name of an environment variable in capital letters, digits and underscores, and not the key itself",
-    "api_model": "expected printable characters without blanks around them",
-    "family": "expected printable characters without blanks around them",
-}
-
-
-def _tables(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise RunRefused(msg) from None
-    except UnicodeDecodeError:
-        msg = f"{path.name}: expected UTF-8"
-        raise RunRefused(msg) from None
-    except msgspec.DecodeError as error:
-        msg = f"{path.name}: cannot be read as TOML: {error}"
-        raise RunRefused(msg) from None
-    for key in content:
-        if key != "models":
-            _refuse(f"{path.name}: {key}", key, ["models"])
-    tables = content.get("models", {})
-    if not isinstance(tables, dict):
-        msg = f'{path.name}: models: expected tables such as [models."NAME"]'
-        raise RunRefused(msg)
-    return tables
-
-
 def _model(name: str, table: object, place: str) -> ModelSettings:
     if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_WORDS:
         msg = f"{place}: expected a name of 1 to {LONGEST_WORDS} printable characters"
         raise RunRefused(msg)
-    for key in table if isinstance(table, dict) else ():
-        if key not in _Model.__struct_fields__:
-            _refuse(f"{place}.{key}", key, _Model.__struct_fields__)
+    if isinstance(table, dict):
+        _check_keys(table, _KEYS, f"{place}.")
     try:
         model = msgspec.convert(table, type=_Model)
     except msgspec.ValidationError as error:
@@ -183,8 +148,10 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
     return ModelSettings(**{"name": name, "api_model": name} | given | {"base_url": model.base_url.rstrip("/")})
 
 
-def _refuse(place: str, key: str, known: Iterable[str]) -> NoReturn:
-    msg = f"{place}: it is not known, expected {', '.join(known)}"
-    if _SECRET.search(key):
-        msg += ". A key is never kept in this file: put it into an environment variable, and write its name as key_variable"
-    raise RunRefused(msg)
+def _check_keys(table: Mapping[str, Any], known: Iterable[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            msg = f"{place}{key}: it is not known, expected {', '.join(known)}"
+            if _SECRET.search(key):
+                msg += ". A key is never kept in this file: put it into an environment variable, and write its name as key_variable"
+            raise RunRefused(msg)

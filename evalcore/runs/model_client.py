@@ -23,7 +23,8 @@ import stamina
 from httpx_aiohttp import AiohttpTransport
 
 from evalcore.errors import OverreadError, RunRefused
-from evalcore.study.run_words import MAX_RAW, ChatRequest, ModelSettings, Outcome, Reply, is_address
+from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address
+from evalcore.study.run_states import Outcome
 
 HIDDEN = "[key]"
 """What stands where a server has echoed the key."""
@@ -62,82 +63,67 @@ def read(body: bytes) -> Completion:
         NoCompletion: The body is not whole JSON, or has no choice with a text or a refusal.
     """
     try:
-        said = orjson.loads(body)
+        whole = orjson.loads(body)
     except orjson.JSONDecodeError:
         came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is no JSON"
         msg = f"expected a chat completion, got {came}"
         raise NoCompletion(msg) from None
-    choices = said.get("choices") if isinstance(said, dict) else None
+    choices = whole.get("choices") if isinstance(whole, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        told = error_message(body) if isinstance(said, dict) and said.get("error") else ""
-        msg = f"expected a chat completion{f': {told}' if told else ''}, got JSON without choices"
+        words = error_message(body) if isinstance(whole, dict) and whole.get("error") else ""
+        msg = f"expected a chat completion{f': {words}' if words else ''}, got JSON without choices"
         raise NoCompletion(msg)
-    choice = choices[0]
-    message = choice.get("message")
+    message, finish = choices[0].get("message"), choices[0].get("finish_reason")
     if not isinstance(message, dict):
         msg = "expected a chat completion, got a choice without a message"
         raise NoCompletion(msg)
-    finish = choice.get("finish_reason")
-    text, refusal = message.get("content"), _refusal(message, finish)
+    text, declined, refusal = message.get("content"), message.get("refusal"), None
+    if isinstance(declined, str) and declined.strip():
+        refusal = f"the model refused: {one_line(declined)}"
+    elif finish == "content_filter":
+        refusal = "the server's content filter held the answer back"
     if not isinstance(text, str) and refusal is None:
-        msg = f"expected text, got a message whose content is {_kind(text)} (it ended with {str(finish)!r})"
+        kinds = {type(None): "null", dict: "an object", list: "a list", bool: "true or false"}
+        kind = kinds.get(type(text), "a number")
+        msg = f"expected text, got a message whose content is {kind} (it ended with {str(finish)!r})"
         raise NoCompletion(msg)
-    usage = said.get("usage")
+    usage = whole.get("usage")
     counts = usage if isinstance(usage, dict) else {}
+    tokens = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
+    prompt, completion = (n if type(n) is int and 0 <= n <= _MAX_TOKENS else None for n in tokens)
     return Completion(
         text=storable(text) if isinstance(text, str) else "",
         refusal=refusal,
         finish=storable(finish) if isinstance(finish, str) else None,
-        prompt_tokens=_count(counts.get("prompt_tokens")),
-        completion_tokens=_count(counts.get("completion_tokens")),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
     )
-
-
-def _refusal(message: dict[str, Any], finish: object) -> str | None:
-    declined = message.get("refusal")
-    if isinstance(declined, str) and declined.strip():
-        return f"the model refused: {one_line(declined)}"
-    return "the server's content filter held the answer back" if finish == "content_filter" else None
-
-
-def _count(said: object) -> int | None:
-    is_count = isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= _MAX_TOKENS
-    return said if is_count else None  # type: ignore[return-value]
-
-
-def _kind(value: object) -> str:
-    return {type(None): "null", dict: "an object", list: "a list", bool: "true or false"}.get(type(value), "a number")
 
 
 def error_message(body: bytes) -> str:
     """What a server says of an error, on one line: `error.message`, `message` or `detail` of the JSON, else the text."""
-    said = _json(body)
-    if isinstance(said, dict):
-        error = said.get("error")
-        parts = (error.get("message") if isinstance(error, dict) else error, said.get("message"), said.get("detail"))
-        found = next((part for part in parts if part), None)
-        if found is not None:
-            return one_line(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
-    return one_line(body[:MAX_RAW].decode("utf-8", "replace"))
-
-
-def names_schema(body: bytes) -> bool:
-    """Whether an error says that the JSON schema is what it does not take."""
-    return b"response_format" in body or b"json_schema" in body
+    whole = _json_object(body)
+    error = whole.get("error")
+    parts = (error.get("message") if isinstance(error, dict) else error, whole.get("message"), whole.get("detail"))
+    words = next((part for part in parts if part), None)
+    if words is None:
+        return one_line(body[:MAX_RAW].decode("utf-8", "replace"))
+    return one_line(words if isinstance(words, str) else json.dumps(words, ensure_ascii=False))
 
 
 def is_filtered(body: bytes) -> bool:
     """Whether an error says that a content filter held the question back, which some servers tell as a 400."""
-    said = _json(body)
-    error = said.get("error") if isinstance(said, dict) else None
+    error = _json_object(body).get("error")
     return isinstance(error, dict) and error.get("code") in _FILTERED
 
 
-def _json(body: bytes) -> Any:
+def _json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body; an empty one where it holds none."""
     try:
-        return orjson.loads(body)
+        whole = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return None
+        return {}
+    return whole if isinstance(whole, dict) else {}
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
@@ -147,13 +133,11 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     >>> retry_after("2.5", noon), retry_after("Thu, 01 Jan 2026 12:01:00 GMT", noon), retry_after("soon", noon)
     (2.5, 60.0, None)
     """
-    if value is None:
-        return None
     try:
-        seconds = float(value)
+        seconds = float(value or "")
     except ValueError:
         try:
-            moment = parsedate_to_datetime(value)
+            moment = parsedate_to_datetime(value or "")
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
         seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
@@ -234,6 +218,7 @@ class CallFailed(OverreadError):
         attempts: How many times it was sent.
         seconds: From the first try to the end of the last.
         prompt_tokens, completion_tokens: Of a refusal, where the server counts them.
+        wait: Seconds after which another try may bring one, where the server says so.
     """
 
     def __init__(
@@ -257,7 +242,7 @@ class CallFailed(OverreadError):
 
 
 class TryAgain(CallFailed):
-    """No whole reply: another try may bring one, after `wait` seconds where the server says so."""
+    """No whole reply: another try may bring one."""
 
 
 class NoSchema(CallFailed):
@@ -272,44 +257,34 @@ def completion_of(received: Received, *, may_drop_schema: bool) -> Completion:
         TryAgain: No whole reply.
         CallFailed: What another try would not change.
     """
+    body = bytes(received.body)
     if received.broke:
         raise TryAgain(Outcome.UNREACHABLE, received.broke)
     if received.status is None or not _OK <= received.status < _NOT_OK:
-        _raise_status(received, may_drop_schema=may_drop_schema)
+        _raise_status(received, body, may_drop_schema=may_drop_schema)
     if received.is_long:
         msg = f"expected a reply of at most {MAX_REPLY:,} bytes, got more"
         raise CallFailed(Outcome.UNREADABLE, msg)
     try:
-        completion = read(bytes(received.body))
+        completion = read(body)
     except NoCompletion as error:
         raise TryAgain(Outcome.UNREADABLE, str(error)) from None
     if completion.refusal is not None:
-        raise CallFailed(
-            Outcome.REFUSED,
-            completion.refusal,
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
-        )
+        tokens = {name: getattr(completion, name) for name in ("prompt_tokens", "completion_tokens")}
+        raise CallFailed(Outcome.REFUSED, completion.refusal, **tokens)
     return completion
 
 
-def _raise_status(received: Received, *, may_drop_schema: bool) -> NoReturn:
-    status, body = received.status or 0, bytes(received.body)
-    said = error_message(body)
-    sentence = f"the server answered {_words(status)}{f': {said}' if said else ''}"
+def _raise_status(received: Received, body: bytes, *, may_drop_schema: bool) -> NoReturn:
+    status, words = received.status or 0, error_message(body)
+    phrase = next((f" {known.phrase}" for known in HTTPStatus if known == status), "")
+    sentence = f"the server answered {status}{phrase}{f': {words}' if words else ''}"
     if status in _AGAIN or status >= _SERVER_ERROR:
         wait = retry_after(received.retry_after, datetime.now(UTC))
         raise TryAgain(Outcome.UNREACHABLE, sentence, wait=wait)
-    if may_drop_schema and status in _SCHEMA_NOT_TAKEN and names_schema(body):
+    if may_drop_schema and status in _SCHEMA_NOT_TAKEN and (b"response_format" in body or b"json_schema" in body):
         raise NoSchema(Outcome.REJECTED, sentence)
     raise CallFailed(Outcome.REFUSED if is_filtered(body) else Outcome.REJECTED, sentence)
-
-
-def _words(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
 
 
 KEEP_ALIVE_SECONDS = 4.0
@@ -351,8 +326,10 @@ class ModelClient:
     def __init__(
         self, settings: ModelSettings, *, concurrency: int, key: str | None, patience: Patience | None = None
     ) -> None:
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            msg = "the key holds a blank, a line break or another character that no key has; copy it again"
+            raise RunRefused(msg)
         self.settings = settings
-        self._key = _checked_key(key)
         self._hider = Hider(key)
         self._patience = patience or Patience()
         self._concurrency = concurrency
@@ -362,7 +339,7 @@ class ModelClient:
         self._proxy = _proxy(self._url)
         self._headers = httpx.Headers({
             "Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "overread",
-            **({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            **({"Authorization": f"Bearer {key}"} if key else {}),
         })  # fmt: skip
         self._limits = {"timeout": {"connect": CONNECT_SECONDS, "read": settings.timeout_seconds}}
         self._transport: AiohttpTransport | None = None
@@ -403,10 +380,9 @@ class ModelClient:
             except TryAgain as error:
                 first = error
             return await self._tried_again(first, request, asked)
-        except CallFailed as error:
-            failed = error
-        failed.attempts, failed.seconds = asked.tries, asked.seconds
-        raise failed
+        except CallFailed as failed:
+            failed.attempts, failed.seconds = asked.tries, asked.seconds
+            raise
 
     async def _tried_again(self, first: TryAgain, request: ChatRequest, asked: "_Asked") -> Reply:
         """The tries after the first, which is told to stamina as its first: most questions need none, and its books cost a third of a try."""
@@ -523,13 +499,6 @@ def _how(error: Exception) -> str:
         error.__cause__ or error
     )  # httpx-aiohttp calls every broken connection a timeout; its cause says what it was
     return f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
-
-
-def _checked_key(key: str | None) -> str | None:
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        msg = "the key holds a blank, a line break or another character that no key has; copy it again"
-        raise RunRefused(msg)
-    return key or None
 
 
 def _address(settings: ModelSettings) -> httpx.URL:

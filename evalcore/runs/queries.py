@@ -1,24 +1,33 @@
-"""Runs as they stand, what a run would ask, and the texts that questions are made from."""
+"""Runs as they stand, the workers that live, the texts that are asked about, and the responses that speak to their judge."""
 
-from collections.abc import Collection, Iterable
+import json
+import os
+import socket
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
-from sqlalchemy import Float, case, cast, distinct, exists, func, select
+from sqlalchemy import case, distinct, exists, func, select
 from sqlmodel import Session
 
 from evalcore.errors import NotFound
-from evalcore.runs.statements import WorkerRow, clock, has_answer, items, not_answered, parts, workers
+from evalcore.runs.spec import CUT_OFF, Question, RunSpec
 from evalcore.study.frames import frame
-from evalcore.study.run_words import CUT_OFF, Outcome, Question, RunKind, RunSpec, RunState
-from evalcore.study.schema import CASES, Format, Message
-from evalcore.study.tables import TABLES
+from evalcore.study.run_states import Outcome, RunKind, RunState
+from evalcore.study.schema import CASES, Format, Message, Stage
+from evalcore.study.tables import TABLES, now
 
 LATELY_SECONDS = 30.0
+UNSEEN_SECONDS = 30.0
+"""A worker that has not said for so long that it lives is dead."""
 FAILURES = tuple(outcome for outcome in Outcome if outcome is not Outcome.ANSWERED)
+CHUNK = 500  # bound variables in one statement
+_FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 class RunRow(NamedTuple):
@@ -37,16 +46,27 @@ class RunRow(NamedTuple):
     ended_at: datetime | None
 
 
+class Calls(NamedTuple):
+    """What the calls of a run took: tokens as far as servers count them, US dollars as far as they are known (None: of no call).
+
+    Attributes:
+        n_without_cost: Calls that brought a reply and whose cost is not known.
+    """
+
+    n_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    n_with_cost: int
+    n_without_cost: int
+
+
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """How far a run is; its calls as `Calls` has them.
 
     Attributes:
         outcomes: Questions by what came of them; those that are still open are not in it.
-        n_calls: Asked in all: an unreadable reply is asked for again.
-        prompt_tokens, completion_tokens: Of all calls whose server counts them.
-        cost: US dollars of all calls whose cost is known; None where none is.
-        n_without_cost: Calls that brought a reply and whose cost is not known.
         rate: Questions that ended in the last half minute, by the second.
         n_workers: Processes that work on it now.
     """
@@ -64,6 +84,7 @@ class Progress:
     max_cost: float | None
     rate: float
     n_workers: int
+    n_with_cost: int = 0
 
     @property
     def n_asked(self) -> int:
@@ -91,12 +112,11 @@ class Progress:
         return self.n_open / self.rate if self.rate > 0 else None
 
 
-def run(session: Session, run_id: int) -> RunRow:
-    """One run.
+# ---------------------------------------------------------------- runs
 
-    Raises:
-        NotFound: There is none of this number.
-    """
+
+def run(session: Session, run_id: int) -> RunRow:
+    """One run."""
     found = rows(session, run_ids=[run_id])
     if not found:
         msg = f"run: expected the number of a run, got {run_id}"
@@ -113,10 +133,7 @@ def rows(
 ) -> list[RunRow]:
     """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
     table = TABLES["run"].c
-    statement = select(
-        table.id, table.kind, table.spec, table.state, table.reason, table.max_cost, table.max_failures, table.concurrency, table.started_by, table.created_at,
-        table.ended_at,
-    ).order_by(table.id.desc())  # fmt: skip
+    statement = select(table.id, *(table[column] for column in RunRow._fields[1:])).order_by(table.id.desc())
     if run_ids is not None:
         statement = statement.where(table.id.in_(list(run_ids)))
     if name is not None:
@@ -130,66 +147,46 @@ def rows(
 
 
 def progress(session: Session, run_id: int) -> Progress:
-    """How far a run is; of a million questions it takes a second.
-
-    Raises:
-        NotFound: There is no such run.
-    """
-    found = run(session, run_id)
+    """How far a run is; of a million questions it takes a second."""
+    row = run(session, run_id)
     alive = [worker for worker in workers(session, run_id) if worker.lives]
-    totals = calls(session, run_id)
+    rate = 0.0
+    if alive:  # over the last half minute, or since the first of the present workers began
+        call, at = TABLES["run_call"].c, clock(session)
+        since = max(at - timedelta(seconds=LATELY_SECONDS), min(worker.started_at for worker in alive))
+        lately = select(func.count(distinct(call.question_id))).where(call.run_id == run_id, call.at > since)
+        seconds = (at - since).total_seconds()
+        rate = _number(session, lately) / seconds if seconds > 0 else 0.0
+    stands = counts(session, run_id)
     return Progress(
         run_id=run_id,
-        state=found.state,
-        reason=found.reason,
-        n_questions=n_questions(session, run_id),
-        outcomes=outcomes(session, run_id),
-        n_calls=totals.n_calls,
-        prompt_tokens=totals.prompt_tokens,
-        completion_tokens=totals.completion_tokens,
-        cost=totals.cost,
-        n_without_cost=totals.n_without_cost,
-        max_cost=found.max_cost,
-        rate=_rate(session, run_id, alive),
+        state=row.state,
+        reason=row.reason,
+        n_questions=stands.n_questions,
+        outcomes=dict(stands.outcomes),
+        max_cost=row.max_cost,
+        rate=rate,
         n_workers=len(alive),
+        **calls(session, run_id)._asdict(),
     )
 
 
-def n_questions(session: Session, run_id: int) -> int:
-    """All questions of a run."""
+class Counts(NamedTuple):
+    """Questions of a run: all, those that have ended by what came of them, and open ones that workers hold."""
+
+    n_questions: int
+    outcomes: Counter[Outcome]
+    n_held: int
+
+
+def counts(session: Session, run_id: int) -> Counts:
+    """How many questions a run has."""
     question = TABLES["run_question"].c
-    counted = select(func.count()).where(question.run_id == run_id)
-    return int(session.connection().execute(counted).scalar_one())
-
-
-def n_held(session: Session, run_id: int) -> int:
-    """Open questions of a run that workers hold."""
-    question = TABLES["run_question"].c
-    held = select(func.count(question.worker_id)).where(question.run_id == run_id, question.outcome.is_(None))
-    return int(session.connection().execute(held).scalar_one())
-
-
-def outcomes(session: Session, run_id: int) -> dict[Outcome, int]:
-    """Questions of a run by what came of them."""
-    question = TABLES["run_question"].c
-    counted = select(question.outcome, func.count()).where(question.run_id == run_id, question.outcome.is_not(None))
-    grouped = counted.group_by(question.outcome)
-    return {Outcome(word): int(n) for word, n in session.connection().execute(grouped)}
-
-
-class Calls(NamedTuple):
-    """What the calls of a run took.
-
-    Attributes:
-        n_without_cost: Calls that brought a reply and whose cost is not known.
-    """
-
-    n_calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-    n_with_cost: int
-    n_without_cost: int
+    grouped = select(question.outcome, func.count(), func.count(question.worker_id)).where(question.run_id == run_id)
+    found = session.connection().execute(grouped.group_by(question.outcome)).all()
+    outcomes = Counter({Outcome(word): int(n) for word, n, _ in found if word is not None})
+    n_held = sum(int(n) for word, _, n in found if word is None)
+    return Counts(sum(int(n) for _, n, _ in found), outcomes, n_held)
 
 
 def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls:
@@ -208,18 +205,6 @@ def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls
         summed = summed.where(func.coalesce(call.worker_id, 0) != besides)
     n_calls, prompt, completion, cost, n_with, n_without = session.connection().execute(summed).one()
     return Calls(int(n_calls), int(prompt), int(completion), cost, int(n_with), int(n_without))
-
-
-def _rate(session: Session, run_id: int, alive: Collection[WorkerRow]) -> float:
-    """Questions a second over the last half minute, or since the first of the present workers began."""
-    if not alive:
-        return 0.0
-    call = TABLES["run_call"].c
-    at = clock(session)
-    since = max(at - timedelta(seconds=LATELY_SECONDS), min(worker.started_at for worker in alive))
-    lately = select(func.count(func.distinct(call.question_id))).where(call.run_id == run_id, call.at > since)
-    seconds = (at - since).total_seconds()
-    return int(session.connection().execute(lately).scalar_one()) / seconds if seconds > 0 else 0.0
 
 
 def failures(
@@ -274,29 +259,24 @@ def listed(session: Session) -> pd.DataFrame:
         missing where unknown), max_cost, n_workers (that live), started_by, created_at, ended_at.
     """
     question, call = TABLES["run_question"].c, TABLES["run_call"].c
-    counted = select(question.run_id, question.outcome, func.count().label("n")).group_by(
-        question.run_id, question.outcome
-    )
-    by_run: dict[int, dict[str | None, int]] = {}
-    for run_id, outcome, n in session.connection().execute(counted):
-        by_run.setdefault(run_id, {})[outcome] = n
-    costs = dict(
-        tuple(row)
-        for row in session.connection().execute(select(call.run_id, func.sum(call.cost)).group_by(call.run_id))
-    )
-    alive = [worker.worker_id for worker in workers(session) if worker.lives]
-    table = TABLES["run_worker"].c
-    at_work = select(table.run_id, func.count()).where(table.id.in_(alive)).group_by(table.run_id)
-    n_workers = dict(tuple(row) for row in session.connection().execute(at_work))
-    return pd.DataFrame(
-        [
-            _line(found, by_run.get(found.run_id, {}))
-            | {"cost": costs.get(found.run_id), "max_cost": found.max_cost, "n_workers": n_workers.get(found.run_id, 0)}
-            | {"started_by": found.started_by, "created_at": found.created_at, "ended_at": found.ended_at}
-            for found in rows(session)
-        ],
-        columns=list(LIST_COLUMNS),
-    ).astype({"cost": float, "max_cost": float})
+    connection = session.connection()
+    grouped = select(question.run_id, question.outcome, func.count()).group_by(question.run_id, question.outcome)
+    counts: dict[int, Counter[str | None]] = {}
+    for run_id, outcome, n in connection.execute(grouped):
+        counts.setdefault(run_id, Counter())[outcome] = int(n)
+    summed = select(call.run_id, func.sum(call.cost)).group_by(call.run_id)
+    costs = dict(map(tuple, connection.execute(summed)))
+    n_workers = Counter(worker.run_id for worker in workers(session) if worker.lives)
+    lines = []
+    for row in rows(session):
+        of_run = counts.get(row.run_id, Counter())
+        n_all, n_answered, n_open = of_run.total(), of_run[Outcome.ANSWERED.value], of_run[None]
+        lines.append((
+            row.run_id, row.kind.value, row.spec.model.name, row.spec.dataset, row.spec.prompt_version, row.state.value, row.reason,
+            n_all, n_answered, n_all - n_answered - n_open, n_open, costs.get(row.run_id), row.max_cost, n_workers[row.run_id],
+            row.started_by, row.created_at, row.ended_at,
+        ))  # fmt: skip
+    return pd.DataFrame(lines, columns=list(LIST_COLUMNS)).astype({"cost": float, "max_cost": float})
 
 
 LIST_COLUMNS = (
@@ -305,151 +285,8 @@ LIST_COLUMNS = (
 )  # fmt: skip
 
 
-def _line(found: RunRow, counts: dict[str | None, int]) -> dict[str, Any]:
-    n_all, n_answered, n_open = sum(counts.values()), counts.get(Outcome.ANSWERED.value, 0), counts.get(None, 0)
-    return {
-        "run_id": found.run_id,
-        "kind": found.kind.value,
-        "name": found.spec.model.name,
-        "dataset": found.spec.dataset,
-        "prompt_version": found.spec.prompt_version,
-        "state": found.state.value,
-        "reason": found.reason,
-        "n_questions": n_all,
-        "n_answered": n_answered,
-        "n_failed": n_all - n_answered - n_open,
-        "n_open": n_open,
-    }
-
-
-class Counted(NamedTuple):
-    """Items of a run: all, and those that have an answer."""
-
-    n_all: int
-    n_there: int
-
-
-class Taken(NamedTuple):
-    """What a question took on average, all its calls together.
-
-    Attributes:
-        n_questions: So many questions the averages are of.
-        prompt_tokens, completion_tokens: None where no server has counted them.
-    """
-
-    n_questions: int
-    prompt_tokens: float | None
-    completion_tokens: float | None
-    seconds: float
-
-
-def counted(session: Session, spec: RunSpec) -> Counted:
-    """All items of a run, and those that have an answer."""
-    n_all = n_there = 0
-    for part in parts(spec):
-        found = items(spec, part)
-        there = func.coalesce(func.sum(case((found.is_there, 1), else_=0)), 0)
-        summed = found.statement.order_by(None).with_only_columns(func.count(), there)
-        every, with_answer = session.connection().execute(summed).one()
-        n_all, n_there = n_all + int(every), n_there + int(with_answer)
-    return Counted(n_all, n_there)
-
-
-class Left(NamedTuple):
-    """Questions of a run whose items have no answer: still to be asked, and failed."""
-
-    n_open: int
-    n_failed: int
-
-
-def left(session: Session, run_id: int, spec: RunSpec) -> Left:
-    """What is left of a run that was started; questions whose answer has come in another way since are not."""
-    outcome = TABLES["run_question"].c.outcome
-    n_open = n_failed = 0
-    for part in parts(spec):
-        summed = select(func.count(), func.count(outcome)).where(
-            *not_answered(run_id, part), ~has_answer(spec, part)
-        )  # fmt: skip
-        every, ended = session.connection().execute(summed).one()
-        n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
-    return Left(n_open, n_failed)
-
-
-def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
-    """Some items without an answer, in an order that has nothing to do with what they are; their numbers are 0."""
-    found: list[Question] = []
-    for part in parts(spec):
-        asked = items(spec, part)
-        some = asked.statement.where(~asked.is_there).order_by(None).order_by(asked.mixed, *asked.key[:2]).limit(most)
-        rows = session.connection().execute(some)
-        found.extend(Question(0, row[0], row[1], row[2], part.format, part.sample_index, part.repeat) for row in rows)
-        if len(found) >= most:
-            break
-    return found[:most]
-
-
-def taken_before(session: Session, spec: RunSpec) -> Taken | None:
-    """What questions of runs with this model and prompt took; None before the first answer."""
-    numbers = [
-        row.run_id
-        for row in rows(session, name=spec.model.name)
-        if (row.kind, row.spec.prompt_version) == (spec.kind, spec.prompt_version)
-    ]
-    call = TABLES["run_call"].c
-    replied = (Outcome.ANSWERED, Outcome.UNREADABLE, Outcome.REFUSED)
-    summed = select(
-        func.count(distinct(call.question_id)),
-        func.count(call.prompt_tokens),
-        func.count(call.completion_tokens),
-        func.count(),
-        func.avg(cast(call.prompt_tokens, Float)),
-        func.avg(cast(call.completion_tokens, Float)),
-        func.avg(call.seconds),
-    ).where(call.run_id.in_(numbers), call.outcome.in_([word.value for word in replied]))
-    n, n_prompt, n_completion, n_calls, prompt, completion, seconds = session.connection().execute(summed).one()
-    if not n:
-        return None
-    each = n_calls / n
-    return Taken(
-        n_questions=int(n),
-        prompt_tokens=float(prompt) * each if n_prompt else None,
-        completion_tokens=float(completion) * each if n_completion else None,
-        seconds=float(seconds) * each,
-    )
-
-
-def datasets(session: Session) -> list[str]:
-    """The data sets of which there are examples."""
-    example = TABLES["example"].c
-    found = select(example.dataset).distinct().order_by(example.dataset)
-    return [str(name) for name in session.connection().execute(found).scalars()]
-
-
-def models_of(session: Session, dataset: str) -> list[str]:
-    """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
-    example, response, model = (TABLES[name].c for name in ("example", "response", "model"))
-    to_judge = exists().where(
-        response.model_id == model.id, response.example_id == example.id, example.dataset == dataset
-    )
-    if dataset == CASES:
-        to_judge = to_judge.where(response.dataset == Format.CONVERSATION.evaluation, response.text != "")
-    found = select(model.name).where(to_judge).order_by(model.name)
-    return [str(name) for name in session.connection().execute(found).scalars()]
-
-
-def confidence_meaning(session: Session, judge: str) -> str | None:
-    """What the study says that this judge's confidence is the probability of."""
-    meaning = TABLES["judge_confidence"].c
-    found = session.connection().execute(select(meaning.meaning).where(meaning.judge == judge)).scalar()
-    return None if found is None else str(found)
-
-
 class Subject(NamedTuple):
-    """What a run asks about.
-
-    Attributes:
-        n_responses: That are judged; 0 where answers are asked for.
-    """
+    """What a run asks about: so many examples, and responses (0 where answers are asked for) of so many models."""
 
     n_examples: int
     n_responses: int
@@ -463,15 +300,112 @@ def subject(session: Session, run_id: int) -> Subject:
     n_examples, n_responses = session.connection().execute(counted.where(question.run_id == run_id)).one()
     judged = select(question.response_id).where(question.run_id == run_id)
     by = select(func.count(distinct(response.model_id))).where(response.id.in_(judged))
-    n_models = session.connection().execute(by).scalar_one() if n_responses else 0
-    return Subject(int(n_examples), int(n_responses), int(n_models))
+    return Subject(int(n_examples), int(n_responses), _number(session, by) if n_responses else 0)
 
 
-CHUNK = 500  # bound variables in one statement
+def n_cut_off(session: Session, run_id: int) -> int:
+    """How many answers of a run the server cut off at max_tokens, or at its own limit; of a judge's run none."""
+    call = TABLES["run_call"].c
+    of_run = (call.run_id == run_id, call.outcome == Outcome.ANSWERED.value, call.error == CUT_OFF)
+    return _number(session, select(func.count()).where(*of_run))
+
+
+def _number(session: Session, statement: Any) -> int:
+    return int(session.connection().execute(statement).scalar_one())
+
+
+# ---------------------------------------------------------------- workers
+
+
+class WorkerRow(NamedTuple):
+    """A worker that has not ended, whether it lives, and whether it was told to end."""
+
+    worker_id: int
+    run_id: int
+    host: str
+    pid: int
+    started_at: datetime
+    stop_asked: bool
+    lives: bool
+
+
+def this_host() -> str:
+    """The name of this machine; with the number of the container's own space of processes, where it has one: a pid says nothing outside it."""
+    try:
+        space = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        space = _FIRST_NAMESPACE
+    return socket.gethostname() + ("" if space == _FIRST_NAMESPACE else f" {space}")
+
+
+def is_gone(host: str, pid: int) -> bool:
+    """Whether the process is known to have ended; of another machine's nothing is known."""
+    if host != this_host():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    try:  # one that has ended and that nobody has asked about yet still has its number
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return False
+
+
+def clock(session: Session) -> datetime:
+    """The time by which workers are seen: the database server's, since their machines' clocks may differ; SQLite's are all on one machine."""
+    if session.get_bind().dialect.name == "postgresql":
+        at: datetime = session.connection().execute(select(func.clock_timestamp())).scalar_one()
+        return at
+    return now()
+
+
+def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
+    """The workers of a run, or of all, that have not ended, oldest first; the dead among them are marked."""
+    table = TABLES["run_worker"].c
+    statement = select(
+        table.id, table.run_id, table.host, table.pid, table.started_at, table.stop_asked, table.seen_at
+    ).where(table.ended_at.is_(None))  # fmt: skip
+    if run_id is not None:
+        statement = statement.where(table.run_id == run_id)
+    unseen = clock(session) - timedelta(seconds=UNSEEN_SECONDS)
+    return [
+        WorkerRow(*row[:-1], lives=row.seen_at > unseen and not is_gone(row.host, row.pid))
+        for row in session.connection().execute(statement.order_by(table.id))
+    ]
+
+
+# ---------------------------------------------------------------- what is asked about
+
+
+def datasets(session: Session) -> list[str]:
+    """The data sets of which there are examples."""
+    example = TABLES["example"].c
+    return [*session.connection().execute(select(example.dataset).distinct().order_by(example.dataset)).scalars()]
+
+
+def models_of(session: Session, dataset: str) -> list[str]:
+    """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
+    example, response, model = (TABLES[name].c for name in ("example", "response", "model"))
+    to_judge = exists().where(
+        response.model_id == model.id, response.example_id == example.id, example.dataset == dataset
+    )
+    if dataset == CASES:
+        to_judge = to_judge.where(response.dataset == Format.CONVERSATION.evaluation, response.text != "")
+    return [*session.connection().execute(select(model.name).where(to_judge).order_by(model.name)).scalars()]
+
+
+def confidence_meaning(session: Session, judge: str) -> str | None:
+    """What the study says that this judge's confidence is the probability of."""
+    table = TABLES["judge_confidence"].c
+    meaning: str | None = session.connection().execute(select(table.meaning).where(table.judge == judge)).scalar()
+    return meaning
 
 
 class Texts(NamedTuple):
-    """What some questions are about, by the numbers of the rows."""
+    """What some questions are about, by the numbers of the rows; of a criterion text and points."""
 
     conversations: dict[int, tuple[Message, ...]]
     responses: dict[int, str]
@@ -481,11 +415,9 @@ class Texts(NamedTuple):
 def texts(session: Session, questions: Iterable[Question]) -> Texts:
     """The texts of some questions; each is read once, however many questions are about it."""
     asked = list(questions)
-    examples = _of(session, "example", {one.example_id for one in asked}, ("messages",))
-    responses = _of(session, "response", {one.response_id for one in asked if one.response_id is not None}, ("text",))
-    criteria = _of(
-        session, "criterion", {one.criterion_id for one in asked if one.criterion_id is not None}, ("text", "points")
-    )
+    examples = _of(session, "example", {one.example_id for one in asked}, "messages")
+    responses = _of(session, "response", {one.response_id for one in asked}, "text")
+    criteria = _of(session, "criterion", {one.criterion_id for one in asked}, "text", "points")
     return Texts(
         {number: msgspec.json.decode(messages, type=tuple[Message, ...]) for number, messages in examples},
         {number: text or "" for number, text in responses},
@@ -493,17 +425,42 @@ def texts(session: Session, questions: Iterable[Question]) -> Texts:
     )
 
 
-def _of(session: Session, name: str, numbers: Collection[int], columns: tuple[str, ...]) -> Iterable[Any]:
-    table, ordered = TABLES[name].c, sorted(numbers)
-    for start in range(0, len(ordered), CHUNK):
-        part = table.id.in_(ordered[start : start + CHUNK])
-        yield from session.connection().execute(select(table.id, *(table[column] for column in columns)).where(part))
+def _of(
+    session: Session, name: str, numbers: Iterable[int | None], *columns: str, key: str = "id"
+) -> Iterator[Any]:  # fmt: skip
+    """Columns of the rows of these numbers, behind the number."""
+    table, wanted = TABLES[name].c, sorted({number for number in numbers if number is not None})
+    for start in range(0, len(wanted), CHUNK):
+        part = table[key].in_(wanted[start : start + CHUNK])
+        yield from session.connection().execute(select(table[key], *(table[column] for column in columns)).where(part))
 
 
-def n_cut_off(session: Session, run_id: int) -> int:
-    """How many answers of a run the server cut off at max_tokens, or at its own limit; of a judge's run none."""
-    call = TABLES["run_call"].c
-    counted = select(func.count()).where(
-        call.run_id == run_id, call.outcome == Outcome.ANSWERED.value, call.error == CUT_OFF
+# ---------------------------------------------------------------- responses that speak to their judge
+# A run searches each response before it asks a judge about it, and keeps what it finds. An import searches none: at 1 to 4 ms a response it
+# would take longer than all else that an import does. So a response whose verdicts came by file is searched when it is shown.
+
+
+def suspects_of(session: Session, response_ids: Collection[int]) -> dict[int, tuple[str, ...]]:
+    """Of some responses those that are suspect, with the sentences that say why."""
+    found = _of(session, "suspect_response", response_ids, "reasons", key="response_id")
+    return {number: tuple(json.loads(reasons)) for number, reasons in found}
+
+
+def judged_text(session: Session, response_id: int) -> str:
+    """The text of a response on which a judge has given a verdict; "" where none has, or where there is no text."""
+    response, verdict = (TABLES[name].c for name in ("response", "verdict"))
+    is_judged = exists().where(verdict.response_id == response.id, verdict.stage == Stage.JUDGE.value)
+    found = session.connection().execute(select(response.text).where(response.id == response_id, is_judged))
+    return found.scalar() or ""
+
+
+def are_suspect(session: Session) -> dict[int, bool]:
+    """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
+    question, call, flagged = (TABLES[name].c for name in ("run_question", "run_call", "suspect_response"))
+    is_searched = (
+        question.id == call.question_id, call.outcome == Outcome.ANSWERED.value, question.response_id.is_not(None)
     )  # fmt: skip
-    return int(session.connection().execute(counted).scalar_one())
+    connection = session.connection()
+    searched = connection.execute(select(question.response_id).distinct().where(*is_searched)).scalars()
+    suspect = connection.execute(select(flagged.response_id)).scalars()
+    return dict.fromkeys(searched, False) | dict.fromkeys(suspect, True)

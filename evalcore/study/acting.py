@@ -22,20 +22,18 @@ from evalcore.study.schema import Administrator, Role, Rules, Viewer
 
 
 def anew(session: Session, viewer: Viewer) -> Viewer:
-    """Somebody with the roles that the study gives them now: what a page remembers may be older.
-
-    An administrator is no person of the study, and stays as they are.
+    """Somebody with the roles that the study gives them now: what a page remembers may be older. An administrator stays as they are.
 
     Raises:
         NotAllowed: The study has no such person any more.
     """
     if isinstance(viewer, Administrator):
         return viewer
-    found = contents.person(session, viewer.person_id)
-    if found is None or found.name != viewer.name:
+    known = contents.person(session, viewer.person_id)
+    if known is None or known.name != viewer.name:
         msg = f"{viewer.name} is not in this study any more. Choose on the start page who is reading."
         raise NotAllowed(msg)
-    return msgspec.structs.replace(found, by=viewer.by)
+    return msgspec.structs.replace(known, by=viewer.by)
 
 
 def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: object) -> Viewer:
@@ -44,12 +42,9 @@ def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: o
     Raises:
         NotAllowed: The rule forbids it; the message is the sentence for the screen.
     """
-    found = anew(session, viewer)
-    check(found, *what)
-    return found
-
-
-# ---------------------------------------------------------------- the study and its people
+    known = anew(session, viewer)
+    check(known, *what)
+    return known
 
 
 def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
@@ -73,24 +68,10 @@ def prepare_search(engine: Engine) -> None:
         store.index_texts(engine)
 
 
-def add_person(
-    engine: Engine,
-    name: str,
-    *,
-    roles: Iterable[str],
-    specialties: Iterable[str] = (),
-    languages: Iterable[str] = (),
-    actor: Viewer,
-) -> None:
-    """Add somebody who uses this study.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        OverreadError: The name is empty or taken, or a role is unknown.
-    """
+def add_person(engine: Engine, name: str, *, actor: Viewer, **profile: Iterable[str]) -> None:
+    """`store.add_person` with roles, specialties and languages, by a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_add_people)
-        profile = {"roles": roles, "specialties": specialties, "languages": languages}
         store.add_person(session, name, **profile, actor=actor.signature)
 
 
@@ -105,9 +86,6 @@ def begin(engine: Engine, name: str) -> None:
         store.wait_for_others(session)
         check_is_first(len(contents.people(session)))
         store.add_person(session, name, roles=list(Role), actor=name.strip() or "first person")
-
-
-# ---------------------------------------------------------------- what a study chooses
 
 
 def set_families(engine: Engine, table: families.Table, *, actor: Viewer) -> bool:

@@ -4,7 +4,7 @@ Models, `compare`, the methods, the bundle and Triage take it from here. A new s
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -37,9 +37,8 @@ class Analysis:
         settled: An adjudicated label takes the place of the readers' votes.
         weighted: Examples are weighted to the themes of the full benchmark.
         primary: The two models of the primary comparison, the new one first: it is held against the margin.
-        margin: Of the corrected score, above 0 and at most 1: by how much the first may be worse, or either differ.
-        margin_under: Of the under-triage rate, the same.
-        margin_missed: Of the rate of missed emergencies, the same.
+        margin, margin_under, margin_missed: Of the corrected score, the under-triage rate and the rate of missed emergencies, above 0 and at
+            most 1: by how much the first may be worse, or either differ.
     """
 
     evaluation: str | None = None
@@ -57,13 +56,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class StatedAnalysis:
-    """One version of it.
-
-    Attributes:
-        version: 1, 2, ...
-        stated_by: By whom.
-        n_reads_before: Physicians' blind first reads of items that existed then.
-    """
+    """One version of it, from 1; `n_reads_before`: physicians' blind first reads of items that existed then."""
 
     version: int
     spec: Analysis
@@ -86,33 +79,32 @@ def check(
         OverreadError: A name that the study does not hold, a comparison of a model with itself, a margin out of its range, or one without a
             comparison that it is for.
     """
-    named = (
-        ("Data set", [spec.evaluation] if spec.evaluation is not None else [], evaluations),
-        ("Judges", spec.judges, judges),
-        ("Examples", [spec.subset] if spec.subset is not None else [], subsets),
-        ("Primary comparison", spec.primary or (), models),
-    )
-    for field, names, known in named:
-        if unknown := [name for name in names if name not in known]:
-            msg = f"{field}: expected {'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}, found {unknown[0]!r}"
-            raise OverreadError(msg)
+    named: Mapping[str, tuple[Sequence[str | None], Collection[str]]] = {
+        "Data set": ([spec.evaluation], evaluations),
+        "Judges": (spec.judges, judges),
+        "Examples": ([spec.subset], subsets),
+        "Primary comparison": (spec.primary or (), models),
+    }
+    for fault in _faults(spec, named):
+        raise OverreadError(fault)
+    return spec
+
+
+def _faults(spec: Analysis, named: Mapping[str, tuple[Sequence[str | None], Collection[str]]]) -> Iterator[str]:
+    for field, (names, known) in named.items():
+        for unknown in (name for name in names if name is not None and name not in known):
+            some = f"{'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}"
+            yield f"{field}: expected {some}, found {unknown!r}"
     if len(set(spec.judges)) < len(spec.judges):
-        msg = f"Judges: expected each once, found {', '.join(spec.judges)}"
-        raise OverreadError(msg)
+        yield f"Judges: expected each once, found {', '.join(spec.judges)}"
     if spec.primary is not None and spec.primary[0] == spec.primary[1]:
-        msg = f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice"
-        raise OverreadError(msg)
+        yield f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice"
     for name, words in MARGINS.items():
         margin = getattr(spec, name)
-        if margin is None:
-            continue
-        if not (math.isfinite(margin) and 0 < margin <= 1):
-            msg = f"Margin {words}: expected a number above 0 and at most 1, found {margin}"
-            raise OverreadError(msg)
-        if spec.primary is None:
-            msg = f"Margin {words}: expected a primary comparison of two models with it, found none"
-            raise OverreadError(msg)
-    return spec
+        if margin is not None and not (math.isfinite(margin) and 0 < margin <= 1):
+            yield f"Margin {words}: expected a number above 0 and at most 1, found {margin}"
+        if margin is not None and spec.primary is None:
+            yield f"Margin {words}: expected a primary comparison of two models with it, found none"
 
 
 def to_json(spec: Analysis) -> str:

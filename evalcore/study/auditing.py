@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +14,15 @@ from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
-from evalcore.study import contents
-from evalcore.study import trail as queries
+from evalcore.study import trail
 from evalcore.study.acting import allow
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_see_audit
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
 from evalcore.study.schema import Viewer
-from evalcore.study.store import FIRST_PREVIOUS_HASH
-from evalcore.study.store.events import WROTE
+from evalcore.study.store.events import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import AuditEvent
 
-_REMOVED_OR_PUT_IN = "it does not follow the event before it, so one was removed or put in"
-_CHANGED = "its content was changed after it was written"
 _HASH = re.compile(r"[0-9a-f]{64}")
 _WORDS = {
     "acuity_case": "case",
@@ -75,17 +72,13 @@ class ChainReport:
 
 
 def check(engine: Engine, viewer: Viewer) -> None:
-    """The first thing of whoever is shown the trail, or what was found in it.
-
-    Raises:
-        NotAllowed: The viewer is no researcher and no lead.
-    """
+    """The first thing of whoever is shown the trail, or what was found in it: no researcher and no lead is refused."""
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
 
 
 def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> tuple[pd.DataFrame, int]:
-    """A page of the trail and how many events fit, as `contents.audit_trail` gives them.
+    """A page of the trail and how many events fit, by the words of `trail.audit_trail`.
 
     Args:
         is_blind: Something waits for the viewer's own read: then only what tells them nothing.
@@ -95,18 +88,14 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
     """
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
-        return contents.audit_trail(session, blind=viewer if is_blind else None, **wanted)
+        return trail.audit_trail(session, blind=viewer if is_blind else None, **wanted)
 
 
 def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
-    """Who and what occur in the trail, as `contents.audit_words` gives them.
-
-    Raises:
-        NotAllowed: The viewer is no researcher and no lead.
-    """
+    """Who and what occur in that trail: actor, action."""
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
-        return contents.audit_words(session, viewer if is_blind else None)
+        return trail.audit_words(session, viewer if is_blind else None)
 
 
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:
@@ -128,28 +117,28 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     wanted = _kept_hashes(kept) | ({expected: "--expect"} if expected else {})
     acts = {VERDICT: _Acts("verdict"), LEDGER: _Acts("kept hash")}
     n_events, last = 0, FIRST_PREVIOUS_HASH
-    for number, event in contents.events(session):
+    for number, event in trail.events(session):
         n_events += 1
         why = _wrong(event, last)
         if event is None or why:
             return ChainReport(n_events, last, number, why)
         last = event.hash
         wanted.pop(last, None)
-        for table, told in _told(event).items():
-            if table in acts:
-                acts[table].add(number, told)
-    faults = [] if n_events or queries.is_empty(session) else ["It is empty, and the study is not."]
+        wrote = json.loads(event.detail).get(WROTE, {}) if f'"{WROTE}"' in event.detail else {}
+        for table in wrote.keys() & acts.keys():
+            acts[table].add(number, wrote[table])
+    faults = [] if n_events or trail.is_empty(session) else ["It is empty, and the study is not."]
     changed = _Tally("verdict")
     faults += acts[VERDICT].faults(_verdicts(session, changed))
     faults += changed.faults("was changed after it was written", "were")
     faults += acts[LEDGER].faults(
-        (number, ledger_row(table, row, content)) for number, table, row, content in queries.ledger(session)
+        (number, ledger_row(table, row, content)) for number, table, row, content in trail.ledger(session)
     )
     n_rows = 0
     for table in CONTENT:
-        n_found, found = _content_faults(session, table)
+        n_found, content_faults = _content_faults(session, table)
         n_rows += n_found
-        faults += found
+        faults += content_faults
     faults += _guard_faults(session)
     faults += [
         f"No event has the hash {one} ({where}): events were removed from the end, or the trail was written anew."
@@ -159,25 +148,14 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
 
 
 def _wrong(event: AuditEvent | None, last: str) -> str:
-    if event is None:
-        return _CHANGED
-    if event.previous_hash != last:
-        return _REMOVED_OR_PUT_IN
-    return "" if _fits(event) else _CHANGED
-
-
-def _fits(event: AuditEvent) -> bool:
+    """Why an event does not fit behind the hash `last`."""
+    if event is not None and event.previous_hash != last:
+        return "it does not follow the event before it, so one was removed or put in"
     try:
-        return event.hash == event.expected_hash()
+        fits = event is not None and event.hash == event.expected_hash()
     except (TypeError, ValueError):  # bytes where text was, or text that is no UTF-8
-        return False
-
-
-def _told(event: AuditEvent) -> dict[str, dict[str, str]]:
-    if f'"{WROTE}"' not in event.detail:
-        return {}
-    found: dict[str, dict[str, str]] = json.loads(event.detail).get(WROTE, {})
-    return found
+        fits = False
+    return "" if fits else "its content was changed after it was written"
 
 
 def _kept_hashes(kept: Path | None) -> dict[str, str]:
@@ -201,7 +179,7 @@ class _Tally:
         self._numbers += n_rows
 
     def faults(self, one: str, many: str) -> list[str]:
-        """What was found, as a sentence with the first of them."""
+        """A sentence with the first of them, where there is one."""
         if not self._numbers:
             return []
         more = f" ({self._numbers:,} {many} in all)" if self._numbers > 1 else ""
@@ -215,60 +193,47 @@ class _Acts:
     """Which event names each row of a table, and the digest that it gives of them."""
 
     def __init__(self, word: str) -> None:
+        self._word, self._missing, self._unnamed = word, _Tally(word), _Tally(word)
         self._runs: list[tuple[int, int, int]] = []
-        self._told: dict[int, str] = {}
-        self._missing, self._unnamed = _Tally(word), _Tally(word)
-        self._word = word
+        self._expected: dict[int, str] = {}
 
-    def add(self, event: int, told: dict[str, str]) -> None:
+    def add(self, event: int, wrote: dict[str, str]) -> None:
         """What an event says that its act wrote."""
-        self._runs += [(first, last, event) for first, last in runs_told(told["rows"])]
-        self._told[event] = told["sha256"]
+        self._runs += [(first, last, event) for first, last in runs_told(wrote["rows"])]
+        self._expected[event] = wrote["sha256"]
 
     def faults(self, rows: Iterable[tuple[int, bytes]]) -> list[str]:
         """Compare with the rows that are there, by number, each with what stands for its content."""
         self._runs.sort()
-        left = dict.fromkeys(self._told, 0)
-        for _, _, event in self._runs:
-            left[event] += 1
-        wrong = self._walk(iter(rows), left)
-        found = self._missing.faults("is gone", "are")
-        found += self._unnamed.faults("is named by no event", "are")
-        if wrong and not self._missing:
-            found.append(f"Event {min(wrong)} tells of other content of what its act wrote ({self._word}s).")
-        return found
-
-    def _walk(self, rows: Iterator[tuple[int, bytes]], left: dict[int, int]) -> list[int]:
-        """Events whose digest is not that of the rows that are there."""
-        sums: dict[int, Digest] = {}
-        wrong = []
-        row = next(rows, None)
+        left, wrong = Counter(event for *_, event in self._runs), []
+        digests: dict[int, Digest] = {}
+        remaining = iter(rows)
+        row = next(remaining, None)
         for first, last, event in self._runs:
-            while row is not None and row[0] < first:
-                self._unnamed.add(row[0])
-                row = next(rows, None)
-            digest = sums.setdefault(event, Digest())
-            number = first
-            while number <= last:
-                here = last + 1 if row is None else min(row[0], last + 1)
-                if here > number:
-                    self._missing.add(number, here - number)
-                elif row is not None:
+            number, digest = first, digests.setdefault(event, Digest())
+            while row is not None and row[0] <= last:
+                if row[0] < first:
+                    self._unnamed.add(row[0])
+                else:
+                    self._missing.add(number, row[0] - number)
                     digest.add(*row)
-                    row = next(rows, None)
-                    here += 1
-                number = here
+                    number = row[0] + 1
+                row = next(remaining, None)
+            self._missing.add(number, last + 1 - number)
             left[event] -= 1
-            if not left[event] and sums.pop(event).hex() != self._told[event]:
+            if not left[event] and digests.pop(event).hex() != self._expected[event]:
                 wrong.append(event)
         while row is not None:
             self._unnamed.add(row[0])
-            row = next(rows, None)
-        return wrong
+            row = next(remaining, None)
+        sentences = self._missing.faults("is gone", "are") + self._unnamed.faults("is named by no event", "are")
+        if wrong and not self._missing:
+            sentences.append(f"Event {min(wrong)} tells of other content of what its act wrote ({self._word}s).")
+        return sentences
 
 
 def _verdicts(session: Session, changed: _Tally) -> Iterator[tuple[int, bytes]]:
-    for row in queries.verdicts(session):
+    for row in trail.verdicts(session):
         changed.n_rows += 1
         if row.found is None or row.found != row.kept:
             changed.add(row.number)
@@ -276,39 +241,35 @@ def _verdicts(session: Session, changed: _Tally) -> Iterator[tuple[int, bytes]]:
 
 
 def _content_faults(session: Session, table: str) -> tuple[int, list[str]]:
-    word = _WORDS.get(table, table)
-    changed, put_in, gone = _Tally(word), _Tally(word), _Tally(word)
-    for row in queries.content(session, table):
+    changed, put_in, gone = (_Tally(_WORDS.get(table, table)) for _ in range(3))
+    for row in trail.content(session, table):
         changed.n_rows += 1
         if row.kept is None:
             put_in.add(row.number)
         elif row.found != row.kept:
             changed.add(row.number)
-    for number in queries.gone(session, table):
+    for number in trail.gone(session, table):
         gone.add(number)
-    found = changed.faults("was changed after it was written", "were")
-    found += put_in.faults("was put in past the program: the trail has no hash of it", "were")
-    return changed.n_rows, found + gone.faults("is gone", "are")
+    sentences = changed.faults("was changed after it was written", "were")
+    sentences += put_in.faults("was put in past the program: the trail has no hash of it", "were")
+    return changed.n_rows, sentences + gone.faults("is gone", "are")
 
 
 def _guard_faults(session: Session) -> list[str]:
     """Triggers that are not as the program made them."""
-    found, expected = queries.triggers(session), queries.expected_triggers(session)
-    faults: list[str] = []
-    names: dict[str, Any] = {
-        "is missing": sorted(expected.keys() - found.keys()),
-        "is switched off": sorted(name for name in expected.keys() & found.keys() if "(switched off)" in found[name]),
-        "was changed": sorted(
-            name
-            for name in expected.keys() & found.keys()
-            if found[name] != expected[name] and "(switched off)" not in found[name]
-        ),
-        "is none of the program's": sorted(found.keys() - expected.keys()),
+    present, expected = trail.triggers(session), trail.expected_triggers(session)
+    off = {name for name, text in present.items() if "(switched off)" in text}
+    names = {
+        "is missing": expected.keys() - present.keys(),
+        "is switched off": off & expected.keys(),
+        "was changed": {name for name in expected.keys() & present.keys() - off if present[name] != expected[name]},
+        "is none of the program's": present.keys() - expected.keys(),
     }
-    for what, which in names.items():
-        if which:
-            more = f" ({len(which)} of {len(expected)} in all)" if len(which) > 1 else ""
-            faults.append(f"The trigger {which[0]} {what}{more}.")
-    if queries.are_asleep(session):
+    faults = [
+        f"The trigger {min(which)} {what}{f' ({len(which)} of {len(expected)} in all)' if len(which) > 1 else ''}."
+        for what, which in names.items()
+        if which
+    ]
+    if trail.are_asleep(session):
         faults.append("No trigger fires: session_replication_role is replica.")
     return faults

@@ -36,10 +36,7 @@ def backup(engine: Engine, path: Path) -> ChainReport:
     with _unfinished(path) as copy:
         if engine.dialect.name == "postgresql":
             return _dump(engine, copy)
-        with (
-            closing(sqlite3.connect(engine.url.database or "")) as source,
-            closing(sqlite3.connect(copy)) as target,
-        ):
+        with closing(sqlite3.connect(engine.url.database or "")) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
         return proved(copy)
@@ -135,69 +132,55 @@ def _restored_file(path: Path, target: Path) -> ChainReport:
 def _tables(connection: Connection) -> dict[str, list[str]]:
     """The columns of every table but that of the migrations; each table after those that it refers to."""
     columns: dict[str, list[str]] = {table.name: [] for table in SQLModel.metadata.sorted_tables}
-    found = (
+    statement = (
         "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) "
         "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name, ordinal_position"
     )
-    for table, column in connection.exec_driver_sql(found):
+    for table, column in connection.exec_driver_sql(statement):
         columns.setdefault(table, []).append(column)
     return {table: names for table, names in columns.items() if names and table != "alembic_version"}
 
 
+def _copying(connection: Connection, table: str, columns: list[str], direction: str) -> Any:
+    """PostgreSQL's COPY of a table by the driver itself: to be read from, or written to."""
+    driver: Any = connection.connection.driver_connection
+    names = ", ".join(f'"{column}"' for column in columns)
+    return driver.cursor().copy(f"COPY {table} ({names}) {direction}")
+
+
 def _dump(engine: Engine, copy: Path) -> ChainReport:
-    told: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {}
     with reading(engine) as session, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
         connection = session.connection()
         revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
         for table, columns in _tables(connection).items():
-            told[table] = {"columns": columns, "sha256": _dump_table(connection, table, columns, packed)}
+            digest = hashlib.sha256()
+            with (
+                packed.open(table, "w", force_zip64=True) as member,
+                _copying(connection, table, columns, "TO STDOUT") as rows,
+            ):
+                for block in rows:
+                    member.write(block)
+                    digest.update(block)
+            tables[table] = {"columns": columns, "sha256": digest.hexdigest()}
         report = verify(session)
-        manifest = {"format": FORMAT, "revision": revision, "audit_hash": report.last_hash, "tables": told}
+        manifest = {"format": FORMAT, "revision": revision, "audit_hash": report.last_hash, "tables": tables}
         packed.writestr(MANIFEST, json.dumps(manifest, indent=1))
     checked(copy)
     return report
 
 
-def _dump_table(connection: Connection, table: str, columns: list[str], packed: zipfile.ZipFile) -> str:
-    digest = hashlib.sha256()
-    statement = f"COPY {table} ({', '.join(_quoted(columns))}) TO STDOUT"
-    with (
-        packed.open(table, "w", force_zip64=True) as member,
-        _cursor(connection) as cursor,
-        cursor.copy(statement) as rows,
-    ):
-        for block in rows:
-            member.write(block)
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _quoted(columns: list[str]) -> list[str]:
-    return [f'"{column}"' for column in columns]
-
-
-def _cursor(connection: Connection) -> Any:
-    driver: Any = connection.connection.driver_connection
-    return driver.cursor()
-
-
 def checked(path: Path) -> dict[str, Any]:
-    """What the manifest says; every member is read and compared with it.
-
-    Raises:
-        OverreadError: It is no backup, or a damaged one.
-    """
+    """What the manifest says; every member is read and compared with it. No backup, or a damaged one, is an `OverreadError`."""
     try:
         with zipfile.ZipFile(path) as packed:
             manifest: dict[str, Any] = json.loads(packed.read(MANIFEST))
-            for table, told in manifest["tables"].items():
+            for table, copied in manifest["tables"].items():
                 with packed.open(table) as member:
-                    found = hashlib.sha256()
-                    while block := member.read(_BLOCK):
-                        found.update(block)
-                    if found.hexdigest() != told["sha256"]:
-                        msg = f"{path}: the rows of {table} are not those that were copied. Nothing was restored."
-                        raise OverreadError(msg)
+                    digest = hashlib.file_digest(member, "sha256")  # type: ignore[arg-type]  # it has readinto
+                if digest.hexdigest() != copied["sha256"]:
+                    msg = f"{path}: the rows of {table} are not those that were copied. Nothing was restored."
+                    raise OverreadError(msg)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         msg = f"{path}: expected the backup of a study, found something else or a damaged file ({error}). Nothing was restored."
         raise OverreadError(msg) from error
@@ -211,11 +194,9 @@ def _load(engine: Engine, path: Path) -> ChainReport:
         if inspect(connection).get_table_names():
             msg = "--db: expected a database without tables, found a study or something else. Nothing was overwritten."
             raise OverreadError(msg)
-        config = migrations(connection)
-        command.upgrade(config, manifest["revision"])
-        for table, told in manifest["tables"].items():
-            statement = f"COPY {table} ({', '.join(_quoted(told['columns']))}) FROM STDIN"
-            with packed.open(table) as member, _cursor(connection) as cursor, cursor.copy(statement) as rows:
+        command.upgrade(migrations(connection), manifest["revision"])
+        for table, copied in manifest["tables"].items():
+            with packed.open(table) as member, _copying(connection, table, copied["columns"], "FROM STDIN") as rows:
                 while block := member.read(_BLOCK):
                     rows.write(block)
             _set_sequence(connection, table)

@@ -1,36 +1,22 @@
-"""What the study holds: people, models, judges, counts, its stated analysis, its table of families, its trail."""
+"""What the study holds: people, models, judges, counts, its stated analysis, its table of families."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, case, cast, func, or_, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import BigInteger, case, cast, func, select
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
+from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families
 from evalcore.study.analysis import StatedAnalysis
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, trail_length
-from evalcore.study.schema import (
-    FILE_IMPORTED,
-    LABELS_EXPORTED,
-    PARSER,
-    PART_IMPORTED,
-    RULES,
-    Format,
-    RaterKind,
-    ReadingMode,
-    Role,
-    Rules,
-    Stage,
-    Viewer,
-)
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study.schema import PARSER, RULES, Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
 from evalcore.study.tables import (
     TABLES,
     AcuityCase,
-    AuditEvent,
     Criterion,
     Example,
     ExampleSubset,
@@ -43,8 +29,6 @@ from evalcore.study.tables import (
     Verdict,
 )
 
-_LIKE = "\\"
-
 
 def study_key(session: Session) -> str | None:
     """The random name of this database; None before the first start."""
@@ -56,9 +40,8 @@ def rules(session: Session) -> Rules:
     row = session.get(Study, 1)
     if row is None:
         return Rules()
-    return Rules(
-        ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge, row.control_share, row.blind, row.leads_read
-    )  # fmt: skip
+    same = {name: getattr(row, name) for name in Rules.__struct_fields__ if name != "mode"}
+    return Rules(mode=ReadingMode(row.reading_mode), **same)
 
 
 def guideline(session: Session, version: int | None = None) -> Guideline | None:
@@ -76,15 +59,15 @@ def people(session: Session) -> list[Viewer]:
 
 def person(session: Session, person_id: int) -> Viewer | None:
     """One person; None where there is none of this number."""
-    found = session.get(Person, person_id)
-    return _viewer(found) if found else None
+    row = session.get(Person, person_id)
+    return _viewer(row) if row else None
 
 
 def _viewer(row: Person) -> Viewer:
     return Viewer(
         person_id=row.id or 0,
         name=row.name,
-        roles=frozenset(Role(role) for role in json.loads(row.roles)),
+        roles=frozenset(map(Role, json.loads(row.roles))),
         specialties=tuple(json.loads(row.specialties)),
         languages=tuple(json.loads(row.languages)),
     )
@@ -92,13 +75,13 @@ def _viewer(row: Person) -> Viewer:
 
 def judges(session: Session) -> list[str]:
     """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
-    verdict = TABLES["verdict"]
+    verdict = TABLES["verdict"].c
     statement = (
         select(col(Rater.name))
-        .join(verdict, verdict.c.rater_id == col(Rater.id))
+        .join(TABLES["verdict"], verdict.rater_id == col(Rater.id))
         .where(is_judge())
         .group_by(col(Rater.name))
-        .order_by(func.count(verdict.c.criterion_id).desc(), func.count().desc(), col(Rater.name))
+        .order_by(func.count(verdict.criterion_id).desc(), func.count().desc(), col(Rater.name))
     )
     return list(session.connection().execute(statement).scalars())
 
@@ -121,35 +104,55 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
     Of the examples so many are cases of triage (cases), of the responses so many answer them (samples). A judge counts once, whatever
     prompts it was asked with, and its repeats not at all; the parser and the rules of triage are no judges.
     """
-    connection = session.connection()
-
-    def count(statement: Any) -> int:
-        return int(connection.execute(statement).scalar_one())
 
     def of(table: type[SQLModel]) -> Any:
         return select(func.count()).select_from(table)
 
-    given = select(func.count()).select_from(Verdict).where(not_superseded(), col(Verdict.label).is_not(None))
-    of_physicians = given.where(is_read(Verdict))
+    standing = of(Verdict).where(not_superseded(), col(Verdict.label).is_not(None))
+    of_physicians = standing.where(is_read(Verdict))
     readers = select(func.count(col(Verdict.rater_id).distinct())).where(is_read(Verdict))
     if hidden:
-        of_physicians, readers = (
-            each.where(col(Verdict.example_id).not_in(list(hidden))) for each in (of_physicians, readers)
-        )
-    return {
-        "examples": count(of(Example)),
-        "criteria": count(of(Criterion)),
-        "responses": count(of(Response)),
-        "cases": count(of(AcuityCase)),
-        "samples": count(of(Response).where(col(Response.dataset).in_([word.evaluation for word in Format]))),
-        "models": count(of(Model)),
-        "judges": count(
-            select(func.count(col(Rater.name).distinct())).where(is_judge(), col(Rater.name).not_in((PARSER, RULES)))
-        ),
-        "reviewers": count(readers),
-        "judge_verdicts": count(given.join(Rater).where(is_judge())),
-        "physician_verdicts": count(of_physicians),
+        open_ = col(Verdict.example_id).not_in(list(hidden))
+        of_physicians, readers = of_physicians.where(open_), readers.where(open_)
+    judges = select(func.count(col(Rater.name).distinct())).where(is_judge(), col(Rater.name).not_in((PARSER, RULES)))
+    statements = {
+        "examples": of(Example),
+        "criteria": of(Criterion),
+        "responses": of(Response),
+        "cases": of(AcuityCase),
+        "samples": of(Response).where(col(Response.dataset).in_([word.evaluation for word in Format])),
+        "models": of(Model),
+        "judges": judges,
+        "reviewers": readers,
+        "judge_verdicts": standing.join(Rater).where(is_judge()),
+        "physician_verdicts": of_physicians,
     }
+    return {name: int(session.connection().execute(each).scalar_one()) for name, each in statements.items()}
+
+
+def holdings(counts: Mapping[str, int]) -> str:
+    """Responses to conversations, and answers to cases of triage; what is not there is not named.
+
+    >>> holdings({"examples": 31, "cases": 1, "responses": 100, "samples": 10, "models": 3})
+    '90 responses of 3 models to 30 conversations and 10 answers to 1 case of triage'
+    >>> holdings({"examples": 1, "cases": 1, "responses": 10, "samples": 10, "models": 3})
+    '10 answers of 3 models to 1 case of triage'
+    >>> holdings({"examples": 0, "cases": 0, "responses": 0, "samples": 0, "models": 0})
+    '0 responses of 0 models to 0 conversations'
+    """
+    n_others, n_cases = counts["examples"] - counts["cases"], counts["cases"]
+    n_responses, by = counts["responses"] - counts["samples"], f" of {counted(counts['models'], 'model')}"
+    parts = (
+        [f"{counted(n_responses, 'response')}{by} to {counted(n_others, 'conversation')}"]
+        if n_others or not n_cases
+        else []
+    )
+    if n_cases:
+        by = "" if parts else by
+        parts.append(
+            f"{counted(counts['samples'], 'answer')}{by} to {counted(n_cases, 'case of triage', 'cases of triage')}"
+        )
+    return listed(parts)
 
 
 def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
@@ -186,7 +189,6 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
 
 def choices(session: Session) -> dict[str, list[str]]:
     """What the filters offer: datasets, subsets, themes, categories, axes, languages, sources of cases; each sorted."""
-    connection = session.connection()
     columns = {
         "dataset": Example.dataset,
         "subset": ExampleSubset.subset,
@@ -197,122 +199,18 @@ def choices(session: Session) -> dict[str, list[str]]:
         "source": AcuityCase.source,
     }
     return {
-        name: sorted(value for value in connection.execute(select(column).distinct()).scalars() if value)  # type: ignore[call-overload]
+        name: sorted(filter(None, session.connection().execute(select(column).distinct()).scalars()))  # type: ignore[call-overload]
         for name, column in columns.items()
     }
-
-
-def trail_head(session: Session) -> tuple[int, str]:
-    """How many events the audit trail has, and the hash of the newest; an empty one before the first event."""
-    event = TABLES["audit_event"].c
-    newest = session.connection().execute(select(event.hash).order_by(event.id.desc()).limit(1)).scalar()
-    return trail_length(session), newest or ""
-
-
-TELL_NO_LABEL = frozenset(
-    {
-        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
-        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        PART_IMPORTED, LABELS_EXPORTED,
-    }
-)  # fmt: skip
-"""Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
-said otherwise, and how many acts lie between two others tells how many there were."""
-
-
-def _told(blind: Viewer | None) -> list[ColumnElement[bool]]:
-    if blind is None:
-        return []
-    return [or_(col(AuditEvent.action).in_(sorted(TELL_NO_LABEL)), col(AuditEvent.actor) == blind.name)]
-
-
-def audit_trail(
-    session: Session,
-    *,
-    blind: Viewer | None = None,
-    search: str = "",
-    actor: str | None = None,
-    action: str | None = None,
-    limit: int = 50,
-    offset: int = 0,
-) -> tuple[pd.DataFrame, int]:
-    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
-
-    For who is to read or settle blind: only their own acts, and those of `TELL_NO_LABEL`.
-    """
-    conditions = _told(blind)
-    for word in search.split():
-        pattern = "%" + word.replace(_LIKE, _LIKE * 2).replace("%", _LIKE + "%").replace("_", _LIKE + "_") + "%"
-        fields = (AuditEvent.actor, AuditEvent.action, AuditEvent.subject, AuditEvent.detail)
-        conditions.append(or_(*(col(column).ilike(pattern, escape=_LIKE) for column in fields)))
-    if actor:
-        conditions.append(col(AuditEvent.actor) == actor)
-    if action:
-        conditions.append(col(AuditEvent.action) == action)
-    event = TABLES["audit_event"]
-    fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
-    n_events = int(session.connection().execute(fitting).scalar_one())
-    statement = (
-        select(*(event.c[name] for name in ("id", "at", "actor", "action", "subject", "detail", "hash")))
-        .where(*conditions)
-        .order_by(event.c.id.desc())
-        .limit(limit)
-        .offset(offset)
-    )
-    return frame(session, statement).rename(columns={"id": "event"}), n_events
-
-
-def last_actor(session: Session, action: str, subject: str) -> str | None:
-    """Who did this last to this; None where nobody has."""
-    event = TABLES["audit_event"].c
-    statement = select(event.actor).where(event.action == action, event.subject == subject)
-    return session.connection().execute(statement.order_by(event.id.desc()).limit(1)).scalar()
-
-
-def audit_words(session: Session, blind: Viewer | None = None) -> dict[str, list[str]]:
-    """Who and what occur in the trail, or in the part of it that a blind reader is shown: actors, actions."""
-    columns = {"actor": col(AuditEvent.actor), "action": col(AuditEvent.action)}
-    rows = session.connection()
-    return {
-        name: sorted(rows.execute(select(column).where(*_told(blind)).distinct()).scalars())
-        for name, column in columns.items()
-    }
-
-
-def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
-    """Every event with its number, in order; None for one that somebody has changed so that it cannot be read."""
-    numbered = select(col(AuditEvent.id)).order_by(col(AuditEvent.id))
-    numbers = [number or 0 for number in session.connection().execute(numbered).scalars()]
-    for start in range(0, len(numbers), 1000):
-        yield from _readable(session, numbers[start : start + 1000])
-
-
-def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, AuditEvent | None]]:
-    number = col(AuditEvent.id)
-    chosen = select_rows(AuditEvent).where(number.between(numbers[0], numbers[-1])).order_by(number)
-    try:
-        found = session.exec(chosen).all()
-    except (ValueError, TypeError, DBAPIError):
-        if len(numbers) == 1:
-            yield numbers[0], None
-            return
-        for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
-            yield from _readable(session, half)
-    else:
-        yield from zip(numbers, found, strict=True)
 
 
 def stated_analysis(session: Session) -> StatedAnalysis | None:
     """The newest statement; None where nothing was stated, so that every choice is the usual one."""
-    return next(iter(_versions(session, limit=1)), None)
+    return next(iter(stated_analyses(session, limit=1)), None)
 
 
-def stated_analyses(session: Session) -> list[StatedAnalysis]:
-    """Every version, newest first."""
-    return _versions(session)
-
-
-def _versions(session: Session, limit: int | None = None) -> list[StatedAnalysis]:
+def stated_analyses(session: Session, limit: int | None = None) -> list[StatedAnalysis]:
+    """Every version, or so many, newest first."""
     rows: Any = TABLES["analysis"]
     statement = select(*rows.c).order_by(rows.c.version.desc()).limit(limit)
     return [
@@ -323,8 +221,8 @@ def _versions(session: Session, limit: int | None = None) -> list[StatedAnalysis
 
 def own_families(session: Session) -> list[tuple[str, str]]:
     """The study's own pairs of pattern and family, in their order; empty where it has not written one."""
-    rows = TABLES["model_family"]
-    found = session.connection().execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place))
+    rows = TABLES["model_family"].c
+    found = session.connection().execute(select(rows.pattern, rows.family).order_by(rows.place))
     return [(row.pattern, row.family) for row in found]
 
 

@@ -12,11 +12,7 @@ DANGEROUS = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def text_of(content: bytes, name: str) -> str:
-    """The text of a small file.
-
-    Raises:
-        OverreadError: It is no UTF-8; with the place of the first byte that is none.
-    """
+    """The text of a small file in UTF-8; else an `OverreadError` with the place of the first byte that is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,19 +51,15 @@ def written(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
 def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str, str]]:
     """The rows as (place, one, other); an empty cell is "". Other columns are left out.
 
-    Args:
-        columns: The two that it must have.
-
     Raises:
-        OverreadError: It is no CSV, or a column is missing; with file and line.
+        OverreadError: It is no CSV, or one of the two columns is missing; with file and line.
     """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     one, other = columns
     try:
-        found = [column.strip() for column in reader.fieldnames or ()]
-        reader.fieldnames = found
-        if set(columns) - set(found):
-            msg = f"{name} line 1: expected the columns {', '.join(columns)}, got {', '.join(found)[:MAX_SHOWN] or 'nothing'}"
+        reader.fieldnames = header = [column.strip() for column in reader.fieldnames or ()]
+        if set(columns) - set(header):
+            msg = f"{name} line 1: expected the columns {', '.join(columns)}, got {', '.join(header)[:MAX_SHOWN] or 'nothing'}"
             raise OverreadError(msg)
         return [
             (f"{name} line {reader.line_num}", unguarded(row[one] or ""), unguarded(row[other] or "")) for row in reader

@@ -21,7 +21,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoneFree
@@ -32,18 +32,10 @@ from evalcore.settings import database_url, settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS",
-    "PRESS_SECONDS",
-    "Engine",
-    "before_each_commit",
-    "connect",
-    "fault_of",
-    "keep",
-    "migrate",
-    "open_study",
-    "reading",
-    "writing",
-]
+    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of", "keep",
+    "migrate", "open_study", "reading", "writing",
+]  # fmt: skip
+"""With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
 TRAIL_HEAD = "trail_head"
 """Under this name a session's info has when the newest event that it wrote was, and its hash."""
@@ -91,11 +83,9 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     # What is in memory is one connection's own: it has no pool of several.
-    is_in_memory = not is_postgres and not url.database
-    engine = create_engine(
-        url, pool_pre_ping=is_postgres, hide_parameters=True, connect_args=limits, execution_options={_WAIT: wait_seconds},
-        **({} if is_in_memory else {"max_overflow": _MOST_BEYOND_FIVE}),
-    )  # fmt: skip
+    pool: dict[str, Any] = {"max_overflow": _MOST_BEYOND_FIVE} if is_postgres or url.database else {}
+    pool |= {"pool_pre_ping": is_postgres, "execution_options": {_WAIT: wait_seconds}}
+    engine = create_engine(url, hide_parameters=True, connect_args=limits, **pool)
     event.listen(engine, "handle_error", _hide_values)
     if is_postgres:
         event.listen(engine, "connect", partial(_prepare_postgres, wait_seconds=wait_seconds))
@@ -127,7 +117,7 @@ def _begin_postgres(connection: Connection) -> None:
 
 
 def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-    """A study's new file is its owner's alone. SQLite makes the files beside it (-wal, -shm) as it finds the file itself.
+    """A study's new file is its owner's alone; SQLite makes the files beside it (-wal, -shm) likewise.
 
     On media that cannot be written it can make none. There the file is taken as it lies, unless writing that is not in it yet lies beside it.
     """
@@ -150,12 +140,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
     if not record.info.get(_IS_READ_ONLY):
         _write_ahead(connection)
-    for pragma in (
-        "foreign_keys = ON",
-        "recursive_triggers = ON",
-        "cache_size = -65536",
-        "wal_autocheckpoint = 4000",  # 16 MB: a commit of a middling import does not wait for the copy into the file
-    ):
+    # 4,000 pages, 16 MB: a commit of a middling import does not wait for the copy into the file
+    for pragma in ("foreign_keys = ON", "recursive_triggers = ON", "cache_size = -65536", "wal_autocheckpoint = 4000"):
         connection.execute(f"PRAGMA {pragma}")
 
 
@@ -221,9 +207,8 @@ def reading(engine: Engine) -> Iterator[Session]:
     Raises:
         DatabaseFault: The database is away.
     """
-    whole = (
-        {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
-    )  # SQLite reads so by itself
+    is_postgres = engine.dialect.name == "postgresql"  # SQLite reads so by itself
+    whole = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
     try:
         with Session(engine.execution_options(**whole)) as session:
             yield session
@@ -294,11 +279,7 @@ def _shown(engine: Engine) -> str:
 
 
 def migrate(engine: Engine) -> Path | None:
-    """Run the Alembic migrations that are missing. Returns the copy made of an older SQLite file, if one was.
-
-    Raises:
-        OverreadError: The database holds something else, or was written by a newer Overread.
-    """
+    """Run the Alembic migrations that are missing, as `open_study` does. Returns the copy made of an older SQLite file, if one was."""
     newest = _scripts().get_current_head()
     with engine.connect() as connection:
         if _revision(connection) == newest:
@@ -309,7 +290,7 @@ def migrate(engine: Engine) -> Path | None:
         present = _revision(connection)  # again, under the lock: another process may have been first
         if present == newest:
             return None
-        _check_is_ours(engine, connection, _scripts(), present)
+        _check_is_ours(engine, connection, present)
         copy = _copy_sqlite(engine, present) if present is not None else None
         upgrade(connection)
     return copy
@@ -339,7 +320,7 @@ def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _check_is_ours(engine: Engine, connection: Connection, scripts: ScriptDirectory, present: str | None) -> None:
+def _check_is_ours(engine: Engine, connection: Connection, present: str | None) -> None:
     if present is None and inspect(connection).get_table_names():
         msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
         raise OverreadError(msg)
@@ -350,7 +331,7 @@ def _check_is_ours(engine: Engine, connection: Connection, scripts: ScriptDirect
         )
         raise OverreadError(msg)
     try:
-        scripts.get_revision(present or "base")
+        _scripts().get_revision(present or "base")
     except CommandError as error:
         msg = f"{_shown(engine)} was written by a newer version of Overread ({error}). Update Overread to open it."
         raise OverreadError(msg) from error

@@ -22,11 +22,7 @@ def default() -> list[tuple[str, str]]:
 
 
 def parse(text: str, name: str) -> list[tuple[str, str]]:
-    """A table from CSV with the columns pattern and family.
-
-    Raises:
-        OverreadError: A column or cell is missing, or there is nothing in it; with file and line.
-    """
+    """A table from CSV with the columns pattern and family; as `check` wants it, or an `OverreadError` with file and line."""
     return check(pairs(text, name, COLUMNS), name)
 
 
@@ -69,8 +65,7 @@ def family_of(name: str, table: Table) -> str | None:
 
 def families_of(names: Iterable[str], table: Table) -> Mapping[str, str]:
     """The family of each name that has one."""
-    found = ((name, family_of(name, table)) for name in names)
-    return {name: family for name, family in found if family is not None}
+    return {name: family for name in names if (family := family_of(name, table)) is not None}
 
 
 def mentions(text: str, models: Iterable[str], table: Table) -> bool:
@@ -91,10 +86,14 @@ def mentions(text: str, models: Iterable[str], table: Table) -> bool:
     makers = set(families_of(names, table).values())
     stems = {_stem(pattern) for pattern, family in table if family in makers}
     called = {word for name in names for word in (name, name.rsplit("/", 1)[-1])} | stems
-    either = "|".join(re.escape(word) for word in sorted(called) if len(word) > 1)
-    maker = "|".join(map(re.escape, sorted(makers)))
-    found = (rf"(?<!\w)(?:{either})(?![^\W\d_])" if either else "", rf"(?<![\w-])(?:{maker})(?![\w-])" if maker else "")
-    return any(pattern and re.search(pattern, text, re.IGNORECASE) for pattern in found)
+    patterns = (
+        (r"(?<!\w)(?:{})(?![^\W\d_])", [word for word in sorted(called) if len(word) > 1]),
+        (r"(?<![\w-])(?:{})(?![\w-])", sorted(makers)),
+    )
+    return any(
+        words and re.search(pattern.format("|".join(map(re.escape, words))), text, re.IGNORECASE)
+        for pattern, words in patterns
+    )
 
 
 def _stem(pattern: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
 from sqlmodel import Session, col
 
-from evalcore.study.run_words import ANSWERS_SAVED
+from evalcore.study.run_states import ANSWERS_SAVED
 from evalcore.study.schema import (
     FILE_IMPORTED,
     IMPORT_STOPPED,
@@ -27,32 +27,19 @@ from evalcore.study.schema import (
     Source,
     Stage,
 )
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AuditEvent,
-    Criterion,
-    Example,
-    Model,
-    Rater,
-    Reading,
-    Response,
-    SearchPending,
-    Task,
-    Verdict,
-)
+from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
 
 ITEM_BASE = 1 << 26
 """item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
+_EVENT = TABLES["audit_event"].c
+_RATER = TABLES["rater"].c
 
 
 def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
     """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
     result = session.connection().execute(statement)
-    names = columns or list(result.keys())
-    return pd.DataFrame.from_records(
-        [tuple(row) for row in result.all()], columns=names
-    )  # row by row takes twice as long
+    rows = [tuple(row) for row in result.all()]  # row by row takes twice as long
+    return pd.DataFrame.from_records(rows, columns=columns or list(result.keys()))
 
 
 def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
@@ -68,28 +55,30 @@ def data_version(session: Session) -> int:
     Parts of a large file do not count, but their end does: no page counts anew while it is being written. The newest event's id would not do,
     since PostgreSQL may commit events out of order.
     """
-    return trail_length(session) - _n_acts(
-        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED
+    idle = (LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED)
+    return trail_length(session) - _n_rows(
+        session, "audit_event", _EVENT.action.in_(idle)
     )  # the few are found by the index
 
 
 def trail_length(session: Session) -> int:
     """The number of audit events."""
-    return int(session.connection().execute(select(func.count()).select_from(AuditEvent)).scalar_one())
+    return _n_rows(session, "audit_event")
 
 
 def n_waiting(session: Session) -> int:
     """Texts whose words and language are still to be taken up after an import (`store.index_texts`)."""
-    return int(session.connection().execute(select(func.count()).select_from(SearchPending)).scalar_one())
+    return _n_rows(session, "search_pending")
 
 
 def judged_version(session: Session) -> int:
     """The number of acts that bring judges' verdicts: the key of cached reads that only they change, so that a physician's click keeps them."""
-    return _n_acts(session, FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+    bringing = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+    return _n_rows(session, "audit_event", _EVENT.action.in_(bringing))
 
 
-def _n_acts(session: Session, *kinds: str) -> int:
-    counted = select(func.count()).select_from(AuditEvent).where(col(AuditEvent.action).in_(kinds))
+def _n_rows(session: Session, table: str, *conditions: Any) -> int:
+    counted = select(func.count()).select_from(TABLES[table]).where(*conditions)
     return int(session.connection().execute(counted).scalar_one())
 
 
@@ -105,11 +94,7 @@ def replaced() -> Select[Any]:
 
 
 def is_read(verdict: Any) -> Any:
-    """The condition that a verdict is no judge's, in the words of the index of reads: beside a bound word no database uses it.
-
-    Args:
-        verdict: The columns of the table or of an alias of it, or the class of its rows.
-    """
+    """The condition that a verdict (columns, or a class of rows) is no judge's, as the index of reads says it: a bound word would not use it."""
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
 
 
@@ -124,19 +109,14 @@ def came_later(later: Any, one: Any) -> Any:
 
 
 def is_judge(rater: Any = None) -> Any:
-    """The condition that a row of `rater` is a judge that speaks for itself: a judge's repeats have its name, and never its say.
-
-    Args:
-        rater: The columns of an alias of the table; None: of the table itself.
-    """
-    columns = TABLES["rater"].c if rater is None else rater
+    """The condition that a row of `rater`, or of an alias by its columns, is a judge that speaks for itself: its repeats never have its say."""
+    columns = _RATER if rater is None else rater
     return and_(columns.kind == RaterKind.JUDGE, columns.prompt_version.not_like(f"%{REPEAT}%"))
 
 
 def repeats(session: Session) -> list[int]:
     """The numbers of the raters that are repeats of a judge: a walk over all verdicts leaves them out by number, and only where there are any."""
-    columns = TABLES["rater"].c
-    statement = select(columns.id).where(columns.kind == RaterKind.JUDGE, columns.prompt_version.like(f"%{REPEAT}%"))
+    statement = select(_RATER.id).where(_RATER.kind == RaterKind.JUDGE, _RATER.prompt_version.like(f"%{REPEAT}%"))
     return [int(number) for number in session.connection().execute(statement).scalars()]
 
 
@@ -178,24 +158,19 @@ def verdicts(
     table = TABLES["verdict"]
     columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
     columns += _origin(table.c) if origin else []
-    statement = _in_order(select(*columns).where(table.c.criterion_id.is_not(None)), table.c, kind)
+    statement = select(*columns).where(table.c.criterion_id.is_not(None))
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
-    if kind is not None:
-        statement = statement.where(table.c.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == kind)))
     if not every_prompt and (asked_again := repeats(session)):
         statement = statement.where(table.c.rater_id.not_in(asked_again))
-    if example_ids is not None:
-        statement = statement.where(table.c.example_id.in_(list(example_ids)))
-    found = frame(session, statement).rename(columns={"id": "verdict_id"})
-    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
-    found = found.merge(raters(session), on="rater_id", how="left")
+    rows = frame(session, _in_order(statement, table.c, kind, example_ids)).rename(columns={"id": "verdict_id"})
+    rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
+    rows = rows.merge(raters(session), on="rater_id", how="left")
     if not every_prompt:
-        found = _by_newest_prompt(found)
-    found = found.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
-    return found.merge(
-        criteria(session, example_ids=example_ids).drop(columns="example_id"), on="criterion_id", how="left"
-    )
+        rows = _by_newest_prompt(rows)
+    rows = rows.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
+    rubrics = criteria(session, example_ids=example_ids).drop(columns="example_id")
+    return rows.merge(rubrics, on="criterion_id", how="left")
 
 
 def _origin(verdict: Any) -> list[Any]:
@@ -204,20 +179,26 @@ def _origin(verdict: Any) -> list[Any]:
     return [verdict.not_blind, *came, verdict.recorded_at]
 
 
-def _in_order(statement: Select[Any], verdict: Any, kind: RaterKind | None) -> Select[Any]:
-    """As they were given; reads by their index, and without a walk over all verdicts in their order: hence + 0."""
+def _in_order(
+    statement: Select[Any], verdict: Any, kind: RaterKind | None, example_ids: Collection[int] | None
+) -> Select[Any]:
+    """Those of a kind and of some examples as they were given; reads by their index, without a walk over all verdicts in order: hence + 0."""
+    if kind is not None:
+        statement = statement.where(verdict.rater_id.in_(select(_RATER.id).where(_RATER.kind == kind)))
+    if example_ids is not None:
+        statement = statement.where(verdict.example_id.in_(list(example_ids)))
     if kind is RaterKind.REVIEWER:
         return statement.where(is_read(verdict)).order_by(verdict.id + 0)
     return statement.order_by(verdict.id)
 
 
-def _by_newest_prompt(found: pd.DataFrame) -> pd.DataFrame:
+def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
     """Without verdicts of judges on items that a newer prompt of the same judge has one on."""
-    of_judges = found.loc[found["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
+    of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
     if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
-        return found
+        return rows
     older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
-    return found.drop(index=older.index[older]).reset_index(drop=True)
+    return rows.drop(index=older.index[older]).reset_index(drop=True)
 
 
 def acuity_verdicts(
@@ -262,14 +243,9 @@ def acuity_verdicts(
         .outerjoin(Model, col(Model.id) == col(Response.model_id))
         .where(table.c.criterion_id.is_(None), table.c.label.is_not(None), not_superseded())
     )
-    statement = _in_order(statement, table.c, kind)
-    if kind is not None:
-        statement = statement.where(col(Rater.kind) == kind)
-    if example_ids is not None:
-        statement = statement.where(table.c.example_id.in_(list(example_ids)))
-    found = frame(session, statement)
-    found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
-    return found
+    rows = frame(session, _in_order(statement, table.c, kind, example_ids))
+    rows["item_id"] = rows["example_id"] * ITEM_BASE + rows["response_id"].astype(float).fillna(0).astype(int)
+    return rows
 
 
 def knowing() -> Select[Any]:
@@ -298,20 +274,19 @@ def knowing_numbers(session: Session) -> list[int]:
 
 def raters(session: Session) -> pd.DataFrame:
     """One row a rater: rater_id, rater, rater_kind, prompt_version, person_id."""
-    statement = select(Rater.id, Rater.name, Rater.kind, Rater.prompt_version, Rater.person_id)  # type: ignore[call-overload]
-    return frame(session, statement, ["rater_id", "rater", "rater_kind", "prompt_version", "person_id"])
+    named = (_RATER.id.label("rater_id"), _RATER.name.label("rater"), _RATER.kind.label("rater_kind"))
+    return frame(session, select(*named, _RATER.prompt_version, _RATER.person_id))
 
 
 def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> pd.DataFrame:
     """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
-    table = TABLES["criterion"]
-    statement = select(
-        *(table.c[name] for name in ("id", "example_id", "position", "text", "points", "axis", "level", "cluster"))
-    )
+    table = TABLES["criterion"].c
+    further = (table[name] for name in ("points", "axis", "level", "cluster"))
+    named = (table.id.label("criterion_id"), table.example_id, table.position, table.text.label("criterion"))
+    statement = select(*named, *further)
     if example_ids is not None:
-        statement = statement.where(table.c.example_id.in_(list(example_ids)))
-    names = ["criterion_id", "example_id", "position", "criterion", "points", "axis", "level", "cluster"]
-    return frame(session, statement, names)
+        statement = statement.where(table.example_id.in_(list(example_ids)))
+    return frame(session, statement)
 
 
 def responses(session: Session, *, example_ids: Collection[int] | None = None, texts: bool = False) -> pd.DataFrame:
@@ -321,29 +296,26 @@ def responses(session: Session, *, example_ids: Collection[int] | None = None, t
         .group_by(col(Criterion.example_id))
         .subquery()
     )
+    response, example = TABLES["response"].c, TABLES["example"].c
     chosen: list[Any] = [
-        col(Response.id).label("response_id"),
-        col(Response.example_id).label("example_id"),
-        col(Response.dataset).label("evaluation"),
-        col(Response.sample_index).label("sample_index"),
-        col(Response.completion_id).label("completion_id"),
+        response.id.label("response_id"),
+        response.example_id,
+        response.dataset.label("evaluation"),
+        response.sample_index,
+        response.completion_id,
         col(Model.name).label("model"),
-        col(Example.dataset).label("dataset"),
-        col(Example.prompt_id).label("prompt_id"),
-        col(Example.theme).label("theme"),
-        col(Example.category).label("category"),
-        col(Example.language).label("language"),
-        col(Example.canary).label("canary"),
-        func.coalesce(col(Response.n_criteria), scored.c.n_scored).label("n_expected"),
+        *(example[name] for name in ("dataset", "prompt_id", "theme", "category", "language", "canary")),
+        func.coalesce(response.n_criteria, scored.c.n_scored).label("n_expected"),
     ]
     if texts:
-        chosen += [col(Response.text).label("response"), col(Example.messages).label("messages")]
+        chosen += [response.text.label("response"), example.messages]
     statement = (
         select(*chosen)
-        .join(Model, col(Response.model_id) == col(Model.id))
-        .join(Example, col(Response.example_id) == col(Example.id))
-        .join(scored, scored.c.example_id == col(Response.example_id))
+        .select_from(Response)
+        .join(Model, response.model_id == col(Model.id))
+        .join(Example, response.example_id == example.id)
+        .join(scored, scored.c.example_id == response.example_id)
     )
     if example_ids is not None:
-        statement = statement.where(col(Response.example_id).in_(list(example_ids)))
+        statement = statement.where(response.example_id.in_(list(example_ids)))
     return frame(session, statement)

@@ -1,6 +1,14 @@
-"""Which language a conversation is written in, by the library py3langid; None where the text is too short to tell."""
+"""The language of a conversation, by the library py3langid, and its words as both full-text indexes hold them.
+
+Neither SQLite's unicode61 nor PostgreSQL's parser knows where a Chinese or Japanese word ends: such characters are indexed one by
+one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and signed numbers where SQLite
+sees plain words, and folds only what its locale knows: it is not used, words and places are given to it as they are made here, by
+SQLite's rules.
+"""
 
 import re
+import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -15,9 +23,7 @@ LANGUAGES = {
 }  # fmt: skip
 """The languages told apart: ISO 639-1 code and name."""
 
-MIN_LETTERS = 12
-MIN_PROBABILITY = 0.6
-_LOOKED_AT = 240
+_MIN_LETTERS, _MIN_PROBABILITY, _LOOKED_AT = 12, 0.6, 240
 _WORD = re.compile(r"[^\W\d_]+")
 _SMALL_WORDS = (
     "about after any are at be been but can does for from has have he her his how i if in is it my need not of or she should "
@@ -44,15 +50,112 @@ def language_of(text: str) -> str | None:
     """
     start = text[:_LOOKED_AT]
     words = _WORD.findall(start)
-    if sum(map(len, words)) < (MIN_LETTERS if start.isascii() else MIN_LETTERS // 3):
+    if sum(map(len, words)) < (_MIN_LETTERS if start.isascii() else _MIN_LETTERS // 3):
         return None
     if _plainly_english(words):
         return "en"
     code, probability = _identifier().classify(start)
-    return code if probability >= MIN_PROBABILITY else None
+    return code if probability >= _MIN_PROBABILITY else None
 
 
 def _plainly_english(words: list[str]) -> bool:
     """Whether many of the words are the small words of English: most texts are, and the library takes many times as long."""
     found = [word for word in words if word.lower() in _ENGLISH]
     return len(set(found)) >= _MIN_ENGLISH_WORDS and len(found) >= _MIN_ENGLISH_SHARE * len(words)
+
+
+# ---------------------------------------------------------------- words
+
+_NO_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_MAX_WORDS = 32
+_LONGEST_WORD = 255  # characters; PostgreSQL takes 2,046 bytes
+_PART = 12_000
+_OTHERS = re.compile("[^\x00-\x7f]+")
+_SPACE = re.compile(r"\s")
+_MARKS = (0x300, 0x331)  # the accents that SQLite drops where they stand alone
+
+
+def indexable(text: str) -> str:
+    """The text as SQLite's tokenizer is given it: ASCII as it is, all else as `words_only` makes it.
+
+    >>> indexable("胸痛 and Fever")
+    ' 胸  痛  and Fever'
+    """
+    return text if text.isascii() else _OTHERS.sub(lambda found: words_only(found[0]), text)
+
+
+def index_parts(texts: Iterable[str]) -> Iterator[str]:
+    """Texts that belong together, in parts whose words PostgreSQL can number: it counts to 16,383."""
+    words = "\n".join(map(indexable, texts))
+    start = 0
+    while start < len(words):
+        space = _SPACE.search(words, start + _PART)
+        end = min(space.start() if space else len(words), start + 2 * _PART)
+        yield words[start:end]
+        start = end
+
+
+class _Folded(dict[int, str]):
+    """What each character becomes, worked out when it is first met: small, without a Latin letter's accent, or a space."""
+
+    def __missing__(self, code: int) -> str:
+        folded = self[code] = self._fold(code)
+        return folded
+
+    @staticmethod
+    def _fold(code: int) -> str:
+        char = chr(code)
+        if _MARKS[0] <= code <= _MARKS[1]:
+            return ""
+        if unicodedata.category(char)[0] not in "LMN":
+            return " "
+        base = unicodedata.normalize("NFD", char)
+        if base[0].isascii() and base[0].isalpha():
+            return base[0].lower()
+        small = char.casefold()
+        folded = small if len(small) == 1 else char.lower()[:1]
+        return f" {folded} " if _NO_SPACES.fullmatch(char) else folded
+
+
+_FOLDED = _Folded()
+
+
+def words_only(text: str) -> str:
+    """Letters, marks and numbers, folded, with a space for everything else and around a character of a script without spaces.
+
+    >>> words_only("SpO2<92% (see a.b/C), Café")
+    'spo2 92   see a b c   cafe'
+    """
+    return text.translate(_FOLDED)
+
+
+def query_phrases(query: str) -> list[str]:
+    """A reader's query as phrases, which all have to occur.
+
+    >>> query_phrases('chest-pain 胸痛 "x')
+    ['chest pain', '胸 痛', 'x']
+    """
+    phrases = [" ".join(part[:_LONGEST_WORD] for part in words_only(word).split()) for word in query.split()]
+    return [phrase for phrase in phrases if phrase][:_MAX_WORDS]
+
+
+def postgresql_vector(text: str) -> str:
+    """A part of a text as a tsvector literal: words with their places.
+
+    >>> postgresql_vector("Chest pain, chest")
+    "'chest':1 'pain':2 'chest':3"
+    """
+    words = words_only(text).split()
+    return " ".join(f"'{word}':{place}" for place, word in enumerate(words, 1) if len(word) <= _LONGEST_WORD)
+
+
+def sqlite_query(query: str) -> str:
+    """The query for FTS5; its last word also finds longer ones. Empty where there is nothing to search for."""
+    parts = [f'"{phrase}"' for phrase in query_phrases(query)]
+    return " ".join(parts) + "*" if parts else ""
+
+
+def postgresql_query(query: str) -> str:
+    """The query as a tsquery literal, of the same meaning."""
+    parts = [" <-> ".join(f"'{word}'" for word in phrase.split()) for phrase in query_phrases(query)]
+    return " & ".join([*(f"({part})" for part in parts[:-1]), *(f"({part}:*)" for part in parts[-1:])])

@@ -11,35 +11,42 @@ import pandas as pd
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.study.schema import RaterKind, ReadingState, Role, Viewer
 
+LEAD = frozenset({Role.LEAD})
 READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
 STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
 
 
-def _check(viewer: Viewer, wanted: frozenset[Role], act: str) -> None:
-    if not viewer.roles & wanted:
-        held = "is " + " and ".join(sorted(viewer.roles)) if viewer.roles else "has no role"
-        msg = f"{act} takes the role {' or '.join(sorted(wanted))}. {viewer.name} {held} in this study."
-        raise NotAllowed(msg)
+def _takes(wanted: frozenset[Role], act: str) -> Callable[[Viewer], None]:
+    """The rule that an act takes one of some roles."""
+
+    def check(viewer: Viewer) -> None:
+        if not viewer.roles & wanted:
+            held = "is " + " and ".join(sorted(viewer.roles)) if viewer.roles else "has no role"
+            msg = f"{act} takes the role {' or '.join(sorted(wanted))}. {viewer.name} {held} in this study."
+            raise NotAllowed(msg)
+
+    return check
 
 
-def check_can_give_verdict(viewer: Viewer) -> None:
-    """Physicians of the study give verdicts."""
-    _check(viewer, READERS, "Giving a verdict")
-
-
-def check_can_import(viewer: Viewer) -> None:
-    """Researchers and leads bring data in."""
-    _check(viewer, STUDY, "Importing")
-
-
-def check_can_export(viewer: Viewer) -> None:
-    """Everybody in the study may take its labels out."""
-    _check(viewer, frozenset(Role), "Exporting")
-
-
-def check_can_add_people(viewer: Viewer) -> None:
-    """The lead says who is in the study."""
-    _check(viewer, frozenset({Role.LEAD}), "Adding people")
+check_can_give_verdict = _takes(READERS, "Giving a verdict")
+check_can_read = _takes(READERS, "Reading assigned items")
+check_can_adjudicate = _takes(frozenset({Role.ADJUDICATOR}), "Adjudicating")
+check_can_export = _takes(frozenset(Role), "Exporting")
+check_can_import = _takes(STUDY, "Importing")
+check_can_see_audit = _takes(STUDY, "Reading the audit trail")
+"""The trail names people."""
+check_can_set_families = _takes(STUDY, "Changing the table of families")
+check_can_set_meaning = _takes(STUDY, "Saying what a confidence means")
+check_can_state_analysis = _takes(STUDY, "Stating the analysis")
+check_can_add_people = _takes(LEAD, "Adding people")
+check_can_assign = _takes(LEAD, "Assigning")
+check_can_import_reads_of = _takes(LEAD, "Importing reads of people with an account")
+"""The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
+check_can_run = _takes(LEAD, "Starting and stopping runs")
+"""It costs money, and brings answers and verdicts in."""
+check_can_see_replies = _takes(LEAD, "Reading the replies of questions that failed")
+"""What a judge said where its reply could not be read may still tell its verdict."""
+check_can_set_triage = _takes(LEAD, "Changing the settings of triage")
 
 
 def check_is_first(n_people: int) -> None:
@@ -49,67 +56,8 @@ def check_is_first(n_people: int) -> None:
         raise NotAllowed(msg)
 
 
-def check_can_import_reads_of(viewer: Viewer) -> None:
-    """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
-    _check(viewer, frozenset({Role.LEAD}), "Importing reads of people with an account")
-
-
-def check_can_see_audit(viewer: Viewer) -> None:
-    """The trail names people: researchers and leads read it."""
-    _check(viewer, STUDY, "Reading the audit trail")
-
-
-def check_can_set_families(viewer: Viewer) -> None:
-    """Researchers and leads say which maker a model comes from."""
-    _check(viewer, STUDY, "Changing the table of families")
-
-
-def check_can_set_triage(viewer: Viewer) -> None:
-    """The lead says what labels stand for, and by which rules cases of triage are counted."""
-    _check(viewer, frozenset({Role.LEAD}), "Changing the settings of triage")
-
-
-def check_can_set_meaning(viewer: Viewer) -> None:
-    """Researchers and leads, who bring verdicts in, say what the confidences in them mean."""
-    _check(viewer, STUDY, "Saying what a confidence means")
-
-
-def check_can_state_analysis(viewer: Viewer) -> None:
-    """Researchers and leads state what is analysed."""
-    _check(viewer, STUDY, "Stating the analysis")
-
-
-def check_can_run(viewer: Viewer) -> None:
-    """The lead has models and judges asked: it costs money, and brings answers and verdicts in."""
-    _check(viewer, frozenset({Role.LEAD}), "Starting and stopping runs")
-
-
-def check_can_see_replies(viewer: Viewer) -> None:
-    """What a judge said where its reply could not be read may still tell its verdict: leads alone see it."""
-    _check(viewer, frozenset({Role.LEAD}), "Reading the replies of questions that failed")
-
-
-def check_can_read(viewer: Viewer) -> None:
-    """Physicians of the study read what is assigned."""
-    _check(viewer, READERS, "Reading assigned items")
-
-
-def check_can_assign(viewer: Viewer) -> None:
-    """The lead says what is read, by whom, and by which rules."""
-    _check(viewer, frozenset({Role.LEAD}), "Assigning")
-
-
-def check_can_adjudicate(viewer: Viewer) -> None:
-    """Adjudicators settle conflicts."""
-    _check(viewer, frozenset({Role.ADJUDICATOR}), "Adjudicating")
-
-
 def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
-    """An adjudicator settles only what others have read.
-
-    Args:
-        readers: Names of those who have given a verdict on the response.
-    """
+    """An adjudicator settles only what others have read: `readers` are the names of those with a verdict on the response."""
     check_can_adjudicate(viewer)
     if viewer.name in readers:
         msg = "You have read this response yourself: somebody else has to settle it."
@@ -117,11 +65,7 @@ def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
 
 
 def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
-    """Drafts are made by their reader alone, and until the first read is locked.
-
-    Args:
-        reader: person_id of whose reading it is.
-    """
+    """Drafts are made by their reader (a person_id) alone, and until the first read is locked."""
     _check_own(viewer, reader)
     if state is not ReadingState.READING:
         msg = "This read was submitted already, in another tab or by a second press. Nothing was saved twice."

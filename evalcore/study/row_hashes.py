@@ -9,7 +9,7 @@ in older rows therefore changes no hash. True and false are 1 and 0, a time is U
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -59,8 +59,8 @@ def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
     Raises:
         TypeError: A value is none that the program writes: the row was changed past it.
     """
-    said = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-    return hashlib.sha256(orjson.dumps(said)).digest()
+    cells = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    return hashlib.sha256(orjson.dumps(cells)).digest()
 
 
 def hash_of(table: str, row: Mapping[str, Any]) -> bytes:
@@ -71,32 +71,19 @@ def hash_of(table: str, row: Mapping[str, Any]) -> bytes:
 
 def stored(table: str, column: str, value: Any) -> Any:
     """A value as SQLite stores it."""
-    change = _change(table, column)
-    return value if value is None or change is None else change(value)
+    return value if value is None else _change(table, column)(value)
 
 
 @cache
-def _change(table: str, column: str) -> Callable[[Any], Any] | None:
+def _change(table: str, column: str) -> Callable[[Any], Any]:
     kind = TABLES[table].c[column].type
     if isinstance(kind, UtcDateTime):
-        return _time
+        return lambda time: time.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
     if isinstance(kind, Boolean):
         return int
     if isinstance(kind, Float):
-        return _number
-    return _word
-
-
-def _time(value: datetime) -> str:
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
-
-
-def _number(value: float) -> float:
-    return float(value) + 0.0  # SQLite keeps no minus before a zero
-
-
-def _word(value: Any) -> Any:
-    return str(value) if isinstance(value, StrEnum) else value
+        return lambda number: float(number) + 0.0  # SQLite keeps no minus before a zero
+    return lambda word: str(word) if isinstance(word, StrEnum) else word
 
 
 class Digest:

@@ -336,7 +336,7 @@ PARSER, RULES = "parser", "acuity_rules"
 """The judges that ship: the reader of a stated level, and the one that goes by rules."""
 
 REPEAT = "#"
-"""Stands in the prompt_version of a judge's repeats (`run_words.repeat_version`), and in that of no other rater."""
+"""Stands in the prompt_version of a judge's repeats (`run_states.repeat_version`), and in that of no other rater."""
 JURY = "jury@"
 """How the prompt_version of a jury begins (`juries`), and that of no other rater."""
 
@@ -344,12 +344,8 @@ FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury sa
 """The acts in the audit trail that bring judges' verdicts."""
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
-LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN = (
-    "labels exported",
-    "judge shown",
-    "reader chosen",
-    "verdicts seen",
-)
+LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
+READER_CHOSEN, VERDICTS_SEEN = "reader chosen", "verdicts seen"
 """The acts that leave the study as it is: somebody took something out of it, looked, or came."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
@@ -361,6 +357,10 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     role: str
     content: str
+
+
+def _tag(tags: tuple[str, ...], kind: str) -> str | None:
+    return next((tag.partition(":")[2] for tag in tags if tag.startswith(kind + ":")), None)
 
 
 class Criterion(msgspec.Struct, frozen=True, gc=False):
@@ -382,7 +382,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
         >>> Criterion("x", 5, ("level:example", "axis:accuracy")).tag("axis")
         'accuracy'
         """
-        return next((tag.partition(":")[2] for tag in self.tags if tag.startswith(kind + ":")), None)
+        return _tag(self.tags, kind)
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -407,7 +407,7 @@ class Example(msgspec.Struct, frozen=True):
 
     def tag(self, kind: str) -> str | None:
         """The value of the first tag of a kind, or None."""
-        return next((tag.partition(":")[2] for tag in self.tags if tag.startswith(kind + ":")), None)
+        return _tag(self.tags, kind)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -1,16 +1,113 @@
-"""What the audit trail vouches for, row by row, as the database holds it now: read in a stream, in little memory."""
+"""The audit trail, and what it vouches for row by row, as the database holds it now: read in a stream, in little memory."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
+import pandas as pd
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import Session
+from sqlmodel import Session, col
+from sqlmodel import select as select_rows
 
 from evalcore.study import triggers as guards
+from evalcore.study.frames import frame, trail_length
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
+from evalcore.study.schema import FILE_IMPORTED, LABELS_EXPORTED, PART_IMPORTED, Viewer
+from evalcore.study.tables import TABLES, AuditEvent
 
 BATCH = 2_000
+TELL_NO_LABEL = frozenset(
+    {
+        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
+        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
+        PART_IMPORTED, LABELS_EXPORTED,
+    }
+)  # fmt: skip
+"""Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
+said otherwise, and how many acts lie between two others tells how many there were."""
 _UNREADABLE = (DBAPIError, ValueError, TypeError)
+_ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
+_EVENT = TABLES["audit_event"].c
+
+# ---------------------------------------------------------------- events
+
+
+def trail_head(session: Session) -> tuple[int, str]:
+    """How many events the audit trail has, and the hash of the newest; an empty one before the first event."""
+    newest = session.connection().execute(select(_EVENT.hash).order_by(_EVENT.id.desc()).limit(1)).scalar()
+    return trail_length(session), newest or ""
+
+
+def _open_to(blind: Viewer | None) -> list[ColumnElement[bool]]:
+    return [] if blind is None else [or_(_EVENT.action.in_(sorted(TELL_NO_LABEL)), _EVENT.actor == blind.name)]
+
+
+def audit_trail(
+    session: Session,
+    *,
+    blind: Viewer | None = None,
+    search: str = "",
+    actor: str | None = None,
+    action: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[pd.DataFrame, int]:
+    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
+
+    For who is to read or settle blind: only their own acts, and those of `TELL_NO_LABEL`.
+    """
+    conditions = _open_to(blind)
+    for word in search.split():
+        searched = (_EVENT.actor, _EVENT.action, _EVENT.subject, _EVENT.detail)
+        conditions.append(or_(*(column.ilike(f"%{word.translate(_ESCAPED)}%", escape="\\") for column in searched)))
+    if actor:
+        conditions.append(_EVENT.actor == actor)
+    if action:
+        conditions.append(_EVENT.action == action)
+    fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
+    columns = [
+        _EVENT.id.label("event"),
+        *(_EVENT[name] for name in ("at", "actor", "action", "subject", "detail", "hash")),
+    ]
+    page = select(*columns).where(*conditions).order_by(_EVENT.id.desc()).limit(limit).offset(offset)
+    return frame(session, page), int(session.connection().execute(fitting).scalar_one())
+
+
+def last_actor(session: Session, action: str, subject: str) -> str | None:
+    """Who did this last to this; None where nobody has."""
+    statement = select(_EVENT.actor).where(_EVENT.action == action, _EVENT.subject == subject)
+    return session.connection().execute(statement.order_by(_EVENT.id.desc()).limit(1)).scalar()
+
+
+def audit_words(session: Session, blind: Viewer | None = None) -> dict[str, list[str]]:
+    """Who and what occur in the trail, or in the part of it that a blind reader is shown: actors, actions."""
+    words = {name: select(_EVENT[name]).where(*_open_to(blind)).distinct() for name in ("actor", "action")}
+    return {name: sorted(session.connection().execute(statement).scalars()) for name, statement in words.items()}
+
+
+def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
+    """Every event with its number, in order; None for one that somebody has changed so that it cannot be read."""
+    numbers = list(session.connection().execute(select(_EVENT.id).order_by(_EVENT.id)).scalars())
+    for start in range(0, len(numbers), 1000):
+        yield from _readable(session, numbers[start : start + 1000])
+
+
+def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, AuditEvent | None]]:
+    number = col(AuditEvent.id)
+    chosen = select_rows(AuditEvent).where(number.between(numbers[0], numbers[-1])).order_by(number)
+    try:
+        rows = session.exec(chosen).all()
+    except _UNREADABLE:
+        if len(numbers) == 1:
+            yield numbers[0], None
+            return
+        for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
+            yield from _readable(session, half)
+    else:
+        yield from zip(numbers, rows, strict=True)
+
+
+# ---------------------------------------------------------------- the rows that they vouch for
 
 
 class Row(NamedTuple):
@@ -45,8 +142,7 @@ def content(session: Session, table: str) -> Iterator[Row]:
 
 def ledger(session: Session) -> Iterator[tuple[int, str, int, bytes]]:
     """Every kept hash, by number: its number, the table, the row, the hash."""
-    statement = "SELECT id, table_name, row_id, hash FROM row_hash"
-    for row in _rows(session, LEDGER, statement, "id"):
+    for row in _rows(session, LEDGER, "SELECT id, table_name, row_id, hash FROM row_hash", "id"):
         yield (row[0], str(row[1]), row[2] or 0, bytes(row[3] or b"")) if len(row) > 1 else (row[0], "", 0, b"")
 
 
@@ -62,27 +158,22 @@ def gone(session: Session, table: str) -> list[int]:
 
 def is_empty(session: Session) -> bool:
     """Whether the study holds nothing that an event would tell of."""
-    connection = session.connection()
     first = (f"SELECT 1 FROM {table} LIMIT 1" for table in (VERDICT, *CONTENT))  # noqa: S608 - names of our own tables
-    return not any(connection.exec_driver_sql(statement).first() for statement in first)
+    return not any(session.connection().exec_driver_sql(statement).first() for statement in first)
 
 
 def _hashed(session: Session, table: str, statement: str, number: str, names: tuple[str, ...]) -> Iterator[Row]:
     plain = session.get_bind().dialect.name == "sqlite"
     for row in _rows(session, table, statement, number):
-        found = None
+        kept = found = None
         if len(row) > 1:
+            kept = row[1].encode() if isinstance(row[1], str) else row[1] and bytes(row[1])
             values = row[2:] if plain else [stored(table, *cell) for cell in zip(names, row[2:], strict=True)]
             try:
                 found = row_hash(names, values)
             except (TypeError, ValueError):  # bytes where text was
                 found = None
-        kept = row[1] if len(row) > 1 else None
-        yield Row(row[0], kept if kept is None else _bytes(kept), found)
-
-
-def _bytes(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)
+        yield Row(row[0], kept, found)
 
 
 def _rows(session: Session, table: str, statement: str, number: str) -> Iterator[Any]:
@@ -94,28 +185,28 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
         condition = "" if last is None else f" WHERE {number} > {last}"
         return f"{condition} ORDER BY {number}{limit}"
 
-    def found(query: str) -> Any:
+    def run(query: str) -> Any:
         return connection.exec_driver_sql(query, execution_options={"yield_per": BATCH})
 
     while True:
         try:
-            for row in found(statement + after()):
+            for row in run(statement + after()):
                 yield row
                 last = row[0]
         except _UNREADABLE:
-            last = yield from _one_by_one(statement, number, table, after, found)
+            last = yield from _one_by_one(statement, number, table, after, run)
         else:
             return
 
 
 def _one_by_one(
-    statement: str, number: str, table: str, after: Callable[..., str], found: Callable[[str], Any]
+    statement: str, number: str, table: str, after: Callable[..., str], run: Callable[[str], Any]
 ) -> Generator[Any, None, int]:
     """The rows up to and with the first that cannot be read, of which the number comes. Returns it."""
-    numbers = found(f"SELECT {number} FROM {table}{after(f' LIMIT {BATCH + 1}')}").scalars().all()  # noqa: S608 - names of our own tables
+    numbers = run(f"SELECT {number} FROM {table}{after(f' LIMIT {BATCH + 1}')}").scalars().all()  # noqa: S608 - names of our own tables
     for one in numbers:
         try:
-            row = found(f"{statement} WHERE {number} = {one}").one()
+            row = run(f"{statement} WHERE {number} = {one}").one()
         except _UNREADABLE:
             yield (one,)
             return int(one)
@@ -130,8 +221,8 @@ def triggers(session: Session) -> dict[str, str]:
     """The text of every trigger by its name, on PostgreSQL with its function's; one that is switched off says so."""
     connection = session.connection()
     if session.get_bind().dialect.name == "sqlite":
-        statement = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
-        return {row[0]: row[1] for row in connection.exec_driver_sql(statement)}
+        rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        return {row[0]: row[1] for row in rows}
     statement = (
         "SELECT tgname, pg_get_triggerdef(pg_trigger.oid, true), prosrc, tgenabled::text FROM pg_trigger "
         "JOIN pg_proc ON pg_proc.oid = tgfoid JOIN pg_class ON pg_class.oid = tgrelid "
@@ -147,8 +238,7 @@ def are_asleep(session: Session) -> bool:
     """Whether PostgreSQL is told, for this database or role, that no trigger fires."""
     if session.get_bind().dialect.name == "sqlite":
         return False
-    role = session.connection().exec_driver_sql("SHOW session_replication_role").scalar_one()
-    return str(role) == "replica"
+    return bool(session.connection().exec_driver_sql("SHOW session_replication_role").scalar_one() == "replica")
 
 
 def expected_triggers(session: Session) -> dict[str, str]:

@@ -7,8 +7,7 @@ from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
-from evalcore.study.store.events import append_event
-from evalcore.study.store.plain_text import is_storable
+from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import TABLES, Rater
 from evalcore.triage import label_maps
 from evalcore.triage import settings as triage_settings

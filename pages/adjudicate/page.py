@@ -1,5 +1,7 @@
 """Conflicting reads side by side: settle them, once and with a reason."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -13,15 +15,21 @@ from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_export
-from pages.adjudicate import html, settling
-from pages.shared import common, routes
-from pages.shared import html as shared_html
+from pages.adjudicate import settling
+from pages.shared import common, html, keys, routes, tables
 from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
-LIST_HEIGHT = 560
 BLIND_TOO = "Conversations that wait for your own first read are left out until you have submitted it."
 VIEWS = {"waiting": "Waiting", "settled": "Settled by you", "faults": "For the rubric's authors"}
+WIDTHS = {"Why": 250, "Conversation": 375, "Points at stake": 110, "Language": 95}
+FAULTS = {
+    "n_settled_wrong": "wrong, by adjudicators",
+    "n_settled_ambiguous": "ambiguous, by adjudicators",
+    "n_readers_wrong": "wrong, by readers",
+    "n_readers_ambiguous": "ambiguous, by readers",
+    "n_readers_unclear": "unclear, by readers",
+}
 
 
 def chosen_case() -> Key | None:
@@ -43,21 +51,11 @@ def open_(key: Key) -> None:
     st.rerun()
 
 
-def left_out(queue: Queue) -> list[str]:
-    """What else waits, and why not for the viewer."""
-    said = []
-    if queue.n_own:
-        said.append(f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them.")
-    if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
-        said.append(BLIND_TOO)
-    return said
-
-
 def waiting(queue: Queue) -> None:
     """What waits, the worst first; a click opens one."""
     if not queue.waiting:
         st.html(
-            shared_html.notice(
+            html.notice(
                 "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
                 "conflict, a reader cannot assess, or the item is to be checked."
             )
@@ -66,99 +64,86 @@ def waiting(queue: Queue) -> None:
         return
     if st.button("Open the first", key="open_first", type="primary", shortcut="Ctrl+Enter", icon=":material/balance:"):
         open_(queue.waiting[0].key)
-    table = pd.DataFrame(
-        {
-            "Why": ["; ".join(SENTENCES[reason] for reason in row.reasons) for row in queue.waiting],
-            "Conversation": [row.first_words for row in queue.waiting],
-            "In question": [row.n_items for row in queue.waiting],
-            "Points at stake": [NO_VALUE if row.points is None else f"{row.points:.0f}" for row in queue.waiting],
-            "Language": [LANGUAGES.get(row.language or "", "–") for row in queue.waiting],
-        }
-    )
-    event = st.dataframe(
-        table,
-        key="waiting",
-        hide_index=True,
-        height=min(LIST_HEIGHT, 38 + 35 * len(table)),
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config={
-            "Why": st.column_config.TextColumn(width=250),
-            "Conversation": st.column_config.TextColumn(width=375),
-            "In question": st.column_config.NumberColumn(width=90),
-            "Points at stake": st.column_config.TextColumn(width=110),
-            "Language": st.column_config.TextColumn(width=95),
-        },
-        alt="Responses that wait for an adjudicator, the worst first",
-    )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    if touched:
-        open_(queue.waiting[touched[0]].key)
+    columns = {
+        "Why": ["; ".join(SENTENCES[reason] for reason in row.reasons) for row in queue.waiting],
+        "Conversation": [row.first_words for row in queue.waiting],
+        "In question": [row.n_items for row in queue.waiting],
+        "Points at stake": [NO_VALUE if row.points is None else f"{row.points:.0f}" for row in queue.waiting],
+        "Language": [LANGUAGES.get(row.language or "", "–") for row in queue.waiting],
+    }
+    widths = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS.items()}
+    config = {**widths, "In question": st.column_config.NumberColumn(width=90)}
+    alt = "Responses that wait for an adjudicator, the worst first"
+    place = tables.choose(columns, key="waiting", column_config=config, alt=alt)
+    if place is not None:
+        open_(queue.waiting[place].key)
 
 
 def settled() -> None:
     """What the viewer has settled, to look at again and correct."""
-    found = adjudication.settled(common.engine(), viewer)
-    if found.empty:
-        st.html(shared_html.notice("You have settled nothing yet."))
+    table = adjudication.settled(common.engine(), viewer)
+    if table.empty:
+        st.html(html.notice("You have settled nothing yet."))
         return
-    table = pd.DataFrame(
-        {
-            "Settled": [common.local_time(moment) for moment in found["settled_at"]],
-            "Conversation": found["first_words"],
-            "Items": found["n_items"],
-        }
-    )
-    event = st.dataframe(
-        table, key="settled", hide_index=True, height=min(LIST_HEIGHT, 38 + 35 * len(table)), on_select="rerun",
-        selection_mode=["single-row", "single-cell"], alt="Responses that you have settled, the newest first",
-    )  # fmt: skip
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    if touched:
-        row = found.iloc[touched[0]]
+    columns = {
+        "Settled": [common.local_time(moment) for moment in table["settled_at"]],
+        "Conversation": table["first_words"],
+        "Items": table["n_items"],
+    }
+    place = tables.choose(columns, key="settled", alt="Responses that you have settled, the newest first")
+    if place is not None:
+        row = table.iloc[place]
         open_((int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])))
 
 
 def faults() -> None:
     """Criteria that adjudicators or readers call wrong, ambiguous or unclear."""
-    found = adjudication.at_fault(common.engine(), viewer)
-    if found.empty:
-        st.html(shared_html.notice("No criterion has been called wrong, ambiguous or unclear."))
+    table = adjudication.at_fault(common.engine(), viewer)
+    if table.empty:
+        st.html(html.notice("No criterion has been called wrong, ambiguous or unclear."))
         return
+    n = counted(len(table), "criterion", "criteria")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(
-            shared_html.quiet(
-                f"{counted(len(found), 'criterion', 'criteria')}, those called at fault most often first. Nobody is named."
-            ),
-            width="content",
-        )
+        st.html(html.quiet(f"{n}, those called at fault most often first. Nobody is named."), width="content")
         if allows(check_can_export, viewer):
             st.page_link(routes.EXPORT, label="Export this list", icon=":material/download:")
-    rows = found.astype(object).where(found.notna(), None).to_dict(orient="records")
-    st.html("".join(html.fault({str(name): value for name, value in row.items()}) for row in rows))
+    st.html("".join(map(fault, table.astype(object).where(table.notna(), None).to_dict(orient="records"))))
+
+
+def fault(row: dict[Any, Any]) -> str:
+    """A criterion at fault: its text, how often it was called so, and in which words; nobody is named."""
+    parts = [
+        html.criterion(int(row["position"]), row["criterion"], row["points"], [str(row["prompt_id"])]),
+        html.chips(f"{row[name]}× {words}" for name, words in FAULTS.items() if row[name]),
+    ]
+    for name, who in (("rationales", "Adjudicators"), ("notes", "Readers")):
+        if row[name]:
+            parts.append(f'<div class="or-fault-words"><h3>{who}</h3>{html.items(str(row[name]).splitlines())}</div>')
+    return f'<section class="or-fault">{"".join(parts)}</section>'
 
 
 def lists(queue: Queue) -> None:
     """What waits, what the viewer has settled, and what goes to the rubric's authors."""
-    n_waiting = len(queue.waiting)
-    line = (
-        f"{counted(n_waiting, 'response')} {'waits' if n_waiting == 1 else 'wait'}, with {counted(queue.n_items, 'item')} in question"
-        if n_waiting
-        else "Nothing waits"
+    n = len(queue.waiting)
+    wait = (
+        f"{counted(n, 'response')} {'waits' if n == 1 else 'wait'}, with {counted(queue.n_items, 'item')} in question"
     )
-    st.html(shared_html.heading(TITLE, line))
+    st.html(html.heading(TITLE, wait if n else "Nothing waits"))
     saved = st.session_state.pop("settling_saved", None)
     if saved:
-        st.html(shared_html.notice(f"Settled, {saved}."))
+        st.html(html.notice(f"Settled, {saved}."))
     view = st.segmented_control(
         "View", list(VIEWS), default="waiting", required=True, format_func=VIEWS.__getitem__, key="adjudicate_view",
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     {"waiting": lambda: waiting(queue), "settled": settled, "faults": faults}[view or "waiting"]()
-    for sentence in left_out(queue):
-        st.html(shared_html.quiet(sentence))
+    if queue.n_own:
+        own = f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them."
+        st.html(html.quiet(own))
+    if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
+        st.html(html.quiet(BLIND_TOO))
     st.html(
-        shared_html.foot(
+        html.foot(
             "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
             "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
             "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
@@ -167,29 +152,31 @@ def lists(queue: Queue) -> None:
     )
 
 
+def to_list() -> None:
+    """Back to all that wait."""
+    if keys.press(Press.LIST, "All that wait", "case_list", on_click=settling.keep_notes):
+        st.query_params.pop("case", None)
+        st.session_state.pop("settling_saved", None)
+        st.rerun()
+
+
 def steps(queue: Queue, key: Key) -> Key | None:
     """Where the viewer is in what waits, and the ways on. Returns what comes next."""
-    place = queue.place(key)
-    others = [row.key for row in queue.waiting if row.key != key]
-    before = queue.waiting[place - 1].key if place else None
-    after = queue.waiting[place + 1].key if place is not None and place + 1 < len(queue.waiting) else None
+    order, place = [row.key for row in queue.waiting], queue.place(key)
+    before = order[place - 1] if place else None
+    after = order[place + 1] if place is not None and place + 1 < len(order) else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settling_top"):
-        words = f"{place + 1:,} of {len(queue.waiting):,} waiting" if place is not None else "Not waiting"
-        st.html(html.top(words, st.session_state.get("settling_saved", "")), width="stretch")
-        for label, shortcut, target in (
-            ("Previous", Press.BACK_CASE.key, before),
-            ("Next", Press.NEXT_CASE.key, after),
-        ):
-            if st.button(
-                label, key=f"case_{shortcut}", shortcut=shortcut, disabled=target is None, on_click=settling.keep_notes
-            ):
+        words = f"{place + 1:,} of {len(order):,} waiting" if place is not None else "Not waiting"
+        saved = html.escaped(st.session_state.get("settling_saved", ""))
+        stamp = f'<span class="or-stamp or-saved" role="status">{saved}</span>' if saved else ""
+        st.html(f'<div class="or-settling-top"><h1>{html.escaped(words)}</h1>{stamp}</div>', width="stretch")
+        for label, act, target in (("Previous", Press.BACK_CASE, before), ("Next", Press.NEXT_CASE, after)):
+            is_off = target is None
+            if keys.press(act, label, f"case_{act.name}", disabled=is_off, on_click=settling.keep_notes):
                 open_(target or key)
-        if st.button("All that wait", key="case_list", shortcut=Press.LIST.key, on_click=settling.keep_notes):
-            st.query_params.pop("case", None)
-            st.session_state.pop("settling_saved", None)
-            st.rerun()
+        to_list()
         st.toggle("Formatted text", key="formatted", persist_state="session")
-    return after or (others[0] if others else None)
+    return after or next((other for other in order if other != key), None)
 
 
 def opened(queue: Queue, key: Key) -> None:
@@ -197,19 +184,19 @@ def opened(queue: Queue, key: Key) -> None:
     try:
         case = adjudication.open_case(common.engine(), viewer, key)
     except OverreadError as error:
-        st.html(shared_html.heading(TITLE, "This one is not for you to settle"))
-        st.html(shared_html.notice(str(error), kind="warning"))
-        if st.button("All that wait", key="case_list", shortcut=Press.LIST.key):
-            st.query_params.pop("case", None)
-            st.rerun()
+        st.html(html.heading(TITLE, "This one is not for you to settle"))
+        st.html(html.notice(str(error), kind="warning"))
+        to_list()
         return
     following = steps(queue, key)
     with reading(common.engine()) as session:
         guideline = contents.guideline(session)
-    as_markdown = bool(st.session_state.get("formatted"))
+    as_markdown, sheet, answer = bool(st.session_state.get("formatted")), case.sheet, ""
+    if sheet.response is not None:
+        answer = html.response("The response", "its model is hidden", sheet.response, as_markdown=as_markdown)
     left, right = st.columns([55, 45], gap="large")
-    with left:
-        st.html(html.texts(case.sheet, as_markdown=as_markdown))
+    with left:  # one element, so that the next case begins at its top
+        st.html(f'<div class="or-case">{html.conversation(sheet.messages, as_markdown=as_markdown)}{answer}</div>')
     with right, st.container(key="rubric"):
         settling.panel(viewer, key, following, guideline.text if guideline else None)
 

@@ -1,6 +1,5 @@
 """The right side of Adjudicate: the item in question, its readers, and how it is settled. One key an act."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,19 +9,21 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Key, Question, Settling
-from evalcore.reading.desks import MAX_NOTE
-from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Viewer
+from evalcore.reading.adjudication_queries import Said
+from evalcore.reading.conflicts import SENTENCES, Reason
+from evalcore.reading.desks import MAX_NOTE, as_label
+from evalcore.reading.sheets import Given
+from evalcore.study.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity, Stage, Viewer
 from evalcore.study.tables import now
-from pages.adjudicate import html
-from pages.adjudicate.html import CONFLICT_CAUSES
-from pages.review.html import keys_hint
-from pages.shared import common, keys, suspects
-from pages.shared import html as shared_html
-from pages.shared.keys import CONFLICT_KEYS, WORDS, Press
+from pages.review.html import KEYS_HINT, QUESTIONS, stamp
+from pages.review.panels import NOTICE, ItemPanel, draw_guideline
+from pages.shared import common, html, keys, suspects
+from pages.shared.keys import ANSWERS, CAUSES, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, SEVERITIES, WORDS, Panel, Press
 
 GONE = "Somebody else has settled this item meanwhile, or its reads were changed. What stands is kept; the last press was not saved."
 CHANGED = "A verdict here has changed since the screen was drawn. It is shown now: look again."
 NOTE = "rationale_"
+KINDS = {ErrorKind.OMISSION: "the answer omits something", ErrorKind.COMMISSION: "the answer says what it should not"}
 ON, OFF = ":material/radio_button_checked:", ":material/radio_button_unchecked:"
 
 
@@ -61,233 +62,234 @@ def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None
 
     Args:
         following: What is opened once all is settled here; None where nothing else waits.
-        guideline: Its text, or None.
     """
     try:
         case = adjudication.open_case(common.engine(), viewer, key)
     except OverreadError as error:
-        st.html(shared_html.notice(str(error), kind="warning"))
+        st.html(html.notice(str(error), kind="warning"))
         return
     if not case.questions:
         st.html(
-            shared_html.notice(
+            html.notice(
                 "Nothing is in question here any more: it was settled, or its reads were changed. What stands is kept."
             )
         )
         return
-    _Settling(viewer, case, following, guideline).draw()
+    _Adjudicating(viewer, case, following, guideline).draw()
 
 
-class _Settling:
+class _Adjudicating(ItemPanel):
+    panel = Panel.ADJUDICATE
+
     def __init__(self, viewer: Viewer, case: Case, following: Key | None, guideline: str | None) -> None:
-        self._viewer = viewer
-        self._case = case
-        self._following = following
-        self._guideline = guideline
-        self._word = case_word(case.key)
-        self._gone = False
-
-    # ---- where the viewer is, and what is said so far
-
-    @property
-    def _in_hand(self) -> str:
-        return f"settling_in_hand_{self._word}"
-
-    @property
-    def _at(self) -> int:
-        """Place of the item in hand; kept by its criterion, since others may settle what stands before it."""
-        ids = [question.criterion_id for question in self._case.questions]
-        if self._in_hand in st.session_state and st.session_state[self._in_hand] in ids:
-            return ids.index(st.session_state[self._in_hand])
-        still = [place for place, question in enumerate(self._case.questions) if question.settled is None]
-        return still[0] if still else 0
-
-    def _go(self, place: int) -> None:
-        keep_notes()
-        place = max(0, min(place, len(self._case.questions) - 1))
-        st.session_state[self._in_hand] = self._case.questions[place].criterion_id
-
-    def _has_gone(self) -> bool:
-        """What was in hand when the screen was drawn is in question no more: a press on it must not fall on another item."""
-        drawn = st.session_state.get("settling_drawn")
-        return (
-            drawn is not None
-            and drawn[0] == self._word
-            and drawn[1] not in [q.criterion_id for q in self._case.questions]
+        self.number = case_word(case.key)
+        self.keys = [question.criterion_id for question in case.questions]
+        self._viewer, self._case, self._following, self._guideline = viewer, case, following, guideline
+        question = case.questions[self.at]
+        self._question = question
+        self._item = f"{self.number}_{question.criterion_id or 0}"
+        self._draft: Draft = st.session_state.setdefault(f"draft_{self._item}", self._stored())
+        drawn_in, drawn_item, drawn_verdicts = st.session_state.get("settling_drawn") or (None, None, None)
+        # what was in hand when the screen was drawn is in question no more: a press on it must not fall on another item
+        self._gone = drawn_in == self.number and drawn_item not in self.keys
+        self._shown: frozenset[int] | None = (
+            drawn_verdicts if (drawn_in, drawn_item) == (self.number, question.criterion_id) else None
         )
 
-    def _drawn(self, question: Question) -> frozenset[int] | None:
-        """The verdicts that the screen showed on this item; None where it was not on the screen."""
-        drawn = st.session_state.get("settling_drawn")
-        shown: frozenset[int] | None = drawn[2] if drawn and drawn[:2] == (self._word, question.criterion_id) else None
-        return shown
+    def _start(self) -> int:
+        return self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], -1)
 
-    def _item(self, question: Question) -> str:
-        return f"{self._word}_{question.criterion_id or 0}"
-
-    def _draft(self, question: Question) -> Draft:
-        """Begins with the viewer's own settlement where there is one."""
-        name = f"draft_{self._item(question)}"
-        if name not in st.session_state:
-            st.session_state[name] = self._stored(question)
-        draft: Draft = st.session_state[name]
-        return draft
-
-    def _stored(self, question: Question) -> Draft:
-        if question.settled is None:
+    def _stored(self) -> Draft:
+        """The viewer's own settlement where there is one."""
+        settled = self._question.settled
+        if settled is None:
             return Draft()
-        label, cause = question.settled.label or "", question.settled.conflict_cause
-        is_level = question.ask is not Ask.RUBRIC and label != Label.CANNOT_ASSESS
-        return Draft(
-            Acuity(label) if is_level else Label(label),
-            ConflictCause(cause) if cause else None,
-            question.settled.explanation or "",
-        )
+        cause = ConflictCause(settled.conflict_cause) if settled.conflict_cause else None
+        return Draft(as_label(settled.label), cause, settled.explanation or "")
+
+    def _move(self, by: int) -> None:
+        keep_notes()
+        self.go(self.at + by)
 
     # ---- what is drawn
 
     def draw(self) -> None:
         """The item in hand from its reason to its settlement, top to bottom."""
-        question = self._case.questions[self._at]
-        draft = self._draft(question)
-        self._gone = self._has_gone()
-        shown = self._drawn(question)
+        question = self._question
         if self._guideline and st.session_state.get("settling_guideline"):
-            st.html(f'<div class="or-guideline" tabindex="0">{shared_html.formatted(self._guideline)}</div>')
-        notice = st.session_state.pop("settling_notice", None)
+            draw_guideline(self._guideline)
+        notice = st.session_state.pop(NOTICE, None)
         if self._gone:
             notice = GONE
-        elif shown is not None and shown != question.seen:
+        elif self._shown is not None and self._shown != question.seen:
             notice = notice or CHANGED
         if notice:
-            st.html(shared_html.notice(notice, kind="warning"))
-        st.html(html.reads(question, self._at, len(self._case.questions)))
-        self._judge(question)
+            st.html(html.notice(notice, kind="warning"))
+        st.html(item_reads(question, self.at, len(self.keys)))
+        self._judge()
         with st.container(key="settling_form"):
-            self._labels(question, draft)
-            self._causes(question, draft)
-            self._rationale(question, draft)
-            self._settle(question, draft, shown or frozenset())
-        self._moves()
-        st.session_state["settling_drawn"] = (self._word, question.criterion_id, question.seen)
-        keys.listen(keys.settling_keys(question.ask), self._status(question, draft))
+            with st.container(horizontal=True, gap="small", key="settling_labels"):
+                self._choices(ANSWERS[question.ask], "settle_{option}", "label")
+            st.html(stamp("Why the readers differed" + ("" if question.differ else ", if they did")))
+            with st.container(horizontal=True, gap="small", key="settling_causes"):
+                self._choices(CONFLICT_KEYS, "because_{option}", "cause")
+            self._rationale()
+            self._settle()
+        with st.container(horizontal=True, gap="small", key="settling_moves"):
+            if len(self.keys) > 1:
+                keys.step("_settling", Press.BACK, Press.NEXT, move=self._move)
+            if self._guideline:
+                keys.press(Press.GUIDELINE, "Guideline", "settling_guide", on_click=_toggle_guideline)
+            st.html(KEYS_HINT, width="content")
+        st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
+        keys.listen(self.panel, question.ask, self._status())
 
-    def _judge(self, question: Question) -> None:
+    def _judge(self) -> None:
         with st.container(key="settling_judge"):
-            if question.has_looked:
-                st.html(html.judge(question.judge, question.judged))
+            if self._question.has_looked:
+                st.html(judge_verdict(self._question.judge, self._question.judged))
                 suspects.show(self._case.key[1])
-            elif (
-                st.button("Show the judge's verdict", key="show_judge", type="tertiary", shortcut=Press.JUDGE.key)
-                and not self._gone
-            ):
+            elif keys.press(Press.JUDGE, "Show the judge's verdict", "show_judge", type="tertiary") and not self._gone:
                 with common.shown_errors():
-                    adjudication.look(common.engine(), self._viewer, self._case.key, question.criterion_id)
+                    adjudication.look(common.engine(), self._viewer, self._case.key, self.key)
                     keep_notes()
                     common.draw_anew()
 
-    def _labels(self, question: Question, draft: Draft) -> None:
-        options = keys.answers(question.ask)
-        with st.container(horizontal=True, gap="small", key="settling_labels"):
-            chosen = partial(self._choose, question, "label")
-            keys.choose(options, "settle_{option}", icons=_marked(options, draft.label), on_click=chosen)
+    def _choices(self, choices: keys.Choices, key: str, what: str) -> None:
+        chosen = getattr(self._draft, what)
+        keys.choose(
+            choices, key, icon=lambda option: ON if option == chosen else OFF, on_click=partial(self._choose, what)
+        )
 
-    def _causes(self, question: Question, draft: Draft) -> None:
-        words = "Why the readers differed" if question.differ else "Why the readers differed, if they did"
-        st.html(f'<span class="or-stamp">{shared_html.escaped(words)}</span>')
-        with st.container(horizontal=True, gap="small", key="settling_causes"):
-            chosen = partial(self._choose, question, "cause")
-            icons = _marked(CONFLICT_CAUSES, draft.cause)
-            keys.choose(CONFLICT_CAUSES, "because_{option}", shortcuts=CONFLICT_KEYS, icons=icons, on_click=chosen)
-
-    def _choose(self, question: Question, what: str, chosen: Label | Acuity | ConflictCause) -> None:
+    def _choose(self, what: str, chosen: Any) -> None:
         """A second press on a cause takes it back."""
         keep_notes()
-        draft = self._draft(question)
-        is_taken_back = what == "cause" and draft.cause == chosen
-        setattr(draft, what, None if is_taken_back else chosen)
+        is_taken_back = what == "cause" and self._draft.cause == chosen
+        setattr(self._draft, what, None if is_taken_back else chosen)
 
-    def _rationale(self, question: Question, draft: Draft) -> None:
-        name = NOTE + self._item(question)
+    def _rationale(self) -> None:
+        name = NOTE + self._item
         if name not in st.session_state:
-            st.session_state[name] = draft.rationale
-        draft.rationale = (
-            st.text_area(
-                "Rationale, required (N)", key=name, max_chars=MAX_NOTE, height=96,
-                placeholder="Why this label holds. It is kept with the label.",
-            )
-            or ""
+            st.session_state[name] = self._draft.rationale
+        said = st.text_area(
+            "Rationale, required (N)", key=name, max_chars=MAX_NOTE, height=96, placeholder="Why this label holds. It is kept with the label."
         )  # fmt: skip
+        self._draft.rationale = said or ""
 
-    def _settle(self, question: Question, draft: Draft, shown: frozenset[int]) -> None:
+    def _missing(self) -> list[str]:
+        wanted = {
+            "a label": self._draft.label is None,
+            "why they differed": self._question.differ and self._draft.cause is None,
+        }
+        return [words for words, is_missing in wanted.items() if is_missing]
+
+    def _settle(self) -> None:
+        draft = self._draft
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settle_row"):
-            words = "Correct it" if question.settled else "Settle"
-            pressed = st.button(words, key="settle", type="primary", shortcut=Press.SETTLE.key)
-            missing = self._missing(question, draft)
+            words = "Correct it" if self._question.settled else "Settle"
+            pressed = keys.press(Press.SETTLE, words, "settle", type="primary")
+            missing = self._missing()
             if missing or not pressed:
-                st.html(html.missing(missing), width="content")
+                st.html(stamp("still needed: " + ", ".join(missing) if missing else ""), width="content")
             if not pressed or self._gone:
                 return
         if draft.label is None:
-            st.html(shared_html.notice("Say first what the label is.", kind="warning"))
+            st.html(html.notice("Say first what the label is.", kind="warning"))
             return
-        if draft == self._stored(question):
-            st.html(shared_html.notice("This is what you have settled already: nothing was changed."))
+        if draft == self._stored():
+            st.html(html.notice("This is what you have settled already: nothing was changed."))
             return
-        item = Settling(question.criterion_id, draft.label, draft.cause, draft.rationale, shown)
-        try:
-            if not common.saved(lambda: adjudication.settle(common.engine(), self._viewer, self._case.key, [item])):
-                return
-        except OverreadError as error:
-            st.session_state["settling_notice"] = str(error)
-            st.session_state["settling_drawn"] = (self._word, question.criterion_id, question.seen)
-            common.draw_anew()
+        drawn = st.session_state.get("settling_drawn")
+        st.session_state["settling_drawn"] = (self.number, self.key, self._question.seen)
+        item = Settling(self.key, draft.label, draft.cause, draft.rationale, self._shown or frozenset())
+        if not self.act(lambda: adjudication.settle(common.engine(), self._viewer, self._case.key, [item])):
+            st.session_state["settling_drawn"] = drawn
+            return
         st.session_state["settling_saved"] = f"saved {common.local_time(now())[11:]}"
-        for name in (f"draft_{self._item(question)}", "settling_drawn"):
+        for name in (f"draft_{self._item}", "settling_drawn"):
             st.session_state.pop(name, None)
         self._on()
 
-    def _missing(self, question: Question, draft: Draft) -> list[str]:
-        wanted = {"a label": draft.label is None, "why they differed": question.differ and draft.cause is None}
-        return [words for words, is_missing in wanted.items() if is_missing]
-
     def _on(self) -> None:
         """The next item that is not settled, here or on the next response; else the list."""
-        questions = self._case.questions
-        order = [*range(self._at + 1, len(questions)), *range(self._at)]
-        still = [place for place in order if questions[place].settled is None]
-        if still:
-            st.session_state[self._in_hand] = questions[still[0]].criterion_id
+        following = self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], self.at)
+        if following != self.at:
+            self.go(following)
         elif self._following is not None:
             st.query_params["case"] = case_word(self._following)
         else:
             st.query_params.pop("case", None)
         st.rerun()
 
-    def _moves(self) -> None:
-        with st.container(horizontal=True, gap="small", key="settling_moves"):
-            if len(self._case.questions) > 1:
-                moves = {Press.BACK: ("Back", -1), Press.UP: ("↑", -1), Press.NEXT: ("Next", 1), Press.DOWN: ("↓", 1)}
-                for press, (words, step) in moves.items():
-                    st.button(
-                        words, key=f"move_{press.key}", shortcut=press.key, on_click=self._go, args=(self._at + step,)
-                    )
-            if self._guideline:
-                st.button("Guideline", key="settling_guide", shortcut=Press.GUIDELINE.key, on_click=_toggle_guideline)
-            st.html(keys_hint(), width="content")
-
-    def _status(self, question: Question, draft: Draft) -> str:
-        said = [WORDS[draft.label]] if draft.label else []
-        said += [CONFLICT_CAUSES[draft.cause]] if draft.cause else []
-        missing = self._missing(question, draft)
+    def _status(self) -> str:
+        said = [WORDS[self._draft.label]] if self._draft.label else []
+        said += [CONFLICT_CAUSES[self._draft.cause]] if self._draft.cause else []
+        missing = self._missing()
         still = f"Still needed: {', '.join(missing)}." if missing else "Ready to settle."
-        return f"Item {self._at + 1} of {len(self._case.questions)}. {'. '.join([*said, still])}"
-
-
-def _marked(options: Iterable[Any], chosen: object) -> dict[Any, str]:
-    return {option: ON if option == chosen else OFF for option in options}
+        return f"Item {self.at + 1} of {len(self.keys)}. {'. '.join([*said, still])}"
 
 
 def _toggle_guideline() -> None:
     keep_notes()
     st.session_state["settling_guideline"] = not st.session_state.get("settling_guideline", False)
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def item_reads(question: Question, place: int, n_questions: int) -> str:
+    """The item in hand, why it is in question, and what each reader says on it, without names. One element, so that the next one begins at its top."""
+    number = f"<b>{place + 1} of {n_questions} in question here</b>" if n_questions > 1 else ""
+    why = "".join(f"<span>{html.escaped(SENTENCES[Reason(reason)])}</span>" for reason in question.reasons)
+    settled = "<span>You have settled this</span>" if question.settled else ""
+    item = question.criterion
+    if item is None:
+        asked = f'<p class="or-asked">{html.escaped(QUESTIONS[question.ask])}</p>'
+    else:
+        tags = [tag.replace("_", " ") for tag in (item.axis, item.cluster and "consensus") if tag]
+        asked = html.criterion(item.position, item.text, item.points, tags)
+    readers = "".join(
+        f'<div class="or-reader"><h3>Reader {reader.number}</h3>'
+        f"{''.join(_said(said, before) for said, before in zip(reader.said, (None, *reader.said), strict=False))}</div>"
+        for reader in question.readers
+    )
+    head = f'<div class="or-why-here">{number}{why}{settled}</div>'
+    return f'<div class="or-case-reads" tabindex="0">{head}{asked}{readers}</div>'
+
+
+def _said(said: Said, before: Said | None) -> str:
+    words = [] if said.stage is Stage.FIRST else [html.STAGES[said.stage]]
+    if said.stage is Stage.REVISED and before is not None and before.label == said.label:
+        words = ["kept after the judge was shown"]
+    if said.reason:
+        words.append(REASONS[CannotReason(said.reason)].lower())
+    if said.cause:
+        words.append(CAUSES[Cause(said.cause)].lower())
+    if said.severity:
+        words.append(f"error {SEVERITIES[Severity(said.severity)].lower()}")
+    if said.error_kind:
+        words.append(KINDS[ErrorKind(said.error_kind)])
+    if said.right_for_wrong_reason:
+        words.append("right verdict for the wrong reason")
+    about = f"<small>{html.escaped(' · '.join(words))}</small>" if words else ""
+    note = f'<div class="or-why">{html.verbatim(said.explanation)}</div>' if said.explanation else ""
+    return f'<div class="or-verdict or-read"><div>{_label(said.label)} {about}</div>{note}</div>'
+
+
+def judge_verdict(name: str | None, judged: Given | None) -> str:
+    """The judge's verdict, once it was asked for."""
+    if name is None or judged is None:
+        return '<div class="or-verdict or-stamp">No judge has labelled this.</div>'
+    why = html.verbatim(judged.explanation) if judged.explanation else "no explanation given"
+    none = "" if judged.explanation else " or-none"
+    return (
+        f'<div class="or-verdict or-judge"><div><span class="or-who">The judge, <span dir="auto">{html.escaped(name)}</span></span> '
+        f'{_label(judged.label)}</div><div class="or-why{none}">{why}</div></div>'
+    )
+
+
+def _label(value: str | None) -> str:
+    """A label with its mark, or a level of care in words."""
+    if value in set(Acuity):
+        return f'<span class="or-label or-level">{html.escaped(WORDS[Acuity(value)])}</span>'
+    return html.label(value)

@@ -18,7 +18,7 @@ from evalcore.triage.queries import one_case
 from evalcore.triage.reads import case_levels
 from evalcore.triage.words import level_letter
 from pages.shared import common, html, rubric, triage_html
-from pages.shared.names import response_names
+from pages.shared.html import response_names
 
 KINDS = {
     Kind.CLEAR: "",

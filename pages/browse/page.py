@@ -14,6 +14,7 @@ from evalcore.reading import exposing
 from evalcore.reading.one_conversation import Opened
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
+from evalcore.study.contents import holdings
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
@@ -21,8 +22,7 @@ from evalcore.study.schema import Format, Viewer
 from pages.browse import case, find
 from pages.shared import common, html, routes, rubric, suspects
 from pages.shared import filters as shared_filters
-from pages.shared.holdings import holdings
-from pages.shared.names import response_names
+from pages.shared.html import response_names
 
 SCORED_MODELS = 6
 MAX_SHOWN = 3

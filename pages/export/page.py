@@ -15,7 +15,7 @@ from evalcore.export.codebook import CODEBOOK
 from evalcore.export.reporting import GROUND, INK
 from evalcore.reading import exposing
 from evalcore.settings import settings
-from evalcore.study import contents
+from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.shared import common, filters, html, routes
@@ -241,7 +241,7 @@ with common.shown_errors():
         )
         if what in CODEBOOK:
             with reading(common.engine()) as session:
-                trail_hash = contents.trail_head(session)[1]
+                trail_hash = trail.trail_head(session)[1]
             codebook = export_tables.codebook_text(what, trail_hash)
             download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:

@@ -18,8 +18,8 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.models import scores as models_scores
 from pages.shared import common, html, models_choice, routes, tables, theme
+from pages.shared.html import response_names
 from pages.shared.models_choice import Chosen
-from pages.shared.names import response_names
 
 EVERY = "every model"
 MANY_PAIRS = 15

@@ -5,14 +5,18 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.reading import desks
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import Desk
 from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, totals
 from evalcore.reading.read_queries import my_reads
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_open, check_can_read
-from evalcore.study.schema import Ask, Viewer
-from pages.my_reads import amending
-from pages.shared import common, html, routes
+from evalcore.study.schema import Ask, ReadingState, Viewer
+from pages.review.html import compared, decided_words, rows
+from pages.review.panels import NOTICE, DecidingPanel
+from pages.shared import common, html, keys, routes, tables
+from pages.shared.keys import ANSWERS, Panel
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
 WIDTHS = {
@@ -26,41 +30,28 @@ WIDTHS = {
     "Settled otherwise": 118,
 }
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
-LIST_HEIGHT = 560
 
 
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
     table = reads.merge(by_task(items), on=TASK, how="left")
     is_open = table["example_id"].map(lambda example: allows(check_can_open, viewer, example, hidden)).astype(bool)
-    event = st.dataframe(
-        pd.DataFrame(
-            {
-                "Read": [common.local_time(moment) for moment in table["read_at"]],
-                "Conversation": table["first_words"],
-                "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
-                "Model": table["model"].where(is_open).fillna("–"),
-                "Items": table["n_items"],
-                "Revised": table["n_changed"],
-                "Settled": table["n_settled"],
-                "Settled otherwise": table["n_off_final"],
-                "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
-            }
-        ),
-        key="my_list",
-        hide_index=True,
-        height=min(LIST_HEIGHT, 38 + 35 * max(len(table), 1)),
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config={
-            **{name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
-            "Minutes": st.column_config.TextColumn(width=68, alignment="right"),
-        },
-        alt="Responses that you have read",
-    )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    if touched:
-        row = reads.iloc[touched[0]]
+    columns = {
+        "Read": [common.local_time(moment) for moment in table["read_at"]],
+        "Conversation": table["first_words"],
+        "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
+        "Model": table["model"].where(is_open).fillna("–"),
+        "Items": table["n_items"],
+        "Revised": table["n_changed"],
+        "Settled": table["n_settled"],
+        "Settled otherwise": table["n_off_final"],
+        "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
+    }
+    config = {name: st.column_config.Column(width=width) for name, width in WIDTHS.items()}
+    config["Minutes"] = st.column_config.TextColumn(width=68, alignment="right")
+    place = tables.choose(columns, key="my_list", column_config=config, alt="Responses that you have read")
+    if place is not None:
+        row = reads.iloc[place]
         if pd.isna(row["reading_id"]):
             st.switch_page(routes.BROWSE, query_params={"example": str(row["example_id"])})
         st.query_params["read"] = str(int(row["reading_id"]))
@@ -92,9 +83,56 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         if desk.sheet.response is not None:
             st.html(html.response("The response", "", desk.sheet.response, as_markdown=False))
     with right, st.container(key="desk"):
-        amending.panel(
-            viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id)
-        )
+        amend(viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id))
+
+
+@common.fragment
+def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> None:
+    """A read that is done, item by item: mine, the judge's, the final label; amended by a new verdict.
+
+    Args:
+        finals: The adjudicated label by criterion_id (None for acuity), where an item was settled.
+    """
+    desk = desks.desk(common.engine(), viewer, reading_id)
+    if desk.state is ReadingState.DONE:
+        _Amending(viewer, desk, finals).draw()
+        return
+    st.html(html.notice("This read still waits for your decisions."))
+    st.page_link(routes.REVIEW, label="Go on in Review", icon=":material/rate_review:")
+
+
+class _Amending(DecidingPanel):
+    panel = Panel.AMEND
+
+    def __init__(self, viewer: Viewer, desk: Desk, finals: dict[int | None, str]) -> None:
+        super().__init__(viewer, desk)
+        self.keys = [key for key in desk.keys if key in desk.first]
+        self._finals = finals
+
+    def _answers(self) -> bool:
+        """Another label, or that the judge's reason is wrong."""
+        standing, judged = self.standing(), self.desk.judged.get(self.key)
+        label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}", disabled=standing.label)
+        if label is not None:
+            return self.decide(Decision(label=label, note=standing.note))
+        agrees = judged is not None and judged.label is not None and standing.label == judged.label
+        return agrees and self.reason_wrong("Judge's reason wrong", standing)
+
+    def _list(self) -> None:
+        if notice := st.session_state.pop(NOTICE, None):
+            st.html(html.notice(notice, kind="warning"))
+        lines = []
+        for place, key in enumerate(self.keys):
+            first, decided, judged = self.desk.first[key], self.desk.decided.get(key), self.desk.judged.get(key)
+            labels = {"you": (decided or first).label, "judge": judged.label if judged else None}
+            was = f"first {(first.label or '').replace('_', ' ')} · {decided_words(first, decided)}" if decided else ""
+            lines.append(
+                compared(
+                    self.items.get(key or 0), self.ask, place, labels | {"final": self._finals.get(key)}, was, self.desk.judge or "", judged,
+                    is_current=place == self.at,
+                )
+            )  # fmt: skip
+        st.html(rows(lines, kind=" or-compared"))
 
 
 viewer = common.require(check_can_read)

@@ -9,8 +9,8 @@ from evalcore.reading.own_reads import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.intervals import share_words
 from evalcore.stats.wording import counted
-from evalcore.study import contents
 from evalcore.study.browse import CONFLICTING
+from evalcore.study.contents import holdings
 from evalcore.study.db import reading
 from evalcore.study.policies import (
     allows,
@@ -24,11 +24,11 @@ from evalcore.study.policies import (
 )
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
+from evalcore.study.trail import trail_head
 from pages.overview import composition
 from pages.review import html
 from pages.shared import common, filters, routes
 from pages.shared import html as shared_html
-from pages.shared.holdings import holdings
 
 MAX_READERS = 6
 LATELY = timedelta(days=7)
@@ -179,7 +179,7 @@ if hidden:
     )
 if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     with reading(common.engine()) as session:
-        head = contents.trail_head(session)[1]
+        head = trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         st.html(

@@ -1,86 +1,25 @@
-"""What Review shows as HTML: the list of criteria, the question in hand, the judge's answer beside one's own."""
+"""What Review shows as HTML: the list of criteria with what was said of them, the judge's answer beside one's own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from evalcore.reading.tasks import Progress
-from evalcore.study.schema import Ask, Label
+from evalcore.reading.sheets import Given, Item
+from evalcore.reading.tasks import Draft, Progress
+from evalcore.study.schema import Ask, Cause, Label, Severity
 from pages.shared import html
+from pages.shared.keys import CAUSES, REASONS, SEVERITIES
 
-MINUTE = 60
-FEW_MINUTES = 1.5
+MINUTE, FEW_MINUTES = 60, 1.5
 QUESTIONS = {
     Ask.RESPONSE_ACUITY: "Which level of care does the response recommend, as its main course?",
     Ask.GOLD_ACUITY: "Which level of care does this case need?",
 }
+KEYS_HINT = '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'
+"""The way to the map of keys, by mouse too."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the list.
-
-    Attributes:
-        number: As shown, from 1.
-        place: Place in the list, from 0: what a click tells.
-        label: The reader's label so far, or None.
-        judge, judged, explanation: Whose verdict is in view and what it says, in a study that reads open; None in a blind one.
-    """
-
-    number: int
-    place: int
-    text: str
-    points: float | None
-    label: str | None
-    said: str = ""
-    has_note: bool = False
-    judge: str | None = None
-    judged: str | None = None
-    explanation: str | None = None
-    is_current: bool = False
-    is_question: bool = False
-
-
-def rows(lines: Iterable[Row]) -> str:
-    """The criteria as one compact list, the one in hand open."""
-    return '<ol class="or-rows" tabindex="0" aria-label="Criteria">' + "".join(_row(line) for line in lines) + "</ol>"
-
-
-def _row(row: Row) -> str:
-    negative = row.points is not None and row.points < 0
-    current = ' or-current" aria-current="true' if row.is_current else ""
-    points = "" if row.is_question else _points(row.points)
-    sign = " or-negative" if negative else ""
-    undesirable = (
-        f'<small class="or-undesirable">{html.escaped(html.points_words(row.points))}</small>' if negative else ""
-    )
-    opened = judge_says(row.judge or "", row.judged, row.explanation) if row.is_current else ""
-    of_judge = f'<span class="or-said"><small>judge</small> {shown(row.judged)}</span>' if row.judged else ""
-    return (
-        f'<li class="or-row{sign}{current}" data-or-row="{row.place}"><span class="or-position">{row.number}</span>'
-        f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(row.text)}</span>{undesirable}{opened}</div>'
-        f"{mark(row.label, row.said, has_note=row.has_note, points=of_judge + points)}</li>"
-    )
-
-
-def _points(points: float | None) -> str:
-    if points is None:
-        return '<span class="or-points" title="no points known">?</span>'
-    shown = f"{points:+.0f}".replace("-", "−")
-    return f'<span class="or-points" title="{html.escaped(html.points_words(points))}">{shown}</span>'
-
-
-def mark(label: str | None, said: str = "", *, has_note: bool = False, points: str = "") -> str:
-    """A label in its column, with what belongs to it."""
-    more = " · ".join(words for words in (said, "note" if has_note else "") if words)
-    small = f"<small>{html.escaped(more)}</small>" if more else ""
-    return f'<span class="or-mark">{shown(label)}{points}{small}</span>'
-
-
-def shown(label: str | None) -> str:
-    """A label with its mark; a level of care as its letter."""
-    if label is None:
-        return '<span class="or-open">open</span>'
-    return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
+def stamp(words: str) -> str:
+    """Small words beside the buttons."""
+    return f'<span class="or-stamp">{html.escaped(words)}</span>'
 
 
 def left_words(progress: Progress) -> str:
@@ -96,110 +35,152 @@ def left_words(progress: Progress) -> str:
 
 
 def top(place: str, stamps: Sequence[str]) -> str:
-    """Where one is, and quietly what else is to be said: how long it takes yet, what was just done; empty ones are left out."""
-    parts = [f'<b class="or-place">{html.escaped(place)}</b>']
-    parts += [f'<span class="or-stamp">{html.escaped(words)}</span>' for words in stamps if words]
-    return f'<div class="or-top">{"".join(parts)}</div>'
+    """Where one is, and quietly what else is to be said; empty ones are left out."""
+    said = "".join(stamp(words) for words in stamps if words)
+    return f'<div class="or-top"><b class="or-place">{html.escaped(place)}</b>{said}</div>'
 
 
-def keys_hint() -> str:
-    """The way to the map of keys, by mouse too."""
-    return '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'
+def rows(lines: Iterable[str], label: str = "Criteria", kind: str = "") -> str:
+    """Lines of criteria as one compact list."""
+    return f'<ol class="or-rows{kind}" tabindex="0" aria-label="{label}">{"".join(lines)}</ol>'
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One line after the lock.
+def _row(
+    item: Item | None,
+    ask: Ask,
+    place: int,
+    labels: str,
+    *,
+    after: str = "",
+    below: str = "",
+    opened: str = "",
+    is_current: bool,
+) -> str:
+    """One line of the list: an item (None: the question on the whole), and in its column the labels, its points and what comes after.
 
-    Attributes:
-        own: The locked first read.
-        judged: The judge's label; None where it gave none.
-        record: How often this judge is right on such criteria.
-        decided: What was kept or revised, in words; empty while it waits.
-        final: The adjudicated label; None where nobody has settled the item.
+    Args:
+        place: In the list, from 0: what a click tells.
+        below, opened: Below the words; below the whole line.
     """
-
-    number: int
-    place: int
-    text: str
-    points: float | None
-    own: str | None
-    judged: str | None
-    explanation: str | None
-    decided: str
-    record: str = ""
-    final: str | None = None
-    is_current: bool = False
-    is_question: bool = False
-
-
-def all_compared(lines: Sequence[Compared], judge: str) -> str:
-    """Every criterion in order."""
+    number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[ask], None)
+    negative = points is not None and points < 0
+    current = ' or-current" aria-current="true' if is_current else ""
+    words = html.escaped(html.points_words(points))
+    shown = "?" if points is None else f"{points:+.0f}".replace("-", "−")
+    title = "no points known" if points is None else words
+    worth = f'<span class="or-points" title="{title}">{shown}</span>' if item else ""
+    undesirable = f'<small class="or-undesirable">{words}</small>' if negative else ""
     return (
-        '<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria">'
-        + "".join(_compared(line, judge) for line in lines)
-        + "</ol>"
+        f'<li class="or-row{" or-negative" if negative else ""}{current}" data-or-row="{place}"><span class="or-position">{number}</span>'
+        f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(text)}</span>{undesirable}{below}</div>'
+        f'<span class="or-mark">{labels}{worth}{after}</span>{opened}</li>'
     )
 
 
-def looked_again(lines: Sequence[Compared]) -> str:
+def marked(
+    item: Item | None, ask: Ask, place: int, draft: Draft | None, judge: str, judged: Given | None, *, is_current: bool
+) -> str:
+    """A line before the lock: the reader's label so far; in a study that reads open, the judge's too."""
+    reason = REASONS[draft.reason].lower() if draft and draft.reason else ""
+    more = " · ".join(words for words in (reason, "note" if draft and draft.note else "") if words)
+    return _row(
+        item,
+        ask,
+        place,
+        _label(draft.label if draft else None) + (_by("judge", judged.label) if judged and judged.label else ""),
+        after=f"<small>{html.escaped(more)}</small>" if more else "",
+        below=_judge_says(judge, judged) if is_current else "",
+        is_current=is_current,
+    )
+
+
+def compared(  # noqa: PLR0913 - what a line holds
+    item: Item | None,
+    ask: Ask,
+    place: int,
+    labels: dict[str, str | None],
+    decided: str,
+    judge: str,
+    judged: Given | None,
+    *,
+    record: str = "",
+    is_current: bool,
+) -> str:
+    """A line after the lock.
+
+    Args:
+        labels: By whom ("you", "judge", "final").
+        decided: What was kept or revised, in words; empty while it waits.
+        record: How often this judge is right on such criteria.
+    """
+    told = _judge_says(judge, judged) + (html.quiet(record) if record else "")
+    return _row(
+        item,
+        ask,
+        place,
+        "".join(_by(who, label) for who, label in labels.items() if label is not None),
+        below=f'<small class="or-decided">{html.escaped(decided)}</small>' if decided else "",
+        opened=f'<div class="or-opened">{told}</div>' if is_current else "",
+        is_current=is_current,
+    )
+
+
+def decided_words(first: Given, decided: Given | None) -> str:
+    """What became of a first read: "kept · judge misread the answer · error severe"."""
+    if decided is None:
+        return ""
+    words = ["kept" if decided.label == first.label else f"revised to {(decided.label or '').replace('_', ' ')}"]
+    if decided.right_for_wrong_reason:
+        words = ["judge's reason wrong"]
+    if decided.cause:
+        words.append(CAUSES[Cause(decided.cause)].lower())
+    if decided.severity:
+        words.append(f"error {SEVERITIES[Severity(decided.severity)].lower()}")
+    if decided.error_kind:
+        words.append(decided.error_kind)
+    return " · ".join(words)
+
+
+def looked_again(lines: Sequence[str]) -> str:
     """The criteria that get a second look, before anything of the judge is shown."""
     n = f"{len(lines)} {'criterion' if len(lines) == 1 else 'criteria'}"
     return (
         f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
         '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
-        '<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria for a second look">'
-        + "".join(_compared(line, "") for line in lines)
-        + "</ol>"
+        + rows(lines, "Criteria for a second look", " or-compared")
     )
 
 
-def compared(lines: Sequence[Compared], judge: str, *, n_differing: int) -> str:
+def differing_first(lines: Sequence[str], n_differing: int) -> str:
     """First what differs from the judge, then what agrees."""
-    differing = "".join(_compared(line, judge) for line in lines[:n_differing])
-    agreeing = "".join(_compared(line, judge) for line in lines[n_differing:])
-    parts = [
-        f'<h3 class="or-part">The judge differs on {n_differing}</h3>'
-        f'<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria on which the judge differs">{differing}</ol>'
-    ]
-    if agreeing:
-        parts.append(
-            f'<h3 class="or-part">You and the judge agree</h3><ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
-        )
-    return "".join(parts)
-
-
-def _compared(line: Compared, judge: str) -> str:
-    current = ' or-current" aria-current="true' if line.is_current else ""
-    points = "" if line.is_question else _points(line.points)
-    negative = line.points is not None and line.points < 0
-    undesirable = (
-        f'<small class="or-undesirable">{html.escaped(html.points_words(line.points))}</small>' if negative else ""
+    differing, agreeing = lines[:n_differing], "".join(lines[n_differing:])
+    agreed = (
+        f'<h3 class="or-part">You and the judge agree</h3><ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
     )
-    decided = f'<small class="or-decided">{html.escaped(line.decided)}</small>' if line.decided else ""
-    opened = f'<div class="or-opened">{_opened(line, judge)}</div>' if line.is_current else ""
-    said = "".join(
-        f'<span class="or-said"><small>{who}</small> {shown(label)}</span>'
-        for who, label in (("you", line.own), ("judge", line.judged), ("final", line.final))
-        if label is not None
-    )
-    sign = " or-negative" if negative else ""
     return (
-        f'<li class="or-row{sign}{current}" data-or-row="{line.place}"><span class="or-position">{line.number}</span>'
-        f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(line.text)}</span>{undesirable}{decided}</div>'
-        f'<span class="or-mark">{said}{points}</span>{opened}</li>'
+        f'<h3 class="or-part">The judge differs on {n_differing}</h3>'
+        + rows(differing, "Criteria on which the judge differs", " or-compared")
+        + (agreed if agreeing else "")
     )
 
 
-def _opened(line: Compared, judge: str) -> str:
-    record = f'<p class="or-quiet">{html.escaped(line.record)}</p>' if line.record else ""
-    return judge_says(judge, line.judged, line.explanation) + record
+def _label(label: str | None) -> str:
+    """A label with its mark; a level of care as its letter."""
+    if label is None:
+        return '<span class="or-open">open</span>'
+    return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
 
 
-def judge_says(judge: str, judged: str | None, explanation: str | None) -> str:
+def _by(who: str, label: str | None) -> str:
+    return f'<span class="or-said"><small>{who}</small> {_label(label)}</span>'
+
+
+def _judge_says(judge: str, judged: Given | None) -> str:
     """A judge's reasons; nothing where it gave no label."""
-    if judged is None:
+    if judged is None or judged.label is None:
         return ""
-    why = html.verbatim(explanation) if explanation else '<span class="or-none">no explanation given</span>'
+    why = (
+        html.verbatim(judged.explanation) if judged.explanation else '<span class="or-none">no explanation given</span>'
+    )
     who = f'<span class="or-who" dir="auto">{html.escaped(judge)}</span>'
     return f'<div class="or-verdict or-judge"><div class="or-why">{who} {why}</div></div>'

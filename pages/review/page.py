@@ -16,7 +16,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now
-from pages.review import html, marking, revealing
+from pages.review import html, panels
 from pages.shared import common, routes, suspects
 from pages.shared import html as shared_html
 
@@ -104,7 +104,7 @@ desk = reviewing.take(common.engine(), viewer)
 with reading(common.engine()) as session:
     progress = far(session, desk)
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
-said, notice = st.session_state.pop("review_done", ""), st.session_state.pop("review_notice", None)
+said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
 if notice:
     st.html(shared_html.notice(notice, kind="warning"))
 if desk is None:
@@ -116,6 +116,6 @@ with left, st.container(key="reading"):
     texts(desk)
 with right, st.container(key="desk"):
     if desk.state is ReadingState.READING:
-        marking.panel(viewer, desk, guideline.text if guideline else None, names_model=names_model(desk))
+        panels.mark(viewer, desk, guideline.text if guideline else None, names_model=names_model(desk))
     else:
-        revealing.panel(viewer, desk.reading.id or 0, guideline.text if guideline else None)
+        panels.reveal(viewer, desk.reading.id or 0, guideline.text if guideline else None)

@@ -18,7 +18,7 @@ from evalcore.study.policies import own_act
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.words import number_words
-from pages.shared import choices, common, html, page_cache, routes, tables, triage_choice
+from pages.shared import common, html, page_cache, routes, tables, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Read
 
 PAGE = "calibration"
@@ -51,8 +51,8 @@ def left(key: str, usual: Any = None) -> Any:
     return page_cache.left(PAGE, key, usual)
 
 
-one_of = partial(choices.one_of, PAGE)
-"""A control of this page, as `_choices.one_of`."""
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of this page, as `page_cache.one_of`."""
 
 
 def slider(label: str, least: float, most: float, usual: float, step: float, key: str) -> float:

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache, wraps
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pandas as pd
 import streamlit as st
@@ -28,13 +28,12 @@ from evalcore.reading.own_reads import own_items
 from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items
 from evalcore.rubric import composition_queries
-from evalcore.rubric import queries as labels
+from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
-from evalcore.runs import queries
-from evalcore.runs.queries import n_cut_off
+from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.study import browse, contents, frames, lookups
@@ -91,10 +90,8 @@ def version() -> Version:
 
     Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
     """
-    is_whole = _unfinished() is None
-    return _once(
-        "version", lambda session: (frames.data_version(session), frames.n_waiting(session) if is_whole else 0)
-    )
+    n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
+    return _once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
 
 def _unfinished() -> Unfinished | None:
@@ -103,8 +100,8 @@ def _unfinished() -> Unfinished | None:
 
 def tell_unfinished() -> None:
     """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
-    if (found := _unfinished()) is not None:
-        st.html(html.notice(found.sentence))
+    if (unfinished := _unfinished()) is not None:
+        st.html(html.notice(unfinished.sentence))
 
 
 def judged_version() -> Version:
@@ -125,7 +122,7 @@ def read(name: str, *arguments: Any) -> Any:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
-    return scores_of_sums(labels.response_sums(_session))
+    return scores_of_sums(rubric_queries.response_sums(_session))
 
 
 def judge_scores(session: Any) -> pd.DataFrame:
@@ -135,21 +132,20 @@ def judge_scores(session: Any) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
 def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> RubricData:  # noqa: ARG001 - the version is the key
-    return labels.judged_at(_engine_at(location), _beside)
+    return rubric_queries.judged_at(_engine_at(location), _beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
+    def read() -> pd.DataFrame:
+        with reading(_engine_at(location)) as session:
+            return rubric_queries.reads(session)
+
     with ThreadPoolExecutor(1) as beside:  # one thread more: two would only wait for each other
-        reads = beside.submit(_reads, _engine_at(location))
+        reads = beside.submit(read)
         judged = _judged(location, judged_version, beside)
     with reading(_engine_at(location)) as session:
-        return labels.with_reads(session, judged, reads.result())
-
-
-def _reads(study: Engine) -> pd.DataFrame:
-    with reading(study) as session:
-        return labels.reads(session)
+        return rubric_queries.with_reads(session, judged, reads.result())
 
 
 def judged_labels() -> RubricData:
@@ -163,10 +159,7 @@ def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
 
 
 def rubric_data(person: Viewer) -> RubricData:
-    """What everybody says of every item, for the statistics, without conversations that wait for this person's own blind read.
-
-    The frames are shared by everybody who looks: never change them.
-    """
+    """What everybody says of every item, without conversations that wait for this person's own blind read; shared frames: never change them."""
     return _opinions(settings().db, judged_version(), version()).without(blind(person))
 
 
@@ -184,10 +177,7 @@ def _triaged(location: str, judged_version: tuple[int, int], data_version: Versi
 
 
 def triage_data(person: Viewer) -> TriageData:
-    """The cases of triage and all that is said of them, without cases that wait for this person's own blind read.
-
-    The frames are shared by everybody who looks: never change them.
-    """
+    """The cases of triage and all that is said of them, in the same way."""
     return _triaged(settings().db, judged_version(), version()).without(blind(person))
 
 
@@ -197,11 +187,7 @@ def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset
 
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
-    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`).
-
-    Args:
-        among: Only these are asked about, which is quicker where they are few; None: all.
-    """
+    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`); of a few quicker."""
     if not allows(check_can_read, person):
         return frozenset()
     own = to_read(person, among=among)
@@ -219,11 +205,11 @@ def _listed(
     session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
     """The list of Browse: conversations (of `only`, where that is given) with their scores by model and the marks that physicians left."""
-    found = browse.examples(session, filters).set_index("example_id")
-    found = found.loc[~found.index.isin(hidden) & (only is None or found.index.isin(only or ()))]
+    examples = browse.examples(session, filters).set_index("example_id")
+    examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
     marks = overridden_items(read_marks(session), judge)
-    listed = found.join(scores.add_prefix("score ")).join(marks).join(level_readers(session))
+    listed = examples.join(scores.add_prefix("score ")).join(marks).join(level_readers(session))
     return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
 
 
@@ -239,11 +225,12 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
     example_ids = examples_of(session, reader)
     of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
     of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
-    found = []
-    for verdicts in (of_rubrics, of_acuity):
-        for ask, asked in visible_verdicts(verdicts, reader, hidden).groupby("asked"):
-            found.append(own_items(asked, reader.name).assign(ask=ask))
-    together = pd.concat(found, ignore_index=True) if found else own_items(of_rubrics, reader.name).assign(ask="")
+    items = [
+        own_items(asked, reader.name).assign(ask=ask)
+        for verdicts in (of_rubrics, of_acuity)
+        for ask, asked in visible_verdicts(verdicts, reader, hidden).groupby("asked")
+    ]
+    together = pd.concat(items or [own_items(of_rubrics, reader.name).assign(ask="")], ignore_index=True)
     return together.astype({"response_id": "Int64"})
 
 
@@ -262,10 +249,10 @@ READS: dict[str, Callable[..., Any]] = {
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,
     "blind_reads": _blind_reads,
-    "run_datasets": queries.datasets,
-    "n_cut_off": n_cut_off,
+    "run_datasets": run_queries.datasets,
+    "n_cut_off": run_queries.n_cut_off,
     "to_settle": to_settle,
-    "models_to_judge": queries.models_of,
+    "models_to_judge": run_queries.models_of,
 }
 
 
@@ -276,10 +263,7 @@ def _lately(location: str, judge: str) -> pd.DataFrame:
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
-    """How often a judge is right, by kind of criterion, on all other responses that this person may see.
-
-    A minute old at most, since every read changes it.
-    """
+    """How often a judge is right, by kind of criterion, on all other responses that this person may see; a minute old at most."""
     reads = _lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER)
     hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
     reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
@@ -289,11 +273,6 @@ def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.Dat
 def row_number(words: str) -> int | None:
     """The number of a row from an address or a cookie; None where it is none, or larger than any that a database gives."""
     return int(words) if words.isascii() and words.isdigit() and len(words) <= MAX_DIGITS else None
-
-
-def _cookie() -> str:
-    with reading(engine()) as session:
-        return cookie_name(contents.study_key(session) or "")
 
 
 def viewer() -> Viewer | None:
@@ -306,12 +285,10 @@ def viewer() -> Viewer | None:
     except OverreadError as refusal:
         st.error(str(refusal))
         st.stop()
-    chosen = st.context.cookies.get(_cookie(), "")
-    number = row_number(chosen)
-    if number is None:
-        return None
     with reading(engine()) as session:
-        return contents.person(session, number)
+        cookie = cookie_name(contents.study_key(session) or "")
+        number = row_number(st.context.cookies.get(cookie, ""))
+        return None if number is None else contents.person(session, number)
 
 
 def came(person: Viewer) -> None:
@@ -326,23 +303,22 @@ def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
 
     A page's own guard is needed beside the navigation: a page file can be reached without app.py having run.
     """
-    found = viewer()
-    if found is None:
+    person = viewer()
+    if person is None:
         st.info("Choose who is reading first: open the start page.")
         st.stop()
-    if check is not None and (why := reason(check, found)):
+    if check is not None and (why := reason(check, person)):
         st.html(html.heading("This page is not for your role", why))
         st.stop()
-    return found
+    return person
 
 
 def reader_link(person_id: int) -> str:
     """The address that chooses a person, or nobody (0), and comes back to where the viewer is."""
     here = urlsplit(st.context.url or "/").path or "/"
-    query = "&".join(
-        f"{quote(key)}={quote(value)}" for key in st.query_params for value in st.query_params.get_all(key)
-    )
-    return f"{PERSON_PATH}{person_id}?next={quote(here + ('?' + query if query else ''), safe='')}"
+    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
+    query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
+    return f"{PERSON_PATH}{person_id}?next={quote(here + query, safe='')}"
 
 
 def sidebar_foot(person: Viewer) -> None:
@@ -352,10 +328,7 @@ def sidebar_foot(person: Viewer) -> None:
 
 
 def draw_anew() -> None:
-    """Run the fragment again; the whole page where this is a run of the whole page: after a lost connection, or a click elsewhere.
-
-    Where a press failed, the next run says so; it is not followed by another.
-    """
+    """Run the fragment again, or the whole page where it is the page that runs. Where a press failed, that run says so, and no other follows."""
     run = _run.get(None)
     if run is not None and run.is_second:
         return
@@ -396,14 +369,12 @@ _Found = TypeVar("_Found")
 def _once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
     run = _run.get(None)
-    if run is not None and key in run.known:
-        found: _Found = run.known[key]
-        return found
-    with reading(engine()) as session:
-        found = find(session)
-    if run is not None:
-        run.known[key] = found
-    return found
+    known = {} if run is None else run.known
+    if key not in known:
+        with reading(engine()) as session:
+            known[key] = find(session)
+    answer: _Found = known[key]
+    return answer
 
 
 def _forget() -> None:
@@ -485,11 +456,11 @@ def shown_errors() -> Iterator[None]:
 
 def local_time(moment: datetime | pd.Timestamp) -> str:
     """A time in the viewer's own zone, to the second."""
-    zone = st.context.timezone
+    time = pd.Timestamp(moment)
     try:
-        return str(pd.Timestamp(moment).tz_convert(zone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
+        return str(time.tz_convert(st.context.timezone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
     except (KeyError, ValueError):
-        return str(pd.Timestamp(moment).tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))
+        return str(time.tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
 def local_day(moment: datetime | pd.Timestamp) -> str:

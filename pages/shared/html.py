@@ -5,11 +5,12 @@ load nothing.
 """
 
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pandas as pd
 import streamlit as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -30,7 +31,6 @@ STAGES = {
     "open": "judge in view",
     "adjudicated": "adjudication",
 }
-HASH_DIGITS = 64
 ROLES = {"user": "User", "assistant": "Assistant", "system": "System message", "developer": "System message"}
 
 
@@ -39,8 +39,7 @@ def escaped(text: object) -> str:
     return html.escape(str(text), quote=True)
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """From which length on a text is folded."""
 
     characters: int
@@ -75,9 +74,8 @@ def _close_link(self: Any, tokens: list[Token], index: int, options: Any, env: d
     return f"</u> &lt;{escaped(env['addresses'].pop())}&gt;"
 
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True}).enable(
-    ["table", "strikethrough"]
-)
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
+_MARKDOWN.enable(["table", "strikethrough"])
 _MARKDOWN.disable(["image", "autolink", "html_inline", "html_block"])
 _MARKDOWN.add_render_rule("link_open", _open_link)
 _MARKDOWN.add_render_rule("link_close", _close_link)
@@ -104,8 +102,17 @@ def reader_name(name: str) -> str:
     >>> reader_name("Dr. A"), reader_name("0" * 64)
     ('Dr. A', 'Physician 00000000')
     """
-    is_hash = len(name) == HASH_DIGITS and set(name) <= set("0123456789abcdef")
-    return f"Physician {name[:8]}" if is_hash else name
+    return f"Physician {name[:8]}" if re.fullmatch(r"[0-9a-f]{64}", name) else name
+
+
+def response_names(responses: pd.DataFrame) -> list[str]:
+    """How the responses to one conversation are called: the model, with data set and repeat where one name would stand for several."""
+    models = responses["model"].astype(str)
+    made_for = (
+        responses["evaluation"].astype(str).str.removeprefix("acuity_")
+    )  # what responses to cases are made for begins so
+    longer = models + " · " + made_for + " · " + (responses["sample_index"] + 1).astype(str)
+    return list(models.mask(models.duplicated(keep=False), longer))
 
 
 def heading(title: str, line: str) -> str:
@@ -146,18 +153,17 @@ def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:
 
 def items(sentences: Iterable[str]) -> str:
     """Sentences as a list."""
-    return (
-        '<ul class="or-list">' + "".join(f'<li dir="auto">{escaped(sentence)}</li>' for sentence in sentences) + "</ul>"
-    )
+    rows = "".join(f'<li dir="auto">{escaped(sentence)}</li>' for sentence in sentences)
+    return f'<ul class="or-list">{rows}</ul>'
 
 
 def facts(pairs: Mapping[str, object]) -> str:
     """Numbers with their words, in a row."""
-    cells = "".join(
+    cells = (
         f'<div class="or-fact"><b>{escaped(value)}</b><span>{escaped(name)}</span></div>'
         for name, value in pairs.items()
     )
-    return f'<div class="or-facts">{cells}</div>'
+    return f'<div class="or-facts">{"".join(cells)}</div>'
 
 
 def chips(words: Iterable[str]) -> str:
@@ -237,19 +243,18 @@ def label(value: str | None) -> str:
 
 def judge_verdict(judge: str, value: str, explanation: str | None) -> str:
     """A judge's label and why."""
-    why = (
-        f'<div class="or-why">{verbatim(explanation)}</div>'
-        if explanation
-        else '<div class="or-why or-none">no explanation given</div>'
-    )
+    why = _why(explanation) or '<div class="or-why or-none">no explanation given</div>'
     return f'<div class="or-verdict or-judge"><div><span class="or-who" dir="auto">{escaped(judge)}</span> {label(value)}</div>{why}</div>'
+
+
+def _why(words: str | None) -> str:
+    return f'<div class="or-why">{verbatim(words)}</div>' if words else ""
 
 
 def read_verdict(reader: str, value: str, stage: str, words: Iterable[str], note: str | None) -> str:
     """A physician's label, at which stage, and the note."""
     about = " · ".join([STAGES.get(stage, stage), *words])
-    why = f'<div class="or-why">{verbatim(note)}</div>' if note else ""
     return (
         f'<div class="or-verdict or-read"><div><span class="or-who" dir="auto">{escaped(reader_name(reader))}</span> {label(value)} '
-        f"<small>{escaped(about)}</small></div>{why}</div>"
+        f"<small>{escaped(about)}</small></div>{_why(note)}</div>"
     )

@@ -1,58 +1,76 @@
-"""The keys of reading and of adjudication: one table, from which come the buttons, the map that `?` shows, and the README's list."""
+"""The keys of reviewing and adjudicating: one table, from which come the buttons, the map that `?` shows, and the README's table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from evalcore.reading.desks import ANSWERS, MAX_NOTE
-from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ErrorKind, Label, Severity
+from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity
 
-LABELS: dict[Label | Acuity, str] = {Label.MET: "Met", Label.NOT_MET: "Not met", Label.CANNOT_ASSESS: "Cannot assess"}
-LEVELS: dict[Label | Acuity, str] = {
-    Acuity.A: "A  Home",
-    Acuity.A_B: "A/B",
-    Acuity.B: "B  Doctor within weeks",
-    Acuity.B_C: "B/C",
-    Acuity.C: "C  Doctor within 24 to 48 hours",
-    Acuity.C_D: "C/D",
-    Acuity.D: "D  Emergency now",
-    Acuity.REMOVE: "Remove the case",
+Choices = Mapping[str, tuple[Any, str]]
+"""What can be chosen, by its key, with its words."""
+
+# ---------------------------------------------------------------- the table
+
+_CANNOT = (Label.CANNOT_ASSESS, "Cannot assess")
+_LEVELS: Choices = {
+    "1": (Acuity.A, "A  Home"),
+    "2": (Acuity.A_B, "A/B"),
+    "3": (Acuity.B, "B  Doctor within weeks"),
+    "4": (Acuity.B_C, "B/C"),
+    "5": (Acuity.C, "C  Doctor within 24 to 48 hours"),
+    "6": (Acuity.C_D, "C/D"),
+    "7": (Acuity.D, "D  Emergency now"),
 }
-WORDS: Mapping[Label | Acuity, str] = {**LABELS, **LEVELS}
-REASONS = {
-    CannotReason.CONTEXT_MISSING: "Context missing",
-    CannotReason.OUTSIDE_SPECIALTY: "Outside my specialty",
-    CannotReason.LANGUAGE: "Language",
-    CannotReason.CRITERION_UNCLEAR: "Criterion unclear",
-    CannotReason.NEEDS_EXAMINATION: "Needs examination",
+ANSWERS: Mapping[Ask, Choices] = {
+    Ask.RUBRIC: {"1": (Label.MET, "Met"), "2": (Label.NOT_MET, "Not met"), "3": _CANNOT},
+    Ask.RESPONSE_ACUITY: {**_LEVELS, "8": _CANNOT},
+    Ask.GOLD_ACUITY: {**_LEVELS, "8": (Acuity.REMOVE, "Remove the case"), "9": _CANNOT},
 }
-CAUSES = {
-    Cause.MISREAD_ANSWER: "Judge misread the answer",
-    Cause.MISREAD_CRITERION: "Judge misread the criterion",
-    Cause.MEDICAL_DISAGREEMENT: "Medical disagreement",
-    Cause.CRITERION_AMBIGUOUS: "Criterion ambiguous",
-    Cause.CRITERION_WRONG: "Criterion wrong",
-    Cause.CONTEXT_MISSING: "Context missing",
-    Cause.LANGUAGE: "Language",
-    Cause.OTHER: "Other",
+REASON_KEYS: Choices = {
+    "1": (CannotReason.CONTEXT_MISSING, "Context missing"),
+    "2": (CannotReason.OUTSIDE_SPECIALTY, "Outside my specialty"),
+    "3": (CannotReason.LANGUAGE, "Language"),
+    "4": (CannotReason.CRITERION_UNCLEAR, "Criterion unclear"),
+    "5": (CannotReason.NEEDS_EXAMINATION, "Needs examination"),
 }
-OF_CRITERIA = frozenset((Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG))
-SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
-KINDS = {ErrorKind.OMISSION: "Omission", ErrorKind.COMMISSION: "False statement"}
-DIGITS = "123456789"
-"""Keys of choices, by their places."""
-CONFLICT_KEYS = "SAMDW"
-"""Keys of the causes of a conflict. C and R are Streamlit's own, J and K move, N and G are taken."""
-NOTE_DRAWN = "_drawn"
+CAUSE_KEYS: Choices = {
+    "1": (Cause.MISREAD_ANSWER, "Judge misread the answer"),
+    "2": (Cause.MISREAD_CRITERION, "Judge misread the criterion"),
+    "3": (Cause.MEDICAL_DISAGREEMENT, "Medical disagreement"),
+    "4": (Cause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
+    "5": (Cause.CRITERION_WRONG, "Criterion wrong"),
+    "6": (Cause.CONTEXT_MISSING, "Context missing"),
+    "7": (Cause.LANGUAGE, "Language"),
+    "8": (Cause.OTHER, "Other"),
+}
+LEVEL_CAUSE_KEYS: Choices = {
+    "1": CAUSE_KEYS["1"], "2": CAUSE_KEYS["3"], "3": CAUSE_KEYS["6"], "4": CAUSE_KEYS["7"], "5": CAUSE_KEYS["8"]
+}  # fmt: skip
+"""A level of care is asked for without a criterion that could be at fault."""
+SEVERITY_KEYS: Choices = {
+    "1": (Severity.NONE, "None"),
+    "2": (Severity.MILD, "Mild"),
+    "3": (Severity.MODERATE, "Moderate"),
+    "4": (Severity.SEVERE, "Severe"),
+}
+KIND_KEYS: Choices = {"1": (ErrorKind.OMISSION, "Omission"), "2": (ErrorKind.COMMISSION, "False statement")}
+CONFLICT_KEYS: Choices = {
+    "S": (ConflictCause.READER_SLIPPED, "One reader slipped"),
+    "A": (ConflictCause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
+    "M": (ConflictCause.CONTEXT_MISSING, "Context missing"),
+    "D": (ConflictCause.CLINICAL_DISAGREEMENT, "True clinical disagreement"),
+    "W": (ConflictCause.CRITERION_WRONG, "Criterion wrong"),
+}
+"""C and R are Streamlit's own, J and K move, N and G are taken."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key: as Streamlit's shortcut takes it ("" where `keys.js` hears it), what it does, and how the map writes it where that differs."""
+    """A key: as Streamlit's shortcut takes it ("" where `keys.js` hears it), what it does, how the map writes it where that differs."""
 
     press: str
     does: str
@@ -60,7 +78,7 @@ class Key:
 
 
 class Press(Enum):
-    """Every key that is no place in a list of choices."""
+    """Every key that chooses nothing of a list."""
 
     NEXT = Key("J", "next item", "J or ↓")
     BACK = Key("K", "the item before", "K or ↑")
@@ -68,6 +86,7 @@ class Press(Enum):
     UP = Key("Up", "the item before", "↑")
     UNDO = Key("U", "undo the last mark")
     KEEP = Key("K", "keep your label, then say what went wrong")
+    LOOK_KEEP = Key("K", "keep your label")
     REVISE = Key("V", "revise: take the judge's label")
     SKIP = Key("S", "skip what is asked")
     REASON_WRONG = Key("W", "judge's label right, reason wrong")
@@ -83,155 +102,139 @@ class Press(Enum):
     SETTLE = Key("Ctrl+Enter", "settle, also while writing", "Ctrl + Enter")
     MAP = Key("", "show these keys", "?")
 
-    @property
-    def key(self) -> str:
-        """As Streamlit's shortcut takes it."""
-        return self.value.press
+
+class Group(Enum):
+    """Keys that choose from a list; which list, the question says."""
+
+    ANSWERS = "answers"
+    REASONS = "why it cannot be assessed, once asked"
+    ERROR = "once asked"
+    AMENDED = "amend: another label; what you said before stays in the record"
+    CONFLICT = "why they differed: slipped, ambiguous, missing context, disagreement, wrong"
+
+
+class Panel(StrEnum):
+    """A screen with keys."""
+
+    MARK = "Review"
+    LOOK = "Review, second look"
+    REVISE = "Review, once locked"
+    AMEND = "My reads"
+    ADJUDICATE = "Adjudicate"
+
+
+PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
+    Panel.MARK: (
+        Group.ANSWERS, Group.REASONS, Press.NEXT, Press.BACK, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.MAP
+    ),
+    Panel.LOOK: (Press.LOOK_KEEP, Group.ANSWERS, Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.MAP),
+    Panel.REVISE: (
+        Press.KEEP, Press.REVISE, Group.ERROR, Press.SKIP, Press.REASON_WRONG, Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.ONWARD,
+        Press.MAP,
+    ),
+    Panel.AMEND: (Press.DOWN, Press.UP, Group.AMENDED, Press.REASON_WRONG, Press.NOTE, Press.MAP),
+    Panel.ADJUDICATE: (
+        Group.ANSWERS, Group.CONFLICT, Press.RATIONALE, Press.SETTLE, Press.JUDGE, Press.NEXT, Press.BACK, Press.NEXT_CASE, Press.BACK_CASE,
+        Press.LIST, Press.GUIDELINE, Press.MAP,
+    ),
+}  # fmt: skip
+
+# ---------------------------------------------------------------- what is read out of it
+
+WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
+REASONS, CAUSES, SEVERITIES = (dict(keys.values()) for keys in (REASON_KEYS, CAUSE_KEYS, SEVERITY_KEYS))
+CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 
 
 def causes(*, of_criterion: bool) -> dict[Cause, str]:
-    """Why a judge may differ; a level of care is asked for without a criterion that could be at fault."""
-    return {cause: words for cause, words in CAUSES.items() if of_criterion or cause not in OF_CRITERIA}
+    """Why a judge may differ, in words."""
+    return dict((CAUSE_KEYS if of_criterion else LEVEL_CAUSE_KEYS).values())
 
 
-def causes_of_error(ask: Ask) -> dict[str, Mapping[Any, str]]:
+def error_choices(ask: Ask) -> dict[str, Choices]:
     """What is asked about a judge's error, in this order; a level of care is wrong in one way only."""
     if ask is not Ask.RUBRIC:
-        return {"cause": causes(of_criterion=False), "severity": SEVERITIES}
-    return {"cause": CAUSES, "severity": SEVERITIES, "error_kind": KINDS}
+        return {"cause": LEVEL_CAUSE_KEYS, "severity": SEVERITY_KEYS}
+    return {"cause": CAUSE_KEYS, "severity": SEVERITY_KEYS, "error_kind": KIND_KEYS}
 
 
-def answers(ask: Ask) -> dict[Label | Acuity, str]:
-    """What can be answered, in the order of its keys, with its words."""
-    return {label: WORDS[label] for label in ANSWERS[ask]}
+def keys_of(panel: Panel, ask: Ask) -> list[Key]:
+    """The keys of a panel, as its map and the README tell them."""
+    answers, errors = ANSWERS[ask], error_choices(ask)
+    levels = [press for press, (label, _) in answers.items() if label in set(Acuity)]
+    singly = [Key(press, words.lower()) for press, (_, words) in answers.items() if press not in levels]
+    to = ", and remove" if ask is Ask.GOLD_ACUITY else ""
+    asked = f"{', '.join(name.replace('_', ' ') for name in errors)}, {Group.ERROR.value}"
+    groups = {
+        Group.ANSWERS: [*([_span(levels, f"levels of care from A to D{to}")] if levels else []), *singly],
+        Group.REASONS: [_span(REASON_KEYS, Group.REASONS.value)],
+        Group.ERROR: [_span(max(errors.values(), key=len), asked)],
+        Group.AMENDED: [_span(answers, Group.AMENDED.value)],
+        Group.CONFLICT: [Key("", Group.CONFLICT.value, "  ".join(CONFLICT_KEYS))],
+    }
+    has_moves = panel is not Panel.MARK or ask is Ask.RUBRIC  # a question on the whole is one item
+    rows = [row for row in PANELS[panel] if has_moves or row not in (Press.NEXT, Press.BACK)]
+    return [key for row in rows for key in (groups[row] if isinstance(row, Group) else [row.value])]
 
 
-def _places(n: int, does: str) -> Key:
-    return Key("", does, f"1 to {n}")
+def _span(presses: Any, does: str) -> Key:
+    first, *_, last = presses
+    return Key("", does, f"{first} to {last}")
 
 
-def _answer_keys(ask: Ask) -> tuple[Key, ...]:
-    words = answers(ask)
-    if ask is Ask.RUBRIC:
-        return (Key("", ", ".join(words.values()).lower(), "  ".join(DIGITS[: len(words)])),)
-    levels = [label for label in words if label is not Label.CANNOT_ASSESS]
-    last = ", and remove" if Acuity.REMOVE in levels else ""
-    none = DIGITS[list(words).index(Label.CANNOT_ASSESS)]
-    return _places(len(levels), f"levels of care from A to D{last}"), Key("", "cannot assess", none)
+def readme_table() -> str:
+    """The keys of criteria as the README has them."""
+    lines = [
+        f"| {panel} | {' · '.join(f'`{key.written or key.press}` {key.does}' for key in keys_of(panel, Ask.RUBRIC))} |"
+        for panel in Panel
+    ]
+    return "\n".join(["| screen | keys |", "|---|---|", *lines])
 
 
-def reading_keys(ask: Ask) -> list[Key]:
-    """Of the blind read."""
-    moves = [Press.NEXT, Press.BACK] if ask is Ask.RUBRIC else []
-    rest = [*moves, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.MAP]
-    reasons = _places(len(CannotReason), "why it cannot be assessed, once asked")
-    return [*_answer_keys(ask), reasons, *(press.value for press in rest)]
+# ---------------------------------------------------------------- the buttons
 
 
-def deciding_keys(ask: Ask) -> list[Key]:
-    """Of keeping or revising beside the judge's verdict."""
-    options = causes_of_error(ask)
-    n = max(map(len, options.values()))
-    asked = f"{', '.join(name.replace('_', ' ') for name in options)}, once asked"
-    rest = (Press.SKIP, Press.REASON_WRONG, Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP)
-    return [Press.KEEP.value, Press.REVISE.value, _places(n, asked), *(press.value for press in rest)]
-
-
-def second_look_keys() -> list[Key]:
-    """Of the second look without the judge's verdict."""
-    singly = [Key("", words.lower(), DIGITS[place]) for place, words in enumerate(LABELS.values())]
-    rest = (Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.MAP)
-    return [Key("K", "keep your label"), *singly, *(press.value for press in rest)]
-
-
-def amending_keys(ask: Ask) -> list[Key]:
-    """Of a read that is done."""
-    amend = _places(len(ANSWERS[ask]), "amend: another label; what you said before stays in the record")
-    rest = (Press.REASON_WRONG, Press.NOTE, Press.MAP)
-    return [Press.DOWN.value, Press.UP.value, amend, *(press.value for press in rest)]
-
-
-def settling_keys(ask: Ask) -> list[Key]:
-    """Of adjudication."""
-    causes = Key(
-        "", "why they differed: slipped, ambiguous, missing context, disagreement, wrong", "  ".join(CONFLICT_KEYS)
-    )
-    rest = (
-        Press.RATIONALE, Press.SETTLE, Press.JUDGE, Press.NEXT, Press.BACK, Press.NEXT_CASE, Press.BACK_CASE, Press.LIST,
-        Press.GUIDELINE, Press.MAP,
-    )  # fmt: skip
-    return [*_answer_keys(ask), causes, *(press.value for press in rest)]
-
-
-SCREENS = {
-    "Review": reading_keys(Ask.RUBRIC),
-    "Review, once locked": deciding_keys(Ask.RUBRIC),
-    "My reads": amending_keys(Ask.RUBRIC),
-    "Adjudicate": settling_keys(Ask.RUBRIC),
-}
-
-
-def listed() -> str:
-    """The keys of criteria as the README has them: a line a screen."""
-    return "\n".join(
-        f"- {screen}: {'; '.join(f'`{key.written or key.press}` {key.does}' for key in keys)}"
-        for screen, keys in SCREENS.items()
-    )
+def press(act: Press, words: str, key: str, **how: Any) -> bool:
+    """The button of a key. Returns whether it was pressed."""
+    return st.button(words, key=key, shortcut=act.value.press, **how)
 
 
 def choose(
-    options: Mapping[Any, str],
+    choices: Choices,
     key: str,
     *,
-    shortcuts: str = DIGITS,
     disabled: Any = None,
-    icons: Mapping[Any, str] | None = None,
-    on_click: Any = None,
+    icon: Callable[[Any], str] | None = None,
+    on_click: Callable[[Any], None] | None = None,
 ) -> Any:
-    """A button a choice, the first on the first key. Returns the one that was pressed, else None.
+    """A button a choice. Returns the one that was pressed, else None.
 
     Args:
-        options: Choices with their words.
-        key: Of the buttons, with `{place}` (from 1) or `{option}`.
+        key: Of the buttons, with `{press}` (the key) or `{option}`.
         disabled: The choice that cannot be pressed, since it is what stands.
-        icons: What stands before the words, by choice.
+        icon: What stands before the words of a choice.
         on_click: Is called with the choice before the page is drawn anew.
     """
     pressed = None
-    for place, (option, words) in enumerate(options.items()):
+    for shortcut, (option, words) in choices.items():
         if st.button(
             words,
-            key=key.format(place=place + 1, option=option),
-            shortcut=shortcuts[place],
+            key=key.format(press=shortcut, option=option),
+            shortcut=shortcut,
             disabled=option == disabled,
-            icon=icons[option] if icons else None,
+            icon=icon(option) if icon else None,
             on_click=on_click,
             args=(option,) if on_click else None,
         ):
             pressed = option
-    return pressed  # fmt: skip
+    return pressed
 
 
-def step(suffix: str, back: Press, following: Press) -> int:
-    """Back and Next. Returns -1, 0 or 1."""
-    is_back = st.button("Back", key=f"back{suffix}", shortcut=back.key)
-    is_next = st.button("Next", key=f"next{suffix}", shortcut=following.key)
+def step(suffix: str, back: Press, following: Press, *, move: Callable[[int], None] | None = None) -> int:
+    """Back and Next. Returns -1, 0 or 1; `move` is called with it before the page is drawn anew."""
+    is_back = press(back, "Back", f"back{suffix}", on_click=move, args=(-1,) if move else None)
+    is_next = press(following, "Next", f"next{suffix}", on_click=move, args=(1,) if move else None)
     return int(is_next) - int(is_back)
-
-
-def note(field: str, stored: str) -> str | None:
-    """The field of a note, which holds what is stored until somebody types. Returns what was typed since, else None."""
-    if st.session_state.get(field + NOTE_DRAWN) != stored:
-        st.session_state[field] = st.session_state[field + NOTE_DRAWN] = stored
-    typed = st.text_input(
-        "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
-    ).strip()
-    return typed if typed != stored else None
-
-
-def note_saved(field: str, typed: str) -> None:
-    """What was typed is what is stored now: whatever is typed since stays in the field."""
-    st.session_state[field + NOTE_DRAWN] = typed
 
 
 _HTML = """
@@ -257,17 +260,13 @@ _component = st.components.v2.component(
 )
 
 
-def listen(keys: Sequence[Key], status: str, *, arrows: bool = False) -> int | None:
-    """Listen on this page. Returns the row that was just clicked, counted from 0, or None.
+def listen(panel: Panel, ask: Ask, status: str) -> int | None:
+    """Hear what no button can: the map, the note, clicks on rows, and where J and K move the arrows too. Returns the row that was just clicked.
 
     Args:
-        keys: The map.
         status: What a screen reader says when it changes.
-        arrows: The arrows up and down press the page's buttons `back` and `next`, which have other keys of their own.
     """
-    clicked = _component(
-        key="keys",
-        data={"keys": [[key.written or key.press, key.does] for key in keys], "status": status, "arrows": arrows},
-        on_row_change=lambda: None,
-    ).row
+    written = [[key.written or key.press, key.does] for key in keys_of(panel, ask)]
+    data = {"keys": written, "status": status, "arrows": Press.NEXT in PANELS[panel]}
+    clicked = _component(key="keys", data=data, on_row_change=lambda: None).row
     return int(clicked) if isinstance(clicked, int | float) else None

@@ -9,8 +9,6 @@ from evalcore.settings import settings
 from evalcore.study.schema import Viewer
 from pages.shared import common
 
-Made = Callable[..., Any]
-
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _computed(
@@ -20,20 +18,20 @@ def _computed(
     name: str,  # noqa: ARG001 - the key
     about: Hashable,  # noqa: ARG001 - the key
     arguments: tuple[Any, ...],
-    _make: Made,
+    _make: Callable[..., Any],
     _of: Callable[[], Any],
 ) -> Any:
     return _make(_of(), *arguments)
 
 
-def computed(make: Made, viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None) -> Any:
+def computed(
+    make: Callable[..., Any], viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None
+) -> Any:
     """What `make(of(), *arguments)` gives; made anew as soon as anything in the study has changed.
 
     Args:
-        make: A function of a module; its name is part of the key.
-        viewer: Who looks: what is hidden from this person is part of the key.
+        make: A function of a module; its name is part of the key, and so are the arguments, and what is hidden from the viewer.
         of: Gives what the numbers are of.
-        arguments: Further ones, small: they are part of the key.
         about: What else tells the things that `of` gives apart; part of the key.
     """
     name = f"{make.__module__}.{make.__qualname__}"
@@ -41,11 +39,7 @@ def computed(make: Made, viewer: Viewer, of: Callable[[], Any], *arguments: Any,
 
 
 def leave(page: str, keys: Sequence[str], **more: Any) -> None:
-    """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page.
-
-    Args:
-        more: Further things to keep, by name.
-    """
+    """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page."""
     kept = {key: st.session_state[key] for key in keys if key in st.session_state}
     st.session_state[f"{page}_left"] = kept | more
 
@@ -79,3 +73,31 @@ def section(page: str, sections: Sequence[str]) -> str:
         label_visibility="collapsed",
     )
     return str(chosen or sections[0])
+
+
+def one_of(
+    page: str,
+    label: str,
+    options: Sequence[Any],
+    key: str,
+    *,
+    width: int,
+    usual: int = 0,
+    words: Callable[[Any], str] = str,
+) -> Any:
+    """A choice of one of several, kept in the address under the key.
+
+    Args:
+        width: In pixels.
+        usual: Place of the option that it begins with; after the browser's way back from a case, the one that was chosen before.
+    """
+    return st.selectbox(
+        label,
+        options,
+        index=first(page, key, options, usual),
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        format_func=words,
+        width=width,
+    )

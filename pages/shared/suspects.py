@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from evalcore.runs import suspects as queries
-from evalcore.runs.prompts import suspects
+from evalcore.runs import queries
+from evalcore.runs.suspicion import suspects
 from evalcore.study.db import reading
 from pages.shared import common, html
 
@@ -26,7 +26,7 @@ def of(response_id: int) -> str:
     What a run has not flagged is searched here: verdicts may have come by file, and an import searches nothing (`suspects`).
     """
     with reading(common.engine()) as session:
-        flagged = queries.of_responses(session, [response_id]).get(response_id, ())
+        flagged = queries.suspects_of(session, [response_id]).get(response_id, ())
         text = "" if flagged else queries.judged_text(session, response_id)
     return line(flagged or _searched(text))
 

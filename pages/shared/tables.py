@@ -48,34 +48,28 @@ def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
         names: Its columns of names of judges, models or people: they have the room that the others leave in a window of 1280. A longer name takes
             several lines (`row_pixels`).
     """
-    widths = _widths(table, names)
-    return {
-        str(name): st.column_config.NumberColumn(format="localized")
+    kinds = {
+        name: st.column_config.NumberColumn(format="localized")
         if pd.api.types.is_integer_dtype(table[name])
-        else st.column_config.TextColumn(width=widths[str(name)])
-        for name in table
+        else st.column_config.TextColumn(width=width)
+        for name, width in _widths(table, names).items()
     }
+    return dict(kinds)
 
 
 def row_pixels(table: pd.DataFrame, names: Collection[str] = ()) -> int:
     """The height of a row: of one line, or of as many as the longest name takes, so that it stands there whole."""
     widths = _widths(table, names)
     whole = {name: _width([name, *table[name].astype(str)]) for name in names if name in widths}
-    lines = [
-        math.ceil((whole[name] - FRAME_PIXELS) / (widths[name] - FRAME_PIXELS))
-        for name in whole
-        if whole[name] > widths[name]
-    ]
-    if not lines:
+    lines = max((math.ceil((whole[name] - FRAME_PIXELS) / (widths[name] - FRAME_PIXELS)) for name in whole), default=1)
+    if lines < 2:  # noqa: PLR2004 - more than one line
         return ROW_PIXELS
-    return max(WRAPS_FROM, LINE_PIXELS * (min(max(lines), MOST_LINES) + 1))  # a line more: words do not fill theirs
+    return max(WRAPS_FROM, LINE_PIXELS * (min(lines, MOST_LINES) + 1))  # a line more: words do not fill theirs
 
 
 def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:
     wide = {
-        str(name): _width(
-            [str(name), *(f"{value:,}" if isinstance(value, int) else str(value) for value in table[name])]
-        )
+        str(name): _width([str(name), *(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in table[name])])
         for name in table
     }
     others = sum(min(width, WIDEST) for name, width in wide.items() if name not in names)
@@ -89,27 +83,34 @@ def _width(words: Iterable[str]) -> int:
 
 
 def show(
-    columns: Mapping[str, Any],
-    *,
-    key: str,
-    alt: str,
-    optional: Collection[str] = (),
-    names: Collection[str] = (),
+    columns: Mapping[str, Any], *, key: str, alt: str, optional: Collection[str] = (), names: Collection[str] = ()
 ) -> None:
-    """A table that is only read.
-
-    Args:
-        alt: What it holds, for those who do not see it.
-    """
-    made = frame(columns, optional)
-    pixels = row_pixels(made, names)
+    """A table that is only read; `alt` says what it holds, for those who do not see it."""
+    table = frame(columns, optional)
+    pixels = row_pixels(table, names)
     st.dataframe(
-        made,
+        table,
         key=key,
         hide_index=True,
         width="content",
-        height=height(len(made), row_pixels=pixels),
+        height=height(len(table), row_pixels=pixels),
         row_height=pixels if pixels != ROW_PIXELS else None,
-        column_config=formats(made, names),
+        column_config=formats(table, names),
         alt=alt,
     )
+
+
+def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
+    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
+
+    Args:
+        tallest: Pixels from which on it scrolls.
+        how: What else `st.dataframe` takes.
+    """
+    table = pd.DataFrame(columns)
+    event = st.dataframe(
+        table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), on_select="rerun",
+        selection_mode=["single-row", "single-cell"], alt=alt, **how,
+    )  # fmt: skip
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched else None

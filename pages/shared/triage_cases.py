@@ -18,7 +18,7 @@ from evalcore.triage.data import SHARES, TriageData
 from evalcore.triage.predictions import joined
 from evalcore.triage.queries import Told, told
 from pages.shared import common, html, routes, suspects, triage_assigning, triage_choice, triage_html
-from pages.shared.names import response_names
+from pages.shared.html import response_names
 from pages.shared.triage_choice import FORMATS, Chosen
 
 SHOWN = 10

@@ -21,7 +21,7 @@ from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.predictions import JURY, joined, judges_by_format, members, predictions, with_jury
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
-from pages.shared import choices, common, page_cache
+from pages.shared import common, page_cache
 
 PAGE = "triage"
 KEYS = (
@@ -240,8 +240,8 @@ def left(key: str, usual: Any = None) -> Any:
     return page_cache.left(PAGE, key, usual)
 
 
-one_of = partial(choices.one_of, PAGE)
-"""A control of this page, as `_choices.one_of`."""
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of this page, as `page_cache.one_of`."""
 
 
 @dataclass(frozen=True)

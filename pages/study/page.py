@@ -12,12 +12,12 @@ from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.study.acting import add_person, prepare_search
+from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Role, Viewer
 from pages.shared import common, html, routes
-from pages.shared.holdings import holdings
-from pages.study import analysis, assigning, case_flow, planning, runs
+from pages.study import analysis, assigning, cases, planning, runs
 
 BY_CONTENT = "told by the content"
 UNSAID = "not said"
@@ -150,8 +150,8 @@ def _report(report: ImportReport) -> None:
     st.html(html.items([*report.sentences(), *report.named()]))
     if report.flow:
         flow = pd.DataFrame(report.flow)
-        case_flow.drawn(flow, key="import_flow")
-        case_flow.labels(flow, key="import_labels")
+        cases.drawn(flow, key="import_flow")
+        cases.labels(flow, key="import_labels")
     if not report.dry_run and not report.adds_nothing:
         st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
 
@@ -239,7 +239,7 @@ with import_tab:
     )
 with cases_tab:
     if cases_tab.open:
-        case_flow.show(viewer, hidden)
+        cases.show(viewer, hidden)
 with runs_tab:
     if runs_tab.open:
         runs.show(viewer)

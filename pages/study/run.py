@@ -1,29 +1,43 @@
-"""One run: how far it is, what it costs, where its answers are; a lead stops it and goes on with it."""
+"""One run: how far it is, what it costs, where its answers are, what failed; a lead stops it, goes on with it, and has failures asked again."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
+from evalcore import runs
 from evalcore.errors import NotFound
 from evalcore.runs import queries
 from evalcore.runs.acts import MAX_CONCURRENCY
 from evalcore.runs.queries import Progress, RunRow
-from evalcore.runs.telling import cost_words, cut_off_words, dollars, duration, how_words
+from evalcore.runs.spec import RunSpec
+from evalcore.runs.summary import OUTCOMES, about_words, cost_words, cut_off_words, dollars, duration, how_words
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.policies import allows, check_can_run
-from evalcore.study.run_words import RunKind, RunSpec, RunState
+from evalcore.study.policies import allows, check_can_run, check_can_see_replies, own_act, reason, visible_verdicts
+from evalcore.study.run_states import Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, Format, Viewer
+from evalcore.study.tables import now
 from pages.shared import common, filters, html, routes
-from pages.study import run_acts, run_failures, run_html
-from pages.study.run_acts import LIVE_SECONDS
+from pages.shared.html import Fold, escaped, verbatim
+from pages.shared.rubric import records
+from pages.study import run_acts
 
-NOTHING, LONGEST = "–", 400
+NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
+REPLY, ERROR = Fold(400, 6), Fold(240, 3)
+"""Of a reply as much stands there as tells what went wrong; the rest unfolds."""
+WHY = (
+    "A reply that could not be read may still tell what a judge thinks. So replies are shown to leads alone; to a lead who reads blind as well, not those "
+    "on conversations that wait for that read."
+)
 
 
 def show(viewer: Viewer, run_id: int) -> None:
     """The run that the address names."""
     if st.button("All runs", icon=":material/arrow_back:", key="run_back"):
         run_acts.open_(None)
-    row = _found(run_id)
+    row = _row(run_id)
     if row is None:
         st.html(html.notice(f"This study has no run {run_id}. The link may belong to another study."))
         return
@@ -33,20 +47,21 @@ def show(viewer: Viewer, run_id: int) -> None:
     st.html(html.quiet(_line(row, is_named=is_named)))
     if sentence := run_acts.refused(run_id):
         st.html(html.notice(sentence, kind="error"))
-    is_live = at.n_workers > 0
-    has_failed = at.n_failed > 0
-    common.fragment(_figures, run_every=LIVE_SECONDS if is_live else None)(
+    is_live, has_failed = at.n_workers > 0, at.n_failed > 0
+    common.fragment(_figures, run_every=run_acts.LIVE_SECONDS if is_live else None)(
         viewer, run_id, is_live=is_live, has_failed=has_failed
     )
-    if row.kind is not RunKind.JUDGE and not is_live:  # to count takes a look at every answer
-        _cut_off(row)
+    # to count what was cut off takes a look at every answer
+    if row.kind is not RunKind.JUDGE and not is_live and (n_cut := common.read("n_cut_off", run_id)):
+        st.html(html.notice(cut_off_words(n_cut)))
     if at.n_answered and is_named:
-        _links(row.spec)
-    if has_failed:
-        run_failures.show(viewer, run_id)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _links(row.spec)
+    if has_failed:  # as they are now; they stand still while the run goes on, so that one can read them
+        common.fragment(_failures)(viewer, run_id)
 
 
-def _found(run_id: int) -> RunRow | None:
+def _row(run_id: int) -> RunRow | None:
     with reading(common.engine()) as session:
         try:
             return queries.run(session, run_id)
@@ -56,8 +71,7 @@ def _found(run_id: int) -> RunRow | None:
 
 def _line(row: RunRow, *, is_named: bool) -> str:
     """Who started it, and how it is asked."""
-    spec = row.spec
-    seen = []
+    spec, seen = row.spec, []
     if spec.kind is RunKind.JUDGE and spec.dataset != CASES:
         seen.append("sees the points" if spec.with_points else "does not see the points")
     if spec.kind is RunKind.JUDGE:
@@ -71,36 +85,30 @@ def _line(row: RunRow, *, is_named: bool) -> str:
     )
 
 
+def bar(at: Progress) -> str:
+    """How much is answered, how much has failed; the numbers stand beside it in words."""
+    n_all = max(at.n_questions, 1)
+    answered, failed = 100 * at.n_answered / n_all, 100 * at.n_failed / n_all
+    words = f"{at.n_answered:,} of {at.n_questions:,} answered, {at.n_failed:,} failed"
+    return (
+        f'<div class="or-run-bar" role="img" aria-label="{escaped(words)}"><i style="width:{answered:.2f}%"></i>'
+        f'<i class="or-run-failed" style="width:{failed:.2f}%"></i></div>'
+    )
+
+
 def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) -> None:
     """How far it is, and what can be done about that; drawn every two seconds while somebody works on it.
 
     The rest of the page is drawn anew when the first question has failed, and when nobody works any more.
     """
-    row = _found(run_id)
+    row = _row(run_id)
     if row is None:
         return
     at = run_acts.progress(row)
     state = run_acts.state(viewer, at)
-    st.html(html.notice(f"{state.word}: {_short(state.more)}." if state.more else f"{state.word}."))
-    st.html(run_html.bar(at))
-    st.html(html.facts(_facts(at)))
-    if allows(check_can_run, viewer):
-        _steer(viewer, row, at)
-    if (is_live and not at.n_workers) or (at.n_failed and not has_failed):
-        st.rerun()
-
-
-def _cut_off(row: RunRow) -> None:
-    if n_cut := common.read("n_cut_off", row.run_id):
-        st.html(html.notice(cut_off_words(n_cut)))
-
-
-def _short(words: str) -> str:
-    """Words of a server can be long; a failure shows them whole."""
-    return words if len(words) <= LONGEST else words[:LONGEST].rstrip() + " …"
-
-
-def _facts(at: Progress) -> dict[str, str]:
+    more = state.more if len(state.more) <= LONGEST else state.more[:LONGEST].rstrip() + " …"
+    st.html(html.notice(f"{state.word}: {more}." if more else f"{state.word}."))
+    st.html(bar(at))
     figures = {
         "answered": f"{at.n_answered:,} of {at.n_questions:,}",
         "failed": f"{at.n_failed:,}",
@@ -111,29 +119,27 @@ def _facts(at: Progress) -> dict[str, str]:
         figures |= {"a second": f"{at.rate:,.1f}", "left": left}
     limit = f", stops at {dollars(at.max_cost)}" if at.max_cost is not None else ""
     tokens = {"tokens in": f"{at.prompt_tokens:,}", "tokens out": f"{at.completion_tokens:,}"}
-    return figures | {f"cost{limit}": cost_words(at).removeprefix("cost ")} | tokens
-
-
-def _steer(viewer: Viewer, row: RunRow, at: Progress) -> None:
-    """Stop it, or go on with it."""
-    if at.n_workers and at.state is RunState.OPEN:
-        if st.button("Stop", icon=":material/stop:", key="run_stop"):
-            with common.shown_errors():
-                run_acts.stop(viewer, row.run_id)
-                st.rerun()
-    elif at.n_open and not at.n_workers:
-        _go_on(viewer, row)
+    st.html(html.facts(figures | {f"cost{limit}": cost_words(at).removeprefix("cost ")} | tokens))
+    if allows(check_can_run, viewer):
+        if at.n_workers and at.state is RunState.OPEN:
+            if st.button("Stop", icon=":material/stop:", key="run_stop"):
+                with common.shown_errors():
+                    runs.stop(common.engine(), run_id, actor=viewer)
+                    st.rerun()
+        elif at.n_open and not at.n_workers:
+            _go_on(viewer, row)
+    if (is_live and not at.n_workers) or (at.n_failed and not has_failed):
+        st.rerun()
 
 
 def _go_on(viewer: Viewer, row: RunRow) -> None:
-    has_prices = None not in (row.spec.model.price_in, row.spec.model.price_out)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         concurrency = st.number_input(
             "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
         )
         max_cost = st.number_input(
             "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
-            disabled=not has_prices,
+            disabled=not row.spec.model.has_prices,
         )  # fmt: skip
         if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):
             with common.shown_errors():
@@ -143,39 +149,101 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
 
 def _links(spec: RunSpec) -> None:
     """Where its answers are."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if spec.kind is RunKind.JUDGE:
-            _judge_links(spec)
-        else:
-            _answer_links(spec)
-
-
-def _judge_links(spec: RunSpec) -> None:
-    judge = spec.model.name
-    if spec.dataset == CASES:  # of levels Browse finds what one judge says only by the level
-        _browse("Its verdicts in Browse", {"dataset": CASES, "format": filters.FORMATS[Format.CONVERSATION.value]})
-        _triage({"triage_conversation_judge": judge})
+    name, is_judge, is_cases = spec.model.name, spec.kind is RunKind.JUDGE, spec.dataset == CASES
+    browsed = {"dataset": filters.plain(spec.dataset), "judge" if is_judge else "model": name}
+    if is_judge and is_cases:  # of levels Browse finds what one judge says only by the level
+        browsed = {"dataset": CASES, "format": filters.FORMATS[Format.CONVERSATION.value]}
+    label = f"Its {'verdicts' if is_judge else 'answers'} in Browse"
+    st.page_link(routes.BROWSE, label=label, icon=":material/menu_book:", query_params=browsed)
+    if is_cases:
+        query = {"triage_conversation_judge": name} if is_judge else {}
+        st.page_link(routes.TRIAGE, label="Its numbers on Triage", icon=":material/emergency:", query_params=query)
         return
-    _browse("Its verdicts in Browse", {"dataset": filters.plain(spec.dataset), "judge": judge})
-    _models({"models_data": spec.dataset, "models_judges": judge})
-
-
-def _answer_links(spec: RunSpec) -> None:
-    _browse("Its answers in Browse", {"dataset": filters.plain(spec.dataset), "model": spec.model.name})
-    if spec.dataset == CASES:
-        _triage({})
-        return
-    _models({"models_data": spec.dataset})
-    st.html(html.quiet("It has numbers there once a judge has labelled its answers."), width="content")
-
-
-def _browse(label: str, query: dict[str, str]) -> None:
-    st.page_link(routes.BROWSE, label=label, icon=":material/menu_book:", query_params=query)
-
-
-def _triage(query: dict[str, str]) -> None:
-    st.page_link(routes.TRIAGE, label="Its numbers on Triage", icon=":material/emergency:", query_params=query)
-
-
-def _models(query: dict[str, str]) -> None:
+    query = {"models_data": spec.dataset} | ({"models_judges": name} if is_judge else {})
     st.page_link(routes.MODELS, label="Its numbers on Models", icon=":material/leaderboard:", query_params=query)
+    if not is_judge:
+        st.html(html.quiet("It has numbers there once a judge has labelled its answers."), width="content")
+
+
+# ---------------------------------------------------------------- what failed
+
+
+def _failures(viewer: Viewer, run_id: int) -> None:
+    """What failed, by kind, with the replies as they came."""
+    with reading(common.engine()) as session:
+        row = queries.run(session, run_id)
+    at = run_acts.progress(row)
+    counts = {outcome: at.outcomes[outcome] for outcome in OUTCOMES if at.outcomes.get(outcome)}
+    if not counts:  # all of them are being asked again
+        return
+    st.subheader("What failed", anchor=False)
+    st.html(html.items(f"{n:,} {OUTCOMES[outcome][0]}: {OUTCOMES[outcome][1]}" for outcome, n in counts.items()))
+    if not allows(check_can_see_replies, viewer):
+        st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.pills(
+            "Kinds",
+            list(counts),
+            selection_mode="multi",
+            default=list(counts),
+            format_func=lambda outcome: f"{OUTCOMES[outcome][0]} {counts.get(outcome, 0):,}",
+            key=f"run_kinds_{run_id}",
+        )
+        n_chosen = sum(counts.get(outcome, 0) for outcome in chosen)
+        again = st.button(
+            f"Ask {counted(n_chosen, 'question')} again", icon=":material/replay:", key="run_retry", disabled=not n_chosen
+        )  # fmt: skip
+        if at.n_workers:  # what has failed since is shown at a press
+            if st.button("Look again", icon=":material/refresh:", type="tertiary", key="run_failures_again"):
+                common.draw_anew()
+            st.html(html.quiet(f"as it was at {common.local_time(now())}"), width="content")
+    if again:
+        with common.shown_errors():
+            run_acts.retry(viewer, row, chosen)
+            st.rerun()
+    if n_chosen:
+        with common.shown_errors():
+            _page(viewer, run_id, chosen, n_chosen)
+    st.html(html.quiet(WHY))
+
+
+def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> None:
+    """Some of them, in the order in which they were asked."""
+    n_pages = -(-n_all // ON_A_PAGE)
+    place = min(st.session_state.get(f"run_failed_{run_id}", 1), n_pages)
+    failed = runs.failures(
+        common.engine(), viewer, run_id, most=ON_A_PAGE, skipped=(place - 1) * ON_A_PAGE, outcomes=outcomes
+    )
+    visible = visible_verdicts(failed, None, common.blind(viewer))
+    if n_hidden := len(failed) - len(visible):
+        more = f"{counted(n_hidden, 'question')} more on conversations that wait for your own {own_act(viewer)}."
+        st.html(html.quiet(more))
+    if not visible.empty:  # Streamlit refuses to draw nothing
+        st.html(failures_html(visible))
+    if n_pages > 1:
+        st.pagination(n_pages, key=f"run_failed_{run_id}")
+
+
+def failures_html(failed: pd.DataFrame) -> str:
+    """Questions that failed, each with what it was about, why, and the reply as it came; all is escaped, since it comes from servers."""
+    return "".join(_failure(row) for row in records(failed))
+
+
+def _failure(failed: Mapping[Any, Any]) -> str:
+    n_tries = int(failed["n_tries"])
+    about = [
+        failed["prompt_id"],
+        *about_words(failed),
+        f"HTTP {failed['status']:.0f}" if failed["status"] is not None else "no HTTP status",
+        {0: "never sent", 1: "asked once"}.get(n_tries, f"asked {n_tries:,} times"),
+    ]
+    word, error = OUTCOMES[Outcome(failed["outcome"])][0], verbatim(failed["error"], ERROR) if failed["error"] else ""
+    reply = "<h4>No reply</h4>"
+    if failed["reply"]:
+        reply = f"<h4>The reply as it came</h4>{verbatim(failed['reply'], REPLY)}"
+    heads = "".join(f'<span dir="auto">{escaped(part)}</span>' for part in about)
+    return (
+        f'<section class="or-failed"><div class="or-failed-head"><b>{escaped(word)}</b>{heads}</div>'
+        f'{error}<div class="or-failed-reply">{reply}</div></section>'
+    )

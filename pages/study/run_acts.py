@@ -1,4 +1,4 @@
-"""Runs as the Study page has them: how far each is, read seldom where that takes long; and what a lead does with them."""
+"""Runs as the Study page has them: how far each is, read seldom where that takes long; and what a lead (others: NotAllowed) does with them."""
 
 import time
 from collections.abc import Collection
@@ -8,15 +8,16 @@ import streamlit as st
 
 from evalcore import runs
 from evalcore.errors import OverreadError
-from evalcore.runs import process as runs_process
 from evalcore.runs import queries
+from evalcore.runs import worker as runs_worker
 from evalcore.runs.known_models import key_of
-from evalcore.runs.queries import Progress, RunRow, Subject, subject
-from evalcore.runs.telling import State, asked_words, state_of
+from evalcore.runs.queries import Progress, RunRow, Subject
+from evalcore.runs.spec import RunSpec
+from evalcore.runs.summary import State, asked_words, state_of
 from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run
-from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState
+from evalcore.study.run_states import Outcome, RunKind, RunState
 from evalcore.study.schema import Viewer
 from pages.shared import common
 
@@ -29,7 +30,7 @@ REFUSED = "run_refused"
 
 
 class _Known(NamedTuple):
-    """A run as it was read last."""
+    """A run as it was read last, when, and how long that took."""
 
     row: RunRow
     progress: Progress
@@ -51,15 +52,15 @@ def progress(row: RunRow) -> Progress:
         if has_ended or begun - last.at < PATIENCE * last.seconds:
             return last.progress
     with reading(common.engine()) as session:
-        found = queries.progress(session, row.run_id)
-    known[row.run_id] = _Known(row, found, time.monotonic(), time.monotonic() - begun)
-    return found
+        at = queries.progress(session, row.run_id)
+    known[row.run_id] = _Known(row, at, time.monotonic(), time.monotonic() - begun)
+    return at
 
 
 @st.cache_data(max_entries=1_000, show_spinner=False)
 def _subject(location: str, run_id: int, n_questions: int) -> Subject:  # noqa: ARG001 - the key
     with reading(common.engine()) as session:
-        return subject(session, run_id)
+        return queries.subject(session, run_id)
 
 
 def title(viewer: Viewer, row: RunRow, n_questions: int) -> str:
@@ -71,9 +72,12 @@ def title(viewer: Viewer, row: RunRow, n_questions: int) -> str:
 def unnamed(viewer: Viewer) -> frozenset[str]:
     """Models that are known only from conversations that wait for this person's own first read."""
     hidden = common.blind(viewer)
-    if not hidden:
-        return frozenset()
-    return frozenset(common.read("models")) - frozenset(common.read("models", hidden))
+    return frozenset(common.read("models")) - frozenset(common.read("models", hidden)) if hidden else frozenset()
+
+
+def state(viewer: Viewer, at: Progress) -> State:
+    """How a run stands. Why it stopped is told whole to leads alone, and to none who may yet read blind: a judge may speak in its last words."""
+    return state_of(at, with_words=bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer))
 
 
 def open_(run_id: int | None) -> None:
@@ -90,10 +94,6 @@ def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | 
 
     Returns:
         Its number. Where the process could not be started the run is there all the same, and says why it waits.
-
-    Raises:
-        NotAllowed: The viewer is no lead.
-        RunRefused: It cannot be started as asked for; nothing was written.
     """
     check_can_run(viewer)
     key_of(spec.model)
@@ -103,26 +103,11 @@ def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | 
 
 
 def retry(viewer: Viewer, row: RunRow, outcomes: Collection[Outcome]) -> None:
-    """Ask again what ended so, by the processes that work on the run, or by a new one.
-
-    Raises:
-        NotAllowed: The viewer is no lead.
-        RunRefused: The key is not in the environment.
-    """
+    """Ask again what ended so, by the processes that work on the run, or by a new one."""
     check_can_run(viewer)
     key_of(row.spec.model)
     runs.retry(common.engine(), row.run_id, actor=viewer, outcomes=outcomes)
     _work(row.run_id)
-
-
-def stop(viewer: Viewer, run_id: int) -> None:
-    """Stop a run, wherever its processes are.
-
-    Raises:
-        NotAllowed: The viewer is no lead.
-    """
-    check_can_run(viewer)
-    runs.stop(common.engine(), run_id, actor=viewer)
 
 
 def _work(run_id: int) -> None:
@@ -130,10 +115,10 @@ def _work(run_id: int) -> None:
     st.session_state.pop(REFUSED, None)
     with reading(common.engine()) as session:
         is_open = queries.run(session, run_id).state is RunState.OPEN
-        if not is_open or not all(worker.stop_asked for worker in runs_process.alive(session, run_id)):
+        if not is_open or not all(worker.stop_asked for worker in runs_worker.alive(session, run_id)):
             return
     try:
-        runs_process.start_worker(settings().db, run_id)
+        runs_worker.start_worker(settings().db, run_id)
     except OverreadError as error:
         st.session_state[REFUSED] = (run_id, str(error))
 
@@ -142,8 +127,3 @@ def refused(run_id: int) -> str:
     """Why no process could be started for a run, when it was last tried; empty where one could."""
     number, sentence = st.session_state.get(REFUSED, (None, ""))
     return sentence if number == run_id else ""
-
-
-def state(viewer: Viewer, at: Progress) -> State:
-    """How a run stands. Why it stopped is told whole to leads alone, and to none who may yet read blind: a judge may speak in its last words."""
-    return state_of(at, with_words=bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer))

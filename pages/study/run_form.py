@@ -10,11 +10,12 @@ from evalcore import runs
 from evalcore.errors import RunRefused
 from evalcore.runs import Planned, known_models, queries, spec_for
 from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.runs.process import alive
-from evalcore.runs.telling import dollars, duration, how_words
+from evalcore.runs.spec import ModelSettings, RunSpec
+from evalcore.runs.summary import dollars, duration, how_words
+from evalcore.runs.worker import alive
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.run_words import ModelSettings, RunKind, RunSpec
+from evalcore.study.run_states import RunKind
 from evalcore.study.schema import CASES, Format, Viewer
 from pages.shared import common, html
 from pages.study import run_acts
@@ -61,22 +62,22 @@ def show(viewer: Viewer) -> None:
 
 
 def _form(viewer: Viewer) -> None:
-    kind = RunKind(
-        st.segmented_control(
-            "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
-        )
-        or RunKind.JUDGE
+    chosen = st.segmented_control(
+        "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
     )  # fmt: skip
+    kind = RunKind(chosen or RunKind.JUDGE)
     datasets = _datasets(kind)
     if not datasets:
         st.html(html.notice(LACKING[kind]))
         return
     model = _who(kind)
     wanted = _what(viewer, kind, datasets, model)
+    is_asked = st.button(
+        "What this would take", icon=":material/calculate:", key="run_plan", disabled=wanted is None
+    )  # fmt: skip
     if wanted is None:
-        st.button("What this would take", icon=":material/calculate:", key="run_plan", disabled=True)
         return
-    if st.button("What this would take", icon=":material/calculate:", key="run_plan"):
+    if is_asked:
         st.session_state.pop(PLANNED, None)
         with common.shown_errors(), reading(common.engine()) as session:
             st.session_state[PLANNED] = (wanted.spec, runs.plan(session, wanted.spec))
@@ -111,14 +112,10 @@ def _who(kind: RunKind) -> ModelSettings | None:
         if name and model is None:
             model = _elsewhere(name.strip())
     if model is None:
-        if name:
-            st.html(html.quiet(NO_KEY))
-        elif path is not None:
-            st.html(
-                html.quiet(f"{path.name} has {counted(len(known), 'model')}; another one can be named by its address.")
-            )
-        else:
-            st.html(html.quiet(NO_FILE))
+        words = NO_FILE
+        if path is not None:
+            words = f"{path.name} has {counted(len(known), 'model')}; another one can be named by its address."
+        st.html(html.quiet(NO_KEY if name else words))
         return None
     if kind is RunKind.TRIAGE and model.temperature is None:
         model = msgspec.structs.replace(model, temperature=TEMPERATURE)
@@ -138,12 +135,12 @@ def _elsewhere(name: str) -> ModelSettings | None:
     temperature = st.number_input(
         "Temperature", 0.0, 2.0, None, 0.1, "%.2g", key="run_temperature", width=170, placeholder="not sent"
     )
-    price_in = st.number_input(
-        "US dollars, million tokens in", 0.0, None, None, key="run_price_in", width=210, placeholder="unknown"
-    )
-    price_out = st.number_input(
-        "US dollars, million tokens out", 0.0, None, None, key="run_price_out", width=210, placeholder="unknown"
-    )
+    price_in, price_out = (
+        st.number_input(
+            f"US dollars, million tokens {way}", 0.0, None, None, key=f"run_price_{way}", width=210, placeholder="unknown"
+        )
+        for way in ("in", "out")
+    )  # fmt: skip
     if not address.strip():
         return None
     with common.shown_errors():
@@ -157,7 +154,7 @@ def _elsewhere(name: str) -> ModelSettings | None:
 def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettings | None) -> Wanted | None:
     """What is asked about, and within which bounds; None while nobody says who is asked."""
     about = _judged(viewer, datasets) if kind is RunKind.JUDGE else _answered(kind, datasets)
-    has_prices = model is not None and None not in (model.price_in, model.price_out)
+    has_prices = model is not None and model.has_prices
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at_once = st.number_input("Questions at once", 1, MAX_CONCURRENCY, AT_ONCE, key="run_concurrency", width=150)
         limit = st.number_input(
@@ -176,9 +173,9 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
     """Which responses a judge is asked about, and how, as `spec_for` takes it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
-        of_models = st.multiselect(
-            "Responses of", _models(viewer, dataset), key=f"run_of_{dataset}", placeholder="all models", width=320
-        )
+        unnamed = run_acts.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
+        models = [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
+        of_models = st.multiselect("Responses of", models, key=f"run_of_{dataset}", placeholder="all models", width=320)
         n_repeats = st.number_input("Verdicts on each", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
     with st.container(horizontal=True):
         with_points = dataset == CASES or st.checkbox("The judge sees the points", value=True, key="run_points")
@@ -206,12 +203,6 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
     return {"dataset": dataset, "formats": formats, "n_samples": int(n_samples)}
 
 
-def _models(viewer: Viewer, dataset: str) -> list[str]:
-    """The models whose responses can be judged; not those behind conversations alone that wait for the viewer."""
-    unnamed = run_acts.unnamed(viewer)
-    return [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
-
-
 def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
     """What it would take, and the start."""
     seconds = planned.seconds(wanted.concurrency)
@@ -233,9 +224,14 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
         else "Expected from the lengths of the texts, about four characters to a token; how long it takes is known once the first answers are there."
     )
     st.html(html.quiet(expected))
-    same, n_workers = _same(wanted.spec)
-    if same is not None:
-        st.html(html.quiet(_same_words(same, n_workers, planned)))
+    with reading(common.engine()) as session:  # the run that asks just this, where there is one
+        same = next((row.run_id for row in queries.rows(session, fingerprint=wanted.spec.fingerprint)), None)
+        n_workers = len(alive(session, same)) if same is not None else 0
+    if n_workers:
+        st.html(html.quiet(f"This is run {same}, which is running now: open it in the list."))
+    elif same is not None:
+        failed_before = " What failed before is asked again from there." if planned.n_failed else ""
+        st.html(html.quiet(f"This is run {same}: the start goes on with it.{failed_before}"))
     if not planned.n_missing:
         st.html(html.notice("Nothing is left to ask."))
     start = st.button(
@@ -246,18 +242,3 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
             run_id = run_acts.start(viewer, wanted.spec, concurrency=wanted.concurrency, max_cost=wanted.max_cost)
             st.session_state.pop(PLANNED, None)
             run_acts.open_(run_id)
-
-
-def _same(spec: RunSpec) -> tuple[int | None, int]:
-    """The number of the run that asks just this, where there is one, and how many processes work on it."""
-    with reading(common.engine()) as session:
-        for row in queries.rows(session, fingerprint=spec.fingerprint):
-            return row.run_id, len(alive(session, row.run_id))
-    return None, 0
-
-
-def _same_words(run_id: int, n_workers: int, planned: Planned) -> str:
-    if n_workers:
-        return f"This is run {run_id}, which is running now: open it in the list."
-    failed = " What failed before is asked again from there." if planned.n_failed else ""
-    return f"This is run {run_id}: the start goes on with it.{failed}"

@@ -1,18 +1,19 @@
 """Runs: what models and judges are asked, how far that is, and a form to start more. A tab of the Study page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
 from evalcore.runs import known_models, queries
-from evalcore.runs.queries import RunRow
-from evalcore.runs.telling import told
+from evalcore.runs.queries import Progress, RunRow
+from evalcore.runs.summary import State, told
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run, reason
-from evalcore.study.run_words import RunState
+from evalcore.study.run_states import RunState
 from evalcore.study.schema import Viewer
 from pages.shared import common, html
-from pages.study import run, run_acts, run_form, run_html
+from pages.shared.html import escaped
+from pages.study import run, run_acts, run_form
 from pages.study.run_acts import LIVE_SECONDS, OPENED
 
 TITLE = "Runs"
@@ -42,20 +43,16 @@ def show(viewer: Viewer) -> None:
     if why_not:
         st.html(html.notice(why_not))
     else:
-        _form(viewer, is_first=not rows)
+        fold = st.expander(
+            "Start a run", icon=":material/play_arrow:", expanded=not rows, key="run_form", on_change="rerun"
+        )
+        with fold:
+            if fold.open:
+                run_form.show(viewer)
     if rows:
         _list(viewer, rows)
     else:
         _beginning(viewer)
-
-
-def _form(viewer: Viewer, *, is_first: bool) -> None:
-    fold = st.expander(
-        "Start a run", icon=":material/play_arrow:", expanded=is_first, key="run_form", on_change="rerun"
-    )
-    with fold:
-        if fold.open:
-            run_form.show(viewer)
 
 
 def _beginning(viewer: Viewer) -> None:
@@ -102,10 +99,21 @@ def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
         is_still_live |= at.n_workers > 0
         with rows, st.container(horizontal=True, wrap=False, vertical_alignment="center", key=f"run_row_{number}"):
             state = run_acts.state(viewer, at)
-            st.html(run_html.row(title, state, at, told(at)))
+            st.html(_drawn(title, state, at, told(at)))
             if st.button(
                 f"Open run {number}", icon=":material/chevron_right:", key=f"run_open_{number}", type="tertiary", width=OPEN_WIDTH
             ):  # fmt: skip
                 run_acts.open_(number)
     if is_live and not is_still_live:
         st.rerun()  # drawn without a clock
+
+
+def _drawn(title: str, state: State, at: Progress, figures: Iterable[str]) -> str:
+    """A run in the list: what is asked, how it stands, how far it is."""
+    more = f'<span dir="auto">{escaped(state.more)}</span>' if state.more else ""
+    numbers = "".join(f"<span>{escaped(words)}</span>" for words in figures)
+    return (
+        f'<div class="or-run"><div class="or-run-what"><b dir="auto">{escaped(title)}</b>'
+        f'<div class="or-run-state"><em>{escaped(state.word)}</em>{more}</div></div>'
+        f'<div class="or-run-far">{run.bar(at)}<div class="or-run-figures">{numbers}</div></div></div>'
+    )

@@ -36,10 +36,11 @@ from evalcore.runs import (  # noqa: E402
     start,
     work,
 )
-from evalcore.runs.describing import Asker  # noqa: E402
 from evalcore.runs.model_client import ModelClient  # noqa: E402
+from evalcore.runs.prompts import Asker  # noqa: E402
+from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec  # noqa: E402
 from evalcore.study.db import reading  # noqa: E402
-from evalcore.study.run_words import ChatRequest, ModelSettings, Outcome, Question, RunKind, RunSpec  # noqa: E402
+from evalcore.study.run_states import Outcome, RunKind  # noqa: E402
 from evalcore.study.schema import Administrator  # noqa: E402
 from tests.benchmarks.reviewers import database  # noqa: E402
 from tests.judge_server import judge_process  # noqa: E402

@@ -16,7 +16,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from evalcore.runs.statements import is_gone, this_host
+from evalcore.runs.queries import is_gone, this_host
 from tests.browser import steps
 from tests.browser.hostile import FOUND, text_of
 from tests.browser.looks import faults, too_wide

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.cli import run_at_console
-from evalcore.runs import STREAK, queries
-from evalcore.runs import telling as runs_telling
-from evalcore.runs.describing import Asker
+from evalcore.runs import item_queries, queries, summary
+from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
+from evalcore.study.run_states import STREAK
 from tests.commands import overread
 from tests.judge_server import Fault, Faults
 from tests.judge_server.rule import drawn
@@ -109,7 +109,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick, jud
     assert set(found) == DRY_KEYS
     spec = judging(judge.base_url)
     with reading(quick.engine) as session:
-        questions = queries.drawn(session, spec, 100)
+        questions = item_queries.drawn(session, spec, 100)
         prepared = Asker(spec).prepared(questions, queries.texts(session, questions))
     sent = sum(len(message.content) for one in prepared for message in Asker(spec).request(one).messages)
     assert found["n_all"] == found["n_missing"] == 3 * 2
@@ -237,13 +237,13 @@ def test_words_of_a_server_are_one_line_that_no_terminal_obeys(text):
 
 @given(cost=st.floats(1e-4, 1e6))
 def test_a_cost_is_shown_to_the_cent_or_to_four_places(cost):
-    shown = float(runs_telling.dollars(cost).removeprefix("$").replace(",", ""))
+    shown = float(summary.dollars(cost).removeprefix("$").replace(",", ""))
     assert abs(shown - cost) <= (0.005 if cost >= 1 else 0.00005) * 1.0001
 
 
 @given(seconds=st.floats(0, 1e6))
 def test_a_duration_is_off_by_half_a_minute_at_most(seconds):
     units = {"h": 3600, "min": 60, "s": 1}
-    parts = runs_telling.duration(seconds).replace(",", "").split()
+    parts = summary.duration(seconds).replace(",", "").split()
     shown = sum(int(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
     assert abs(shown - seconds) <= (1 if seconds < 90 else 30)

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from evalcore.cli import triage_settings as cli_triage_settings
 from evalcore.errors import OverreadError
-from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
+from evalcore.study.trail import audit_trail
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.settings import TriageSettings

@@ -17,7 +17,7 @@ from evalcore.__main__ import app
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
 from evalcore.export.bundle import MANIFEST, bundle
-from evalcore.study import contents, store
+from evalcore.study import store, trail
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim
@@ -52,7 +52,7 @@ def test_the_manifest_names_every_file_with_its_hash_and_the_state_of_the_trail(
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in files.items()
     }
     with reading(engine) as session:
-        assert (manifest["audit_events"], manifest["audit_hash"]) == contents.trail_head(session)
+        assert (manifest["audit_events"], manifest["audit_hash"]) == trail.trail_head(session)
     assert manifest["audit_events"] > 0
 
 

@@ -218,13 +218,13 @@ FAULTS = {
     "a name over two lines": (case("a\nb"), r"line 3: source_id: expected a name of at most 200 printable characters, got 'a\\nb'"),
     "an unknown level": (case(normalized_label="E"), r"line 3: normalized_label: expected A, B, C, D .*, A\|B, B\|C, C\|D, Remove, got 'E'"),
     "a boundary that is none": (case(normalized_label="A|C"), r"line 3: normalized_label: expected A, B, .*, got 'A\|C'"),
-    "an unknown method": (case(mapping_method="guess"), "line 3: mapping_method: expected direct, median, got 'guess'"),
-    "direct without a level": (case(normalized_label="", original_label=""), "line 3: mapping_method: expected .*direct"),
+    "an unknown method": (case(mapping_method="guess"), "line 3: mapping_method: expected direct, median, .*, got 'guess'"),
+    "direct without a level": (case(normalized_label="", original_label=""), "line 3: mapping_method: direct: expected a level in normalized_label"),
     "an unknown vote": (case(2, "A", "perhaps"), r"line 3: anon_label_2: expected .* Remove, got 'perhaps'"),
     "an edge that is none": (case(is_edge_case="maybe"), "line 3: is_edge_case: expected true or false, got 'maybe'"),
     "uncertainty above 1": (case(uncertainty="1.01"), "line 3: uncertainty: expected a number from 0 to 1, got '1.01'"),
     "uncertainty in words": (case(uncertainty="high"), "line 3: uncertainty: expected a number from 0 to 1, got 'high'"),
-    "NUL": (case(notes="a\x00b"), "line 3: notes: expected text, got the character NUL"),
+    "NUL": (case(notes="a\x00b"), "line 3: notes: expected text that a database can hold, got the character NUL"),
     "the same name, another text": (
         case(0, normalized_prompt_text="Another text"),
         "line 3: normalized_prompt_text: expected 'I have been coughing .*' for the case 'clinic_0' as on line 2, got 'Another text'",
@@ -242,7 +242,7 @@ FAULTS = {
         case("d_7", dataset="clinic", normalized_label="A"),
         "line 3: dataset: expected 'clinic_d' for the case 'clinic_d_7' as imported before, got 'clinic'",
     ),
-    "a conversation's name": (case("p1", dataset="acuity"), "line 3: source_id: expected .*got 'acuity_p1'"),
+    "a conversation's name": (case("p1", dataset="acuity"), "line 3: source_id: expected a name of its own for the case 'acuity_p1'"),
 }  # fmt: skip
 
 

@@ -83,8 +83,8 @@ DAMAGED = {
     "content that is a number": (log(sample(input=[{"role": "user", "content": 3}])), "sample 1: content: expected text or a list of parts, got 3"),
     "NUL in the answer": (log(sample(answer="a\x00b")), "a.eval sample 1: output: expected text that a database can hold, got the character NUL"),
     "NUL in the input": (log(sample(input="a\x00b")), "a.eval sample 1: input: expected text that a database can hold, got the character NUL"),
-    "scores in a list": (log(sample(scores=[])), "a.eval sample 1: scores: expected an object | null, got []"),
-    "a list in JSON": (b'{"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": {}}', "a.eval: samples: expected a list | null, got {}"),
+    "scores in a list": (log(sample(scores=[])), "a.eval sample 1: scores: expected an object or nothing, got []"),
+    "a list in JSON": (b'{"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": {}}', "a.eval: samples: expected a list or nothing, got {}"),
     "a document cut off": (document(sample())[:-40], "not valid JSON"),
     "bytes that are no UTF-8": (document(sample()).replace(b"thirsty", b"\xff\xfe"), "expected UTF-8"),
 }  # fmt: skip

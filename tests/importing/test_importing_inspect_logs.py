@@ -277,9 +277,12 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
     [
         (
             {"criteria_met": "true"},
-            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 'true'",
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 'true'",
         ),
-        ({"criteria_met": 1}, "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 1"),
+        (
+            {"criteria_met": 1},
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 1",
+        ),
         ({"points": 0}, "rubric_items[1].points: expected a whole number -10..10 without 0, got 0.0"),
         (
             {"points": 2.5},
@@ -289,12 +292,12 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
             {"points": 11},
             "scores.s.metadata.rubric_items[1].points: expected a whole number -10..10 without 0, got 11.0",
         ),
-        ({"points": "5"}, "scores.s.metadata.rubric_items[1].points: expected a number | null, got '5'"),
+        ({"points": "5"}, "scores.s.metadata.rubric_items[1].points: expected a number or nothing, got '5'"),
         ({"criterion": ""}, "scores.s.metadata.rubric_items[1].criterion: expected text of length >= 1, got ''"),
-        ({"explanation": ["x"]}, 'scores.s.metadata.rubric_items[1].explanation: expected text | null, got ["x"]'),
+        ({"explanation": ["x"]}, 'scores.s.metadata.rubric_items[1].explanation: expected text or nothing, got ["x"]'),
         (
             {"tags": "axis:accuracy"},
-            "scores.s.metadata.rubric_items[1].tags: expected a list | null, got 'axis:accuracy'",
+            "scores.s.metadata.rubric_items[1].tags: expected a list or nothing, got 'axis:accuracy'",
         ),
         ({"explanation": "a\x00b"}, "the character NUL"),
     ],

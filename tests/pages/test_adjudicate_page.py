@@ -219,10 +219,10 @@ def test_what_was_said_stays_while_one_looks_at_another_item(small, open_page):
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
     press(app, "settle_met")
     app.text_area[0].set_value("Half a sentence")
-    assert "2 of 2 in question here" in press(app, "move_J")  # typed and moved in one run
+    assert "2 of 2 in question here" in press(app, "next_settling")  # typed and moved in one run
     assert app.text_area[0].value == ""
     press(app, "settle_not_met")
-    press(app, "move_K")
+    press(app, "back_settling")
     assert app.text_area[0].value == "Half a sentence"
     chosen = [
         button.key for button in app.button if button.key.startswith("settle_") and "_checked" in str(button.proto.icon)
@@ -259,7 +259,7 @@ def test_somebody_who_comes_second_is_told_and_keeps_their_words(small, open_pag
 def test_a_press_on_an_item_that_has_gone_does_not_fall_on_the_next_one(small, open_page):
     """Both items are ready to be settled; somebody settles the one in hand, and then the key comes."""
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
-    for move, words_ in (("move_J", "Second."), ("move_K", "First.")):
+    for move, words_ in (("next_settling", "Second."), ("back_settling", "First.")):
         press(app, move)
         press(app, "settle_met")
         press(app, f"because_{ConflictCause.READER_SLIPPED}")
@@ -311,7 +311,7 @@ def test_ones_own_settlement_is_found_again_and_corrected(small, open_page):
     assert "1× wrong, by adjudicators" in words(app)
     assert IMANI not in words(app)
     app = open_page(small.location, "adjudicate", SOL, case=f"r{case.key[1]}")
-    shown = press(app, "move_K")
+    shown = press(app, "back_settling")
     assert "You have settled this" in shown
     assert app.text_area[0].value == "Nobody asks so."
     assert "This is what you have settled already" in press(app, "settle")

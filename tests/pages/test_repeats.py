@@ -26,7 +26,7 @@ from evalcore.rubric.recipes import by_recipe
 from evalcore.study import browse, contents, frames, store
 from evalcore.study.browse import OVERRIDDEN, Filters
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
 from evalcore.study.tables import Criterion
 from evalcore.triage import queries as triage_queries

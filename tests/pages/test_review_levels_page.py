@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.study.db import open_study
-from evalcore.study.schema import Acuity, Ask
-from pages.shared.keys import CAUSES, OF_CRITERIA
+from evalcore.study.schema import Acuity, Ask, Cause
+from pages.shared.keys import CAUSES
 from tests.page_steps import PHYSICIAN, _no_cache, check, demo_study, location, open_page
 
 __all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
@@ -69,8 +69,9 @@ def test_of_a_judges_level_no_fault_of_a_criterion_and_no_kind_of_error_is_asked
     check(app)
     answer(app, Acuity.C_D)  # no judge reads a level between two
     press(app, "keep")
+    of_criteria = (Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG)
     offered = {button.label for button in app.button} & {*CAUSES.values()}
-    assert offered == {words for cause, words in CAUSES.items() if cause not in OF_CRITERIA}
+    assert offered == {words for cause, words in CAUSES.items() if cause not in of_criteria}
     press(app, "cause_1")
     press(app, "severity_4")
     engine = open_study(study)

@@ -7,7 +7,7 @@ import msgspec
 from evalcore.runs import Stop, spec_for, start, work
 from evalcore.runs.queries import n_cut_off
 from evalcore.study.db import open_study, reading
-from evalcore.study.run_words import RunKind
+from evalcore.study.run_states import RunKind
 from evalcore.study.schema import Administrator
 from tests.commands import overread
 from tests.page_steps import LEAD, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures

@@ -11,18 +11,18 @@ from streamlit.testing.v1 import AppTest
 from evalcore.cli import triage_run as cli_triage_run
 from evalcore.reading import tasks
 from evalcore.reading.assigning import Choice, assign
-from evalcore.runs import STREAK, Stop, queries, retry, spec_for, start, work
-from evalcore.runs import process as runs_process
+from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
 from evalcore.runs import store as run_store
+from evalcore.runs import worker as runs_worker
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies, reason
-from evalcore.study.run_words import Outcome, RunKind, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, Administrator, Role, Rules
 from pages.shared import common
 from pages.study import run as study_run
-from pages.study import run_acts, run_form, run_html, runs
+from pages.study import run_acts, run_form, runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -61,7 +61,7 @@ def started(monkeypatch):
         found.append(run_id)
         return 1
 
-    monkeypatch.setattr(runs_process, "start_worker", start_worker)
+    monkeypatch.setattr(runs_worker, "start_worker", start_worker)
     return found
 
 
@@ -216,7 +216,7 @@ def test_failures_with_and_without_a_reply_stand_beside_one_another():
         alike | {"outcome": "unreachable", "status": None, "reply": None, "n_tries": 6},
         alike | {"outcome": "rejected", "status": None, "reply": None, "n_tries": 0},
     ])  # fmt: skip
-    read, unreached, unsent = run_html.failures(found).split("</section>")[:3]
+    read, unreached, unsent = study_run.failures_html(found).split("</section>")[:3]
     assert "perhaps" in read
     assert "HTTP 200" in read
     assert "asked 6 times" in unreached
@@ -336,7 +336,7 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
         run_store.add_worker(session, run_id, pid=os.getpid())
     run_acts.start(lead, spec, concurrency=3, max_cost=None)
     assert started == []
-    run_acts.stop(lead, run_id)
+    stop(engine, run_id, actor=lead)
     run_acts.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
     assert started == [run_id]
 
@@ -348,9 +348,9 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
-        raise runs_process.RunRefused(msg)
+        raise runs_worker.RunRefused(msg)
 
-    monkeypatch.setattr(runs_process, "start_worker", start_worker)
+    monkeypatch.setattr(runs_worker, "start_worker", start_worker)
     app = opened(LEAD, run_id)
     app.button(key="run_on").click().run()
     shown = said(app)
@@ -366,7 +366,7 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
     sentence = reason(check_can_run, physician)
     for act in (
         lambda: run_acts.start(physician, row.spec, concurrency=1, max_cost=None),
-        lambda: run_acts.stop(physician, run_id),
+        lambda: stop(engine, run_id, actor=physician),
         lambda: run_acts.retry(physician, row, [Outcome.REFUSED]),
     ):
         with pytest.raises(Exception, match="takes the role lead") as refused:

@@ -10,17 +10,17 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from evalcore.study import store
-from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Format, Role
+from evalcore.study.trail import audit_trail
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
-from pages.study import triage
+from pages.study import cases
 from tests import triage_cases
 from tests.page_steps import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures
 
-SECTION = "from pages.shared import common\nfrom pages.study import triage\ntriage.show(common.require())"
+SECTION = "from pages.shared import common\nfrom pages.study import cases\ncases.settings(common.require())"
 LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
 
 
@@ -107,8 +107,8 @@ def test_a_label_that_no_map_knows_waits_to_be_filled_in_and_is_left_out_while_i
 
 def edit(monkeypatch, change):
     """AppTest cannot type into a table: what comes back from it is changed instead."""
-    shown = triage.st.data_editor
-    monkeypatch.setattr(triage.st, "data_editor", lambda table, **named: change(shown(table, **named)))
+    shown = cases.st.data_editor
+    monkeypatch.setattr(cases.st, "data_editor", lambda table, **named: change(shown(table, **named)))
 
 
 def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):

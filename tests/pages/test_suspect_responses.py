@@ -8,9 +8,8 @@ from sqlmodel import Session
 
 from evalcore.export import tables as export_tables
 from evalcore.reading import reviewing
-from evalcore.runs import store
-from evalcore.runs import suspects as queries
-from evalcore.runs.prompts import suspects
+from evalcore.runs import queries, store
+from evalcore.runs.suspicion import suspects
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import ReadingMode
 from pages.shared import suspects as shared_suspects
@@ -32,7 +31,7 @@ ONE, TWO = (
 
 def found(small: World) -> dict[int, tuple[str, ...]]:
     with reading(small.engine) as session:
-        return queries.of_responses(session, small.responses)
+        return queries.suspects_of(session, small.responses)
 
 
 def flag(small: World, reasons: dict[int, tuple[str, ...]]) -> None:
@@ -56,8 +55,8 @@ def test_a_flag_is_replaced(small):
     flag(small, {first: TWO})
     assert found(small) == {first: TWO}
     with reading(small.engine) as session:
-        assert queries.told(session) == {first: True}
-        assert queries.of_responses(session, [second, 10**6]) == queries.of_responses(session, []) == {}
+        assert queries.are_suspect(session) == {first: True}
+        assert queries.suspects_of(session, [second, 10**6]) == queries.suspects_of(session, []) == {}
 
 
 def test_flags_share_the_callers_transaction_and_append_no_event_of_their_own(small):
@@ -92,8 +91,8 @@ def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_ur
 
 
 def test_many_flags_are_written_and_read_in_parts(quick, monkeypatch):
-    monkeypatch.setattr("evalcore.runs.store._CHUNK", 1)
-    monkeypatch.setattr(queries, "_CHUNK", 1)
+    monkeypatch.setattr("evalcore.runs.store.CHUNK", 1)
+    monkeypatch.setattr(queries, "CHUNK", 1)
     flag(quick, dict.fromkeys(quick.responses, ONE))
     assert found(quick) == dict.fromkeys(quick.responses, ONE)
 

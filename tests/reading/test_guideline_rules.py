@@ -13,7 +13,7 @@ from evalcore.reading.deciding import Decision
 from evalcore.study import contents, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Label, ReadingMode, Rules
-from evalcore.study.store.rules import MAX_GUIDELINE
+from evalcore.study.store import MAX_GUIDELINE
 from tests import world
 from tests.world import answer, assigned, submitted
 

@@ -10,7 +10,7 @@ from evalcore.errors import RunRefused
 from evalcore.runs import Stop, queries
 from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.db import reading
-from evalcore.study.run_words import RunState
+from evalcore.study.run_states import RunState
 from evalcore.study.schema import Administrator
 from tests.commands import overread
 from tests.judge_server.running import judge_server

@@ -16,7 +16,7 @@ import pytest
 
 from evalcore.runs import Stop, cluster
 from evalcore.runs.cluster import work_on_cluster
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.commands import overread
 from tests.judge_server import Fault, Faults

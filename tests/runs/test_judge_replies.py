@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import JudgeReplyInvalid
-from evalcore.runs import prompts
-from evalcore.runs.prompts import Judged
+from evalcore.runs.prompts import JudgePrompt
+from evalcore.runs.replies import Judged
 from evalcore.study.schema import Acuity, Label
 
-JUDGE, SURE = prompts.judge(True, False), prompts.judge(True, True)
-LEVEL, SURE_LEVEL = prompts.acuity_judge(False), prompts.acuity_judge(True)
+JUDGE, SURE = JudgePrompt(with_points=True, with_confidence=False), JudgePrompt(with_points=True, with_confidence=True)
+LEVEL, SURE_LEVEL = (
+    JudgePrompt(of_levels=True, with_confidence=False),
+    JudgePrompt(of_levels=True, with_confidence=True),
+)
 READ = {"judge": JUDGE, "judge, confidence": SURE, "acuity judge": LEVEL, "acuity judge, confidence": SURE_LEVEL}
 GOOD = {"explanation": "It says so.", "criteria_met": True}
 AROUND = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="{}[]"), max_size=60).filter(

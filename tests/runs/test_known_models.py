@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.errors import RunRefused
 from evalcore.runs.known_models import key_of, load, named
-from evalcore.study.run_words import ModelSettings
+from evalcore.runs.spec import ModelSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "http://127.0.0.1:8000/v1"

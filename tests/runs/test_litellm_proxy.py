@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from evalcore.runs.model_client import CallFailed
-from evalcore.runs.prompts import judge as judge_prompt
-from evalcore.runs.prompts import new_fence
-from evalcore.study.run_words import Outcome, Reply
+from evalcore.runs.prompts import JudgePrompt, new_fence
+from evalcore.runs.spec import Reply
+from evalcore.study.run_states import Outcome
 from evalcore.study.schema import Label, Message
 from tests.judge_server import Judge
 from tests.litellm_proxy import ANSWER, MOCKED, VARIABLE, found, litellm_proxy
@@ -44,7 +44,7 @@ def test_a_whole_answer_comes_with_its_usage(proxy):
 
 
 def test_a_judges_prompt_is_answered_and_read(proxy):
-    prompt = judge_prompt(with_points=True, with_confidence=False)
+    prompt = JudgePrompt(with_points=True, with_confidence=False)
     request = prompt.request((Message("user", "I am thirsty."),), "Drink water.", "Says to drink", 5, fence=new_fence())
     (came,) = asked(proxy, request)
     assert prompt.read(came.text).label is Label.MET

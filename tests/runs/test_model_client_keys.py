@@ -9,7 +9,8 @@ import pytest
 
 from evalcore.errors import RunRefused
 from evalcore.runs.model_client import CallFailed
-from evalcore.study.run_words import Outcome, Reply
+from evalcore.runs.spec import Reply
+from evalcore.study.run_states import Outcome
 from tests.judge_server import Fault, Faults
 from tests.model_asking import KEY, QUICK, asked, client, ended, judge, question, running
 

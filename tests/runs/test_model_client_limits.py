@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from evalcore.runs.model_client import Patience
-from evalcore.study.run_words import Outcome, Reply
+from evalcore.runs.spec import Reply
+from evalcore.study.run_states import Outcome
 from tests.judge_server import Fault, Faults, Judge, answer
 from tests.model_asking import QUICK, asked, client, judge, question, running
 

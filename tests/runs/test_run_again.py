@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, asking, planning, retry, working
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.runs import Stop, acts, asking, retry, worker
+from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import larger, quick, small
@@ -30,7 +30,7 @@ def test_failures_that_cannot_be_asked_again_stay_as_they_are(quick, monkeypatch
     run_id = begun(quick, judging())
     worked(quick, run_id, client=Scripted(lambda _n, _request: Outcome.REFUSED))
     with monkeypatch.context() as newer:
-        newer.setattr(planning, "prompt_version", lambda _spec: "judge@of-tomorrow")
+        newer.setattr(acts, "prompt_version", lambda _spec: "judge@of-tomorrow")
         with pytest.raises(RunRefused, match="start a new run"):
             retry(quick.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
     assert {word for (word,) in quick.rows("SELECT outcome FROM run_question")} == {"refused"}
@@ -53,7 +53,7 @@ def levels(cases):
 def test_levels_that_a_killed_process_did_not_read_are_read_when_the_run_is_gone_on_with(cases, monkeypatch):
     run_id = begun(cases, triage())
     with monkeypatch.context() as killed:
-        killed.setattr(working, "read_levels", lambda *_, **__: 1 / 0)
+        killed.setattr(worker, "read_levels", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             worked(cases, run_id, client=Scripted("See a doctor tomorrow. Level: B"))
     assert (cases.one("SELECT state FROM run"), levels(cases)) == ("done", [])
@@ -64,14 +64,14 @@ def test_levels_that_a_killed_process_did_not_read_are_read_when_the_run_is_gone
 
 
 def test_the_second_press_does_not_wait_for_levels_either(cases, monkeypatch):
-    run_id, halt, read = begun(cases, triage()), Stop(), working.read_levels
+    run_id, halt, read = begun(cases, triage()), Stop(), worker.read_levels
 
     def pressed(*told, **more):
         halt.now()
         return read(*told, **more)
 
     with monkeypatch.context() as reading:
-        reading.setattr(working, "read_levels", pressed)
+        reading.setattr(worker, "read_levels", pressed)
         ended = worked(cases, run_id, client=Scripted("See a doctor tomorrow. Level: B"), stop=halt)
     assert (ended.n_answered, ended.levels, levels(cases)) == (4, None, [])
     assert worked(cases, run_id, client=Scripted()).levels.n_read == 4

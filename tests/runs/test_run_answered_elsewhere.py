@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from evalcore.runs import retry
-from evalcore.study.run_words import Outcome
+from evalcore.study.run_states import Outcome
 from evalcore.study.schema import Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import small

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from evalcore.runs import asking, queries, retry, store
 from evalcore.runs.asking import MAX_CALLS
-from evalcore.runs.figures import Figures
+from evalcore.runs.spec import Call
+from evalcore.runs.summary import Figures
 from evalcore.study.db import reading, writing
-from evalcore.study.run_words import Call, Outcome, RunState
+from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import Administrator
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_studies import larger, small

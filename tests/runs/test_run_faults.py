@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from evalcore.runs import asking, database_thread
+from evalcore.runs import asking
 from evalcore.runs.model_client import ModelClient, Patience
 from evalcore.runs.store import save_answers
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.run_states import Outcome, RunState
 from tests.judge_server.faults import ASKED_AGAIN, REFUSED, REJECTED, UNREADABLE, Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server
@@ -107,7 +107,7 @@ class Broken:
 def small(database_url, monkeypatch):
     monkeypatch.setattr(asking, "SAVE_ANSWERS", 5)
     monkeypatch.setattr(asking, "MOST_UNSAVED", 10)
-    monkeypatch.setattr(database_thread, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(asking, "_FIRST_PAUSE", 0.001)
     with study(database_url, n_examples=30, points=(5, -3)) as made:
         yield made
 
@@ -124,7 +124,7 @@ def test_a_database_that_was_away_for_a_moment_gets_everything(small, monkeypatc
 
 
 def test_a_full_disk_stops_the_run_and_says_what_is_lost(small, monkeypatch):
-    monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
     monkeypatch.setattr(asking, "save_answers", Broken(lambda n, _answers: n > 2))
     client = Scripted()
@@ -144,7 +144,7 @@ def test_a_full_disk_stops_the_run_and_says_what_is_lost(small, monkeypatch):
 
 
 def test_a_disk_that_has_room_again_at_the_end_loses_nothing(small, monkeypatch):
-    monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.02)
     tried = []
     first = Broken(lambda _n, _answers: not tried)
     monkeypatch.setattr(asking, "save_answers", first)
@@ -166,7 +166,7 @@ def test_answers_that_arrive_last_and_cannot_be_saved_are_said_as_well(small, mo
     monkeypatch.setattr(asking, "MOST_UNSAVED", 1_000)
     monkeypatch.setattr(asking, "SAVE_ANSWERS", 1_000)
     monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
-    monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(asking, "save_answers", Broken(lambda _n, _answers: True))
     ended = worked(small, begun(small, judging(), concurrency=60), client=Scripted())
     assert ended.reason == "the database does not take what arrives: database or disk is full"
@@ -210,7 +210,7 @@ def test_a_file_that_brings_a_verdict_meanwhile_does_not_stop_the_run(small):
 @pytest.mark.parametrize("is_back", [True, False])
 def test_what_was_saved_of_a_lot_is_neither_lost_nor_saved_again(small, monkeypatch, is_back):
     """A lot cannot be written, its first half is saved, and then the database is away: for good, or until the end."""
-    monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
     unwritable = UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed")
     full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))

@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from evalcore.runs import store
+from evalcore.runs.spec import Call
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
-from evalcore.study.run_words import Call, Outcome
+from evalcore.study.run_states import Outcome
 from evalcore.study.schema import Label
 from tests.run_world import begun, judging, study
 

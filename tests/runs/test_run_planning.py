@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from evalcore.runs import queries, retry
-from evalcore.runs.describing import Asker
+from evalcore.runs import item_queries, queries, retry
+from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
-from evalcore.study.run_words import Outcome
+from evalcore.study.run_states import Outcome
 from evalcore.study.schema import CASES, Acuity, Administrator, Format
 from tests.run_steps import MET, NOT_MET, Scripted
 from tests.run_studies import small
@@ -179,7 +179,7 @@ def test_failures_are_asked_again_only_when_that_is_said(small):
 def test_tokens_are_expected_by_the_length_of_what_would_be_sent(small):
     spec = judging()
     with reading(small.engine) as session:
-        questions = queries.drawn(session, spec, 100)
+        questions = item_queries.drawn(session, spec, 100)
         sent = [Asker(spec).request(one) for one in Asker(spec).prepared(questions, queries.texts(session, questions))]
     assert len({(one.response_id, one.criterion_id) for one in questions}) == 6
     found = planned(small, spec)

@@ -12,10 +12,10 @@ import pytest
 
 from evalcore.errors import NotFound, OverreadError, RunRefused
 from evalcore.runs import stop
-from evalcore.runs.process import alive, start_worker
-from evalcore.runs.statements import is_gone, this_host
+from evalcore.runs.queries import is_gone, this_host
+from evalcore.runs.worker import alive, start_worker
 from evalcore.study.db import reading
-from evalcore.study.run_words import RunState
+from evalcore.study.run_states import RunState
 from evalcore.study.schema import Administrator
 from tests.judge_server import judge_server
 from tests.run_commands import models_file

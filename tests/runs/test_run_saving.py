@@ -3,9 +3,10 @@
 from sqlalchemy import event
 
 from evalcore.runs import store
+from evalcore.runs.spec import Call
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
-from evalcore.study.run_words import Call, Outcome
+from evalcore.study.run_states import Outcome
 from tests.run_studies import small
 from tests.run_world import begun, responding
 

@@ -9,8 +9,9 @@ import pytest
 
 from evalcore.errors import RunRefused
 from evalcore.runs import Stop, asking, stop, store
+from evalcore.runs.spec import WAS_STOPPED
 from evalcore.study.db import writing
-from evalcore.study.run_words import STREAK, WAS_STOPPED, Outcome, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunState
 from evalcore.study.schema import Administrator
 from tests.run_steps import MET, NOT_MET, Scripted, until
 from tests.run_studies import larger, small

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.runs import STREAK, queries
+from evalcore.runs import queries
 from evalcore.runs.queries import Progress, Subject, subject
-from evalcore.runs.telling import OUTCOMES, asked_words, duration, state_of, told
+from evalcore.runs.summary import OUTCOMES, asked_words, duration, state_of, told
 from evalcore.study.db import reading
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunState
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_world import MODELS, add_cases, begun, done, judging, responding, study, triage, worked
 

@@ -8,7 +8,7 @@ from evalcore.errors import NotFound, RunRefused
 from evalcore.runs import Stop, queries, start, stop
 from evalcore.study import frames
 from evalcore.study.db import reading
-from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import CASES, Administrator, Format
 from tests.judge_server.faults import Fault, Faults
 from tests.judge_server.rule import drawn
@@ -256,7 +256,7 @@ def test_a_run_with_prompts_of_another_version_is_not_gone_on_with(quick):
     run_id = begun(quick, judging())
     with quick.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET spec = replace(spec, 'judge@', 'judge@0')")
-    with pytest.raises(RunRefused, match="asks with the prompt 'judge@0"):
+    with pytest.raises(RunRefused, match="got 'judge@0"):
         worked(quick, run_id, client=Scripted())
 
 

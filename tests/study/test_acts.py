@@ -126,9 +126,9 @@ NOBODYS = {
     "study.acting.opened": "makes the study's one row",
     "study.acting.begin": "the first person, where there is none: tested below",
     "importing.demo.seed": "fills a study that holds nothing",
-    "runs.database_thread._transaction": "saves the answers of a run that was started",
-    "runs.working.work": "works on a run that was started",
-    "runs.working._end": "a worker says that it has ended",
+    "runs.asking._transaction": "saves the answers of a run that was started",
+    "runs.worker.work": "works on a run that was started",
+    "runs.worker._end": "a worker says that it has ended",
 }
 
 

@@ -213,7 +213,7 @@ def test_the_event_is_named_also_far_into_a_long_trail(database_url):
 
 def test_on_postgresql_others_act_while_the_hashes_of_a_large_act_are_written(postgres_database_url, monkeypatch):
     small = world.made(postgres_database_url)
-    written = import_module("evalcore.study.store.written")  # the package calls a function so
+    written = import_module("evalcore.study.store.events")
     hashed, other, n = written.add_to_ledger, connect(postgres_database_url, wait_seconds=1.0), []
 
     def add_to_ledger(connection, table, rows, digest):

@@ -16,7 +16,7 @@ from evalcore.__main__ import app
 from evalcore.errors import OverreadError
 from evalcore.importing import import_file
 from evalcore.settings import settings
-from evalcore.study import contents, store, trail
+from evalcore.study import store, trail
 from evalcore.study.auditing import verify
 from evalcore.study.db import connect, open_study, reading, writing
 from evalcore.study.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
@@ -224,7 +224,7 @@ def rewritten(engine):
     with reading(engine) as session:
         found = {row.number: row.found for row in trail.verdicts(session)}
         kept = {number: ledger_row(*rest) for number, *rest in trail.ledger(session)}
-        events = [event for _, event in contents.events(session)]
+        events = [event for _, event in trail.events(session)]
     last = store.FIRST_PREVIOUS_HASH
     with unguarded(engine) as connection:
         connection.execute(text("UPDATE verdict SET row_hash = :new WHERE id = 1"), {"new": found[1]})

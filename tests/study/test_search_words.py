@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import make_url, text
 
 from evalcore.study.db import writing
-from evalcore.study.search_words import (
+from evalcore.study.languages import (
     index_parts,
     indexable,
     postgresql_query,

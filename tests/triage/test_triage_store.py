@@ -10,9 +10,9 @@ import pytest
 from evalcore.errors import NotFound, OverreadError
 from evalcore.study import store
 from evalcore.study.auditing import verify
-from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
+from evalcore.study.trail import audit_trail
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import store as triage_store

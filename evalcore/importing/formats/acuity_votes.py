@@ -15,7 +15,7 @@ from evalcore.importing.formats.acuity_cells import Cells, Vote, amount, gold, n
 from evalcore.importing.formats.records import Options
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, MappingMethod
-from evalcore.study.store.written import written
+from evalcore.study.store import written
 from evalcore.study.tables import TABLES
 from evalcore.triage import setting_queries
 

@@ -1,7 +1,7 @@
 """Rows by the thousand: what an import writes. The import appends the one audit event for all of them."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -11,11 +11,11 @@ from sqlalchemy import Connection, Float, Select, Table, bindparam, func, insert
 from sqlalchemy.dialects import sqlite
 from sqlmodel import Session
 
+from evalcore.study.languages import index_parts, postgresql_vector
 from evalcore.study.row_hashes import CONTENT, VERDICT, number_column, row_hash, stored
 from evalcore.study.schema import Source, Verdict
-from evalcore.study.search_words import index_parts, postgresql_vector
+from evalcore.study.store.events import Written, written
 from evalcore.study.store.verdicts import verdict_row
-from evalcore.study.store.written import Written, written
 from evalcore.study.tables import TABLES, now
 
 
@@ -63,9 +63,8 @@ class Bulk:
         if not rows:
             return []
         target = TABLES[table]
-        if (
-            self._is_sqlite
-        ):  # cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give
+        if self._is_sqlite:
+            # It cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give.
             last = self._connection.execute(_last_number(table)).scalar_one()
             numbers = list(range(last + 1, last + 1 + len(rows)))
             values = ((number, *row.values()) for number, row in zip(numbers, rows, strict=True))
@@ -78,14 +77,17 @@ class Bulk:
 
     def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows whose numbers nobody asks for."""
-        if rows and table in CONTENT and number_column(table).name not in rows[0]:
-            self.insert(table, rows)  # the trail asks for their numbers
+        if not rows:
             return
-        if rows and table in CONTENT:
-            self._written.content(table, [row[number_column(table).name] for row in rows])
-        if rows and self._is_sqlite:
+        if table in CONTENT:
+            number = number_column(table).name
+            if number not in rows[0]:
+                self.insert(table, rows)  # the trail asks for their numbers
+                return
+            self._written.content(table, [row[number] for row in rows])
+        if self._is_sqlite:
             self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
-        elif rows:
+        else:
             self._connection.execute(insert(TABLES[table]), rows)
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
@@ -94,12 +96,8 @@ class Bulk:
             return
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
-            hashes = self._insert_tuples(
-                TABLES[VERDICT],
-                Verdict.__struct_fields__,
-                map(msgspec.structs.astuple, verdicts),
-                stamp=self._stamp,
-            )
+            tuples = map(msgspec.structs.astuple, verdicts)
+            hashes = self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, stamp=self._stamp)
             numbers: Iterable[int] = range(last + 1, last + 1 + len(hashes))
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
@@ -164,34 +162,24 @@ class Bulk:
 
     def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
         """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
-        if self.repeats:
-            return
-        waiting = ((example_id, "\n".join(texts)) for example_id, texts in entries)
-        rows = [{"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body]
-        self.insert_only("search_pending", rows)
+        if not self.repeats:
+            waiting = ((number, "\n".join(texts)) for number, texts in entries)
+            rows = [
+                {"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body
+            ]
+            self.insert_only("search_pending", rows)
 
     def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Add entries to the full-text index: the number of an example, and texts that are searched together."""
         parts = [(example_id, part) for example_id, texts in entries for part in index_parts(texts)]
         numbers = self.insert("search_entry", [{"example_id": example_id} for example_id, _ in parts])
-        if self._is_sqlite:
-            statement = "INSERT INTO search_text (rowid, body) VALUES (?, ?)"
-            rows = [(number, body) for number, (_, body) in zip(numbers, parts, strict=True)]
-            if rows:
-                self._connection.exec_driver_sql(statement, rows)
-        elif parts:
-            bodies = [
-                {"row": number, "body": postgresql_vector(body)}
-                for number, (_, body) in zip(numbers, parts, strict=True)
-            ]
+        rows = [(number, body) for number, (_, body) in zip(numbers, parts, strict=True)]
+        if rows and self._is_sqlite:
+            self._connection.exec_driver_sql("INSERT INTO search_text (rowid, body) VALUES (?, ?)", rows)
+        elif rows:
             statement = "INSERT INTO search_text (rowid, body) VALUES (:row, CAST(:body AS tsvector))"
+            bodies = [{"row": number, "body": postgresql_vector(body)} for number, body in rows]
             self._connection.execute(text(statement), bodies)
-
-    def conversations(self, example_ids: Collection[int]) -> list[tuple[int, str]]:
-        """Number and messages (JSON) of some examples."""
-        target = TABLES["example"]
-        found = self._connection.execute(select(target.c.id, target.c.messages).where(target.c.id.in_(example_ids)))
-        return [(number, messages) for number, messages in found]
 
     def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
         """Examples get other conversations: responses keep what was sent to them, where it is not the example's new one.

@@ -11,6 +11,7 @@ branch_labels = None
 depends_on = None
 
 TIME = sa.DateTime(timezone=True)
+RESPONSE, CRITERION, REPLACES = (f"coalesce({name}, 0)" for name in ("response_id", "criterion_id", "supersedes"))
 
 
 def column(
@@ -28,9 +29,26 @@ def column(
     return sa.Column(name, kind, *refers_to, primary_key=key, nullable=nullable, server_default=default, **more)
 
 
-def where(condition: str) -> dict[str, Any]:
-    """An index over some rows."""
-    return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
+def columns(kind: Any, *names: str, **more: Any) -> list[sa.Column[Any]]:
+    """Several alike."""
+    return [column(name, kind, **more) for name in names]
+
+
+def refers(*names: str, **more: Any) -> list[sa.Column[Any]]:
+    """Numbers of rows of other tables: `person_id` of person."""
+    return [column(name, sa.Integer, refers=f"{name.removesuffix('_id')}.id", **more) for name in names]
+
+
+def numbered(name: str, *parts: Any, **more: Any) -> None:
+    """A table whose rows have a number."""
+    op.create_table(name, column("id", sa.Integer, key=True), *parts, **more)
+
+
+def index(name: str, table: str, *parts: str, unique: bool = False, where: str | None = None) -> None:
+    """An index over columns, or SQL of them; `where`: over some rows."""
+    condition = None if where is None else sa.text(where)
+    columns = [sa.text(part) if "(" in part else part for part in parts]
+    op.create_index(name, table, columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 def upgrade() -> None:  # noqa: PLR0915 - every table once
@@ -43,50 +61,38 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("stated_at", TIME),
         column("n_reads_before", sa.Integer),
     )
-    op.create_table(
+    numbered(
         "assignment",
-        column("id", sa.Integer, key=True),
         column("ask", sa.String),
-        column("n_readers", sa.Integer),
-        column("seed", sa.Integer),
-        column("reserve_minutes", sa.Integer),
-        column("selection", sa.String),
-        column("chosen_by", sa.String),
+        *columns(sa.Integer, "n_readers", "seed", "reserve_minutes"),
+        *columns(sa.String, "selection", "chosen_by"),
         column("n_population", sa.Integer),
         column("created_by", sa.String),
         column("created_at", TIME),
         sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),
     )
-    op.create_table(
+    numbered(
         "audit_event",
-        column("id", sa.Integer, key=True),
         column("at", TIME),
-        column("actor", sa.String),
-        column("action", sa.String),
-        column("subject", sa.String),
-        column("detail", sa.String),
+        *columns(sa.String, "actor", "action", "subject", "detail"),
         column("previous_hash", sa.String, unique=True),
         column("hash", sa.String, unique=True),
     )
-    op.create_index("ix_audit_event_action", "audit_event", ["action"])
-    op.create_table(
+    index("ix_audit_event_action", "audit_event", "action")
+    numbered(
         "example",
-        column("id", sa.Integer, key=True),
-        column("dataset", sa.String),
-        column("prompt_id", sa.String),
+        *columns(sa.String, "dataset", "prompt_id"),
         column("messages", sa.Text),
         column("n_turns", sa.Integer),
         column("first_words", sa.String),
-        column("language", sa.String, nullable=True),
-        column("theme", sa.String, nullable=True),
-        column("category", sa.String, nullable=True),
+        *columns(sa.String, "language", "theme", "category", nullable=True),
         column("tags", sa.String),
         column("ideal_completions", sa.Text, nullable=True),
         column("canary", sa.String, nullable=True),
         column("provisional", sa.Boolean),
         sa.UniqueConstraint("dataset", "prompt_id"),
     )
-    op.create_index("ix_example_theme", "example", ["theme"])
+    index("ix_example_theme", "example", "theme")
     op.create_table(
         "guideline",
         column("version", sa.Integer, key=True),
@@ -94,12 +100,10 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("created_by", sa.String),
         column("created_at", TIME),
     )
-    op.create_table(
+    numbered(
         "imported_file",
-        column("id", sa.Integer, key=True),
         column("content_hash", sa.String, unique=True),
-        column("name", sa.String),
-        column("format", sa.String),
+        *columns(sa.String, "name", "format"),
         column("created_at", TIME),
     )
     op.create_table("judge_confidence", column("judge", sa.String, key=True), column("meaning", sa.String))
@@ -109,29 +113,18 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("label", sa.String, key=True),
         column("meaning", sa.String),
     )
-    op.create_table("model", column("id", sa.Integer, key=True), column("name", sa.String, unique=True))
-    op.create_table(
-        "model_family", column("place", sa.Integer, key=True), column("pattern", sa.String), column("family", sa.String)
-    )
-    op.create_table(
+    numbered("model", column("name", sa.String, unique=True))
+    op.create_table("model_family", column("place", sa.Integer, key=True), *columns(sa.String, "pattern", "family"))
+    numbered(
         "person",
-        column("id", sa.Integer, key=True),
         column("name", sa.String, unique=True),
-        column("roles", sa.String),
-        column("specialties", sa.String),
-        column("languages", sa.String),
+        *columns(sa.String, "roles", "specialties", "languages"),
         column("created_at", TIME),
     )
-    op.create_table(
+    numbered(
         "published_matrix",
-        column("id", sa.Integer, key=True),
-        column("model", sa.String),
-        column("format", sa.String),
-        column("gold", sa.String),
-        column("a", sa.Integer),
-        column("b", sa.Integer),
-        column("c", sa.Integer),
-        column("d", sa.Integer),
+        *columns(sa.String, "model", "format", "gold"),
+        *columns(sa.Integer, "a", "b", "c", "d"),
         sa.CheckConstraint("a >= 0 AND b >= 0 AND c >= 0 AND d >= 0", name="ck_counts"),
         sa.UniqueConstraint("model", "format", "gold"),
     )
@@ -142,12 +135,10 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("row_id", sa.Integer),
         column("hash", sa.LargeBinary),
     )
-    op.create_index("ix_row_hash_row", "row_hash", ["table_name", "row_id"])
-    op.create_table(
+    index("ix_row_hash_row", "row_hash", "table_name", "row_id")
+    numbered(
         "run",
-        column("id", sa.Integer, key=True),
-        column("kind", sa.String),
-        column("name", sa.String),
+        *columns(sa.String, "kind", "name"),
         column("fingerprint", sa.String, unique=True),
         column("spec", sa.Text),
         column("state", sa.String),
@@ -159,41 +150,30 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("created_at", TIME),
         column("ended_at", TIME, nullable=True),
     )
-    op.create_table(
+    numbered(
         "study",
-        column("id", sa.Integer, key=True),
         column("key", sa.String),
         column("created_at", TIME),
         column("reading_mode", sa.String, default="blind"),
         column("judge", sa.String, nullable=True),
-        column("check_share", sa.Float, default="0"),
-        column("control_share", sa.Float, default="0"),
-        column("both_against_judge", sa.Boolean, default=sa.false()),
-        column("blind", sa.Boolean, default=sa.false()),
-        column("leads_read", sa.Boolean, default=sa.false()),
+        *columns(sa.Float, "check_share", "control_share", default="0"),
+        *columns(sa.Boolean, "both_against_judge", "blind", "leads_read", default=sa.false()),
         sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),
     )
-    op.create_table("triage_choice", column("id", sa.Integer, key=True), column("text", sa.Text))
-    op.create_table(
+    numbered("triage_choice", column("text", sa.Text))
+    numbered(
         "unfinished_import",
-        column("id", sa.Integer, key=True),
-        column("name", sa.String),
-        column("source_hash", sa.String),
-        column("actor", sa.String),
+        *columns(sa.String, "name", "source_hash", "actor"),
         column("started_at", TIME),
         column("asked", sa.Text),
-        column("n_rows", sa.Integer),
-        column("n_done", sa.Integer),
+        *columns(sa.Integer, "n_rows", "n_done"),
         column("report", sa.Text),
     )
     op.create_table(
         "acuity_case",
         column("example_id", sa.Integer, refers="example.id", key=True),
-        column("source", sa.String),
-        column("source_id", sa.String),
-        column("original_label", sa.String, nullable=True),
-        column("mapped_label", sa.String, nullable=True),
-        column("gold", sa.String, nullable=True),
+        *columns(sa.String, "source", "source_id"),
+        *columns(sa.String, "original_label", "mapped_label", "gold", nullable=True),
         column("method", sa.String),
         column("is_edge_case", sa.Boolean),
         column("uncertainty", sa.Float, nullable=True),
@@ -205,16 +185,13 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("assignment_id", sa.Integer, refers="assignment.id", key=True),
         column("person_id", sa.Integer, refers="person.id", key=True),
     )
-    op.create_table(
+    numbered(
         "criterion",
-        column("id", sa.Integer, key=True),
-        column("example_id", sa.Integer, refers="example.id"),
+        *refers("example_id"),
         column("position", sa.Integer),
         column("text", sa.Text),
         column("points", sa.Integer, nullable=True),
-        column("axis", sa.String, nullable=True),
-        column("level", sa.String, nullable=True),
-        column("cluster", sa.String, nullable=True),
+        *columns(sa.String, "axis", "level", "cluster", nullable=True),
         column("tags", sa.String),
         sa.CheckConstraint("points BETWEEN -10 AND 10 AND points <> 0", name="ck_points"),
         sa.UniqueConstraint("example_id", "position"),
@@ -224,19 +201,21 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("example_id", sa.Integer, refers="example.id", key=True),
         column("subset", sa.String, key=True),
     )
-    op.create_table(
+    numbered(
         "exposure",
-        column("id", sa.Integer, key=True),
-        column("person_id", sa.Integer, refers="person.id"),
-        column("example_id", sa.Integer, refers="example.id", nullable=True),
+        *refers("person_id"),
+        *refers("example_id", nullable=True),
         column("through", sa.Integer, nullable=True),
         column("what", sa.String),
         column("at", TIME),
     )
-    op.create_index(
+    index(
         "ix_exposure_first",
         "exposure",
-        ["person_id", sa.text("coalesce(example_id, 0)"), "what", sa.text("coalesce(through, 0)")],
+        "person_id",
+        "coalesce(example_id, 0)",
+        "what",
+        "coalesce(through, 0)",
         unique=True,
     )
     op.create_table(
@@ -246,20 +225,15 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("rater", sa.String, nullable=True),
         column("vote", sa.String),
     )
-    op.create_table(
+    numbered(
         "rater",
-        column("id", sa.Integer, key=True),
-        column("kind", sa.String),
-        column("name", sa.String),
-        column("prompt_version", sa.String),
-        column("person_id", sa.Integer, refers="person.id", nullable=True),
+        *columns(sa.String, "kind", "name", "prompt_version"),
+        *refers("person_id", nullable=True),
         sa.UniqueConstraint("kind", "name", "prompt_version"),
     )
-    op.create_table(
+    numbered(
         "response",
-        column("id", sa.Integer, key=True),
-        column("example_id", sa.Integer, refers="example.id"),
-        column("model_id", sa.Integer, refers="model.id"),
+        *refers("example_id", "model_id"),
         column("dataset", sa.String),
         column("sample_index", sa.Integer),
         column("text", sa.Text),
@@ -268,133 +242,96 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         column("n_criteria", sa.Integer, nullable=True),
         sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),
     )
-    op.create_table(
+    numbered(
         "run_worker",
-        column("id", sa.Integer, key=True),
-        column("run_id", sa.Integer, refers="run.id"),
+        *refers("run_id"),
         column("host", sa.String),
         column("pid", sa.Integer),
-        column("started_at", TIME),
-        column("seen_at", TIME),
+        *columns(TIME, "started_at", "seen_at"),
         column("ended_at", TIME, nullable=True),
         column("stop_asked", sa.Boolean),
     )
-    op.create_index("ix_run_worker_run_id", "run_worker", ["run_id"])
-    op.create_table(
-        "search_entry", column("id", sa.Integer, key=True), column("example_id", sa.Integer, refers="example.id")
-    )
-    op.create_table(
-        "search_pending",
-        column("id", sa.Integer, key=True),
-        column("example_id", sa.Integer, refers="example.id"),
-        column("body", sa.Text),
-        column("is_example", sa.Boolean),
-    )
-    op.create_table(
+    index("ix_run_worker_run_id", "run_worker", "run_id")
+    numbered("search_entry", *refers("example_id"))
+    numbered("search_pending", *refers("example_id"), column("body", sa.Text), column("is_example", sa.Boolean))
+    numbered(
         "run_question",
-        column("id", sa.Integer, key=True),
-        column("run_id", sa.Integer, refers="run.id"),
-        column("example_id", sa.Integer, refers="example.id"),
-        column("response_id", sa.Integer, refers="response.id", nullable=True),
-        column("criterion_id", sa.Integer, refers="criterion.id", nullable=True),
+        *refers("run_id", "example_id"),
+        *refers("response_id", "criterion_id", nullable=True),
         column("format", sa.String),
-        column("sample_index", sa.Integer),
-        column("repeat", sa.Integer),
+        *columns(sa.Integer, "sample_index", "repeat"),
         column("outcome", sa.String, nullable=True),
         column("worker_id", sa.Integer, refers="run_worker.id", nullable=True),
     )
-    op.create_index(
+    index(
         "ix_run_question_item",
         "run_question",
-        [
-            "run_id",
-            "example_id",
-            sa.text("coalesce(response_id, 0)"),
-            sa.text("coalesce(criterion_id, 0)"),
-            "format",
-            "sample_index",
-            "repeat",
-        ],
+        "run_id",
+        "example_id",
+        RESPONSE,
+        CRITERION,
+        "format",
+        "sample_index",
+        "repeat",
         unique=True,
     )
-    op.create_index("ix_run_question_open", "run_question", ["run_id", "id"], **where("outcome IS NULL"))
-    op.create_table(
-        "suspect_response",
-        column("id", sa.Integer, key=True),
-        column("response_id", sa.Integer, refers="response.id"),
-        column("reasons", sa.Text),
-        sa.UniqueConstraint("response_id"),
-    )
-    op.create_table(
+    index("ix_run_question_open", "run_question", "run_id", "id", where="outcome IS NULL")
+    numbered("suspect_response", *refers("response_id"), column("reasons", sa.Text), sa.UniqueConstraint("response_id"))
+    numbered(
         "task",
-        column("id", sa.Integer, key=True),
-        column("assignment_id", sa.Integer, refers="assignment.id"),
-        column("example_id", sa.Integer, refers="example.id"),
-        column("response_id", sa.Integer, refers="response.id", nullable=True),
+        *refers("assignment_id", "example_id"),
+        *refers("response_id", nullable=True),
         column("place", sa.Integer),
         column("inclusion_probability", sa.Float),
         sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
         sa.UniqueConstraint("assignment_id", "place"),
     )
-    op.create_index("ix_task_item", "task", ["example_id", "response_id"])
-    op.create_table(
+    index("ix_task_item", "task", "example_id", "response_id")
+    numbered(
         "verdict",
-        column("id", sa.Integer, key=True),
-        column("example_id", sa.Integer, refers="example.id"),
-        column("response_id", sa.Integer, refers="response.id", nullable=True),
-        column("criterion_id", sa.Integer, refers="criterion.id", nullable=True),
-        column("rater_id", sa.Integer, refers="rater.id"),
+        *refers("example_id"),
+        *refers("response_id", "criterion_id", nullable=True),
+        *refers("rater_id"),
         column("stage", sa.String),
         column("label", sa.String, nullable=True),
         column("confidence", sa.Float, nullable=True),
         column("explanation", sa.Text, nullable=True),
-        column("cause", sa.String, nullable=True),
-        column("severity", sa.String, nullable=True),
+        *columns(sa.String, "cause", "severity", nullable=True),
         column("right_for_wrong_reason", sa.Boolean),
         column("selection", sa.String, nullable=True),
         column("inclusion_probability", sa.Float, nullable=True),
         column("blinded", sa.Boolean, nullable=True),
         column("created_at", TIME),
         column("supersedes", sa.Integer, refers="verdict.id", nullable=True),
-        column("reason", sa.String, nullable=True),
-        column("error_kind", sa.String, nullable=True),
-        column("conflict_cause", sa.String, nullable=True),
+        *columns(sa.String, "reason", "error_kind", "conflict_cause", nullable=True),
         column("guideline_version", sa.Integer, refers="guideline.version", nullable=True),
-        column("not_blind", sa.String, nullable=True),
-        column("source", sa.String, nullable=True),
-        column("source_hash", sa.String, nullable=True),
+        *columns(sa.String, "not_blind", "source", "source_hash", nullable=True),
         column("recorded_at", TIME, nullable=True),
         column("row_hash", sa.LargeBinary, nullable=True),
         sa.CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
     )
-    op.create_index(
+    index(
         "ix_verdict_acuity",
         "verdict",
-        ["example_id", sa.text("coalesce(response_id, 0)"), "rater_id", "stage", sa.text("coalesce(supersedes, 0)")],
+        "example_id",
+        RESPONSE,
+        "rater_id",
+        "stage",
+        REPLACES,
         unique=True,
-        **where("criterion_id IS NULL"),
+        where="criterion_id IS NULL",
     )
-    op.create_index(
-        "ix_verdict_item",
-        "verdict",
-        ["response_id", "criterion_id", "rater_id", "stage", sa.text("coalesce(supersedes, 0)")],
-        unique=True,
-    )
-    op.create_index("ix_verdict_read", "verdict", ["response_id"], **where("stage != 'judge'"))
-    op.create_index("ix_verdict_supersedes", "verdict", ["supersedes"], unique=True, **where("supersedes IS NOT NULL"))
-    op.create_table(
+    index("ix_verdict_item", "verdict", "response_id", "criterion_id", "rater_id", "stage", REPLACES, unique=True)
+    index("ix_verdict_read", "verdict", "response_id", where="stage != 'judge'")
+    index("ix_verdict_supersedes", "verdict", "supersedes", unique=True, where="supersedes IS NOT NULL")
+    numbered(
         "reading",
-        column("id", sa.Integer, key=True),
-        column("task_id", sa.Integer, refers="task.id"),
-        column("person_id", sa.Integer, refers="person.id"),
+        *refers("task_id", "person_id"),
         column("state", sa.String),
         column("blinded", sa.Boolean),
-        column("opened_at", TIME),
-        column("last_at", TIME),
-        column("reserved_until", TIME),
-        column("locked_at", TIME, nullable=True),
-        column("done_at", TIME, nullable=True),
+        *columns(TIME, "opened_at", "last_at", "reserved_until"),
+        *columns(TIME, "locked_at", "done_at", nullable=True),
         column("seconds", sa.Float),
         column("place", sa.Integer),
         column("judge", sa.String, nullable=True),
@@ -405,37 +342,32 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         sa.UniqueConstraint("task_id", "person_id"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_reading_person", "reading", ["person_id", "state"])
-    op.create_table(
+    index("ix_reading_person", "reading", "person_id", "state")
+    numbered(
         "run_call",
-        column("id", sa.Integer, key=True),
-        column("run_id", sa.Integer, refers="run.id"),
+        *refers("run_id"),
         column("question_id", sa.Integer, refers="run_question.id"),
         column("outcome", sa.String),
         column("status", sa.Integer, nullable=True),
-        column("error", sa.Text, nullable=True),
-        column("reply", sa.Text, nullable=True),
-        column("prompt_tokens", sa.Integer, nullable=True),
-        column("completion_tokens", sa.Integer, nullable=True),
+        *columns(sa.Text, "error", "reply", nullable=True),
+        *columns(sa.Integer, "prompt_tokens", "completion_tokens", nullable=True),
         column("cost", sa.Float, nullable=True),
         column("attempts", sa.Integer),
         column("seconds", sa.Float),
         column("at", TIME),
         column("worker_id", sa.Integer, nullable=True),
     )
-    op.create_index("ix_run_call_answered", "run_call", ["question_id"], unique=True, **where("outcome = 'answered'"))
-    op.create_index("ix_run_call_run", "run_call", ["run_id", "outcome"])
-    op.create_table(
+    index("ix_run_call_answered", "run_call", "question_id", unique=True, where="outcome = 'answered'")
+    index("ix_run_call_run", "run_call", "run_id", "outcome")
+    numbered(
         "mark",
-        column("id", sa.Integer, key=True),
-        column("reading_id", sa.Integer, refers="reading.id"),
-        column("criterion_id", sa.Integer, refers="criterion.id", nullable=True),
-        column("label", sa.String, nullable=True),
-        column("reason", sa.String, nullable=True),
+        *refers("reading_id"),
+        *refers("criterion_id", nullable=True),
+        *columns(sa.String, "label", "reason", nullable=True),
         column("note", sa.Text, nullable=True),
         column("created_at", TIME),
     )
-    op.create_index("ix_mark_reading", "mark", ["reading_id"])
+    index("ix_mark_reading", "mark", "reading_id")
     if op.get_bind().dialect.name == "sqlite":
         # contentless: the index holds words, the texts stay in their own tables
         op.execute(

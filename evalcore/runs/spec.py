@@ -1,48 +1,21 @@
-"""The words of runs as checked types: what is asked of whom, and what came of it."""
+"""What a run asks, of whom, and what came of it, as checked types."""
 
 import hashlib
-from enum import StrEnum
 from urllib.parse import urlsplit
 
 import msgspec
 
-from evalcore.study.schema import REPEAT, Message
+from evalcore.study.run_states import Outcome, RunKind
+from evalcore.study.schema import Message
 
-
-class RunKind(StrEnum):
-    """What a run asks for."""
-
-    RESPOND = "respond"
-    """A model's answers to the examples of a data set."""
-    TRIAGE = "triage"
-    """A model's answers to cases of triage, in one format or both."""
-    JUDGE = "judge"
-    """A judge's verdict on each criterion of each response, or on the level of care that a response to a case recommends."""
-
-
-class RunState(StrEnum):
-    """How far a run is. Whether anybody works on it now is told by its workers, not by this."""
-
-    OPEN = "open"
-    """Questions are left to ask."""
-    STOPPED = "stopped"
-    """Somebody, or a rule (too many failures in a row, the cost reached), has stopped it; it can be started again."""
-    DONE = "done"
-    """Every question is answered or has failed."""
-
-
-class Outcome(StrEnum):
-    """What came of one call."""
-
-    ANSWERED = "answered"
-    UNREADABLE = "unreadable"
-    """A reply came, and it cannot be read as what was asked for."""
-    REFUSED = "refused"
-    """The model declined to answer."""
-    REJECTED = "rejected"
-    """The server says that the question itself is wrong (400 and its like): asking again is of no use."""
-    UNREACHABLE = "unreachable"
-    """No whole reply after all tries: transport errors, 408, 409, 429, 5xx."""
+MAX_RAW = 20_000
+"""Characters of a raw reply that are kept."""
+CUT_OFF = "the answer was cut off at its longest"
+"""What is said of a model's answer that is kept and not whole; a judge's reply that can be read is whole."""
+WAS_STOPPED = "the run was stopped"
+"""Why a worker ends that was told to."""
+LAST_ONE = ", the last one: "
+"""In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
 
 
 def is_address(value: object) -> bool:
@@ -54,13 +27,7 @@ def is_address(value: object) -> bool:
         port = parts.port
     except ValueError:
         return False
-    is_plain = (
-        parts.username is None
-        and parts.password is None
-        and not parts.query
-        and not parts.fragment
-        and "?" not in value
-    )
+    is_plain = parts.username is None and parts.password is None and not parts.fragment and "?" not in value
     is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
     return is_whole and is_plain and not parts.path.rstrip("/").endswith("/chat/completions")
 
@@ -94,6 +61,11 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     def asked_how(self) -> tuple[str, float | None, int | None]:
         """What decides about the answers: two runs that differ in it are of two models. A server that has moved is the same."""
         return self.api_model, self.temperature, self.max_tokens
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether what a call costs can be known."""
+        return None not in (self.price_in, self.price_out)
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """US dollars of one call; None where a price or a count is unknown.
@@ -141,25 +113,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
             self.n_repeats, self.limit,
         )  # fmt: skip
         return hashlib.sha256(msgspec.json.encode((model, rest))).hexdigest()
-
-
-def repeat_version(prompt_version: str, repeat: int) -> str:
-    """The prompt_version of the rater that gives a judge's repeat: each repeat is a rater of its own, the first is the judge itself.
-
-    >>> repeat_version("judge@1a2b3c4d", 0), repeat_version("judge@1a2b3c4d", 1)
-    ('judge@1a2b3c4d', 'judge@1a2b3c4d#2')
-    """
-    return prompt_version if repeat == 0 else f"{prompt_version}{REPEAT}{repeat + 1}"
-
-
-def version_and_repeat(version: str) -> tuple[str, int]:
-    """The judge's own prompt_version, and which repeat a rater is: `repeat_version` backwards.
-
-    >>> version_and_repeat("judge@1a2b3c4d"), version_and_repeat("judge@1a2b3c4d#2")
-    (('judge@1a2b3c4d', 0), ('judge@1a2b3c4d', 1))
-    """
-    own, sign, number = version.rpartition(REPEAT)
-    return (own, int(number) - 1) if sign and number.isdecimal() else (version, 0)
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):
@@ -221,27 +174,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, gc=False):
-    """What is sent.
-
-    Attributes:
-        messages: Oldest first.
-        schema: JSON schema of the answer, where one is asked for.
-    """
+    """What is sent: the turns, oldest first, and the JSON schema of the answer where one is asked for."""
 
     messages: tuple[Message, ...]
     schema: dict[str, object] | None = None
     schema_name: str = "answer"
-
-
-MAX_RAW = 20_000
-"""Characters of a raw reply that are kept."""
-CUT_OFF = "the answer was cut off at its longest"
-"""What is said of a model's answer that is kept and not whole; a judge's reply that can be read is whole."""
-WAS_STOPPED = "the run was stopped"
-"""Why a worker ends that was told to."""
-STREAK = 25
-"""Failures in a row that stop a run, where nobody has said otherwise."""
-LAST_ONE = ", the last one: "
-"""In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
-ANSWERS_SAVED, RUN_STARTED, RUN_STOPPED, RUN_RETRIED = "answers saved", "run started", "run stopped", "run retried"
-"""The acts of runs in the audit trail; the first brings verdicts or responses."""

@@ -1,22 +1,26 @@
-"""What the labels of each source stand for, and how cases of triage are counted. Part of the Study page's tab of cases."""
+"""Cases of triage: what became of each, what the labels of each source stand for, and how cases are counted. A tab of the Study page."""
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
+from evalcore.stats.wording import counted
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
-from evalcore.study.policies import check_can_set_triage, reason
+from evalcore.study.policies import check_can_set_triage, own_act, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import acts as triage_acts
+from evalcore.triage import case_flow as flows
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage import settings as triage_settings
-from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
-from evalcore.triage.settings import TriageSettings
-from pages.shared import common, html
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule, described
+from evalcore.triage.figures import case_flow
+from evalcore.triage.settings import TriageSettings, rule_words
+from pages.shared import common, html, tables, theme
 
 FORMATS = {
     Format.QA: "qa: the case with the four levels",
@@ -24,9 +28,86 @@ FORMATS = {
 }
 MEANINGS = "A level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians decide), or information A (kept, and never the gold)"
 DRAWN = "study_triage_drawn"
+ALT = "The flow of cases from their sources, by what they are used for, to their level of care; the table below has the same numbers"
+COUNTS = {
+    "n_direct": "By its label",
+    "n_consensus": "By a panel",
+    "n_ambiguous": "Ambiguous",
+    "n_excluded": "Left out",
+}
 
 
-def show(viewer: Viewer) -> None:
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
+    """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
+    found = common.triage_data(viewer)
+    with reading(common.engine()) as session:
+        rule = setting_queries.load(session).rule
+    if found.cases.empty:
+        st.html(
+            html.notice(
+                "No case of triage can be shown yet. Import a file of cases; what its labels stand for can be said below first."
+            )
+        )
+    else:
+        flow = flows.case_flow(described(found, rule), rule)
+        drawn(flow, key="study_flow")
+        if hidden:
+            st.html(html.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
+        labels(flow)
+        table = flow.groupby(["outcome", "why"], sort=False)["n"].sum().reset_index()
+        rank = {word.value: place for place, word in enumerate(flows.Outcome)}
+        table = table.assign(rank=table["outcome"].map(rank)).sort_values(["rank", "n"], ascending=[True, False])
+        with st.expander("Why cases are used as they are, or left out", icon=":material/rule:"):
+            tables.show(
+                {"Used as": table["outcome"], "Because": table["why"], "Cases": table["n"]},
+                key="study_ways",
+                alt="Why cases are used as they are, or left out",
+            )
+        st.html(
+            html.foot(
+                f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; such a case has no level. Of cases "
+                "without a panel the file's own level counts, or what the label map of the source makes of its label. What a file says against its votes is "
+                "named when it is imported."
+            )
+        )
+    if len(found.published):  # they have no cases: they are named, so that nobody misses them above
+        n = len(found.published[["model", "format"]].drop_duplicates())
+        which = counted(n, "published confusion matrix", "published confusion matrices")
+        st.html(html.quiet(f"Beside these: {which}, of counts alone, with no cases behind them."))
+    settings(viewer)
+
+
+def drawn(flow: pd.DataFrame, *, key: str) -> None:
+    """The flow in words and as a figure."""
+    st.html(html.finding(flows.sentence(flow)))
+    folded = flows.folded(flow)
+    figure = case_flow(flows.links(folded), flows.stages(folded), ink=theme.ink())
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=ALT)
+
+
+def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
+    """What was made of each label, source by source."""
+    table = flows.mapping(flow)
+    columns = {
+        "Source": table["source"],
+        "Label of the source": table["original_label"].replace("", "none"),
+        "Stands for": table["meaning"].replace("", "–"),
+        "Cases": table["n"],
+        **{words: table[name] for name, words in COUNTS.items()},
+    }
+    tables.show(
+        columns,
+        key=key,
+        alt="What was made of each label of each source, and how many cases have it",
+        optional=["Ambiguous", "Left out"],
+        names=["Source"],
+    )
+
+
+# ---------------------------------------------------------------- label maps and settings
+
+
+def settings(viewer: Viewer) -> None:
     """Label maps and settings: everybody sees them, a lead changes them."""
     st.session_state.setdefault(DRAWN, 0)
     why_not = reason(check_can_set_triage, viewer)
@@ -69,7 +150,9 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
             "Source", sources, key="label_map_source", width=320, accept_new_options=not disabled, disabled=not sources
         )  # fmt: skip
     source = label_maps.fold(source or label_maps.LEVELS)
-    st.html(html.items([*_whose(source, own), *label_maps.count_sentences(counts, source, maps)]))
+    whose = ["This map comes with Overread."] if source in label_maps.default_tables() else []
+    whose = ["This map is the study's own."] if source in own else whose
+    st.html(html.items([*whose, *label_maps.count_sentences(counts, source, maps)]))
     table = tables.get(source, tables[label_maps.LEVELS])
     rows = [*table, *((label, "") for label in label_maps.unknown(counts, source))]
     edited = _editor(source, rows, label_maps.beside(counts, source, rows, maps), disabled=disabled)
@@ -89,13 +172,16 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
         with common.shown_errors():
             _set_map(viewer, source, [] if back else edited, keep_empty=bool(back))
             _saved()
-    _map_of_file(viewer, source, disabled=disabled)
-
-
-def _whose(source: str, own: dict[str, list[tuple[str, str]]]) -> list[str]:
-    if source in own:
-        return ["This map is the study's own."]
-    return ["This map comes with Overread."] if source in label_maps.default_tables() else []
+    if not disabled:
+        _replace_by_file(
+            "A map as a file",
+            "CSV with the columns label and meaning",
+            "csv",
+            key="label_map",
+            words=f"would replace the map of {source} whole.",
+            button="Replace the map by this file",
+            act=lambda text, name: _set_map(viewer, source, label_maps.parse(text, name)),
+        )
 
 
 def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disabled: bool) -> list[tuple[str, str]]:
@@ -134,20 +220,20 @@ def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_e
     triage_acts.set_label_map(common.engine(), source, rows, actor=viewer)
 
 
-def _map_of_file(viewer: Viewer, source: str, *, disabled: bool) -> None:
-    if disabled:
-        return
-    with st.expander("A map as a file", icon=":material/upload_file:"):
+def _replace_by_file(
+    title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], None]
+) -> None:
+    """A file that takes the place of what is set; `act` is given its text and its name."""
+    with st.expander(title, icon=":material/upload_file:"):
         upload = st.file_uploader(
-            "CSV with the columns label and meaning", type="csv", key=f"label_map_file_{st.session_state[DRAWN]}", max_upload_size=1
+            label, type=types, key=f"{key}_file_{st.session_state[DRAWN]}", max_upload_size=1
         )  # fmt: skip
         if upload is None:
             return
-        st.html(html.quiet(f"{upload.name} would replace the map of {source} whole."))
-        if st.button("Replace the map by this file", key="label_map_replace"):
+        st.html(html.quiet(f"{upload.name} {words}"))
+        if st.button(button, key=f"{key}_replace"):
             with common.shown_errors():
-                rows = label_maps.parse(text_of(upload.getvalue(), upload.name), upload.name)
-                _set_map(viewer, source, rows)
+                act(text_of(upload.getvalue(), upload.name), upload.name)
                 _saved()
 
 
@@ -155,7 +241,7 @@ def _settings(viewer: Viewer, *, disabled: bool) -> None:
     with reading(common.engine()) as session:
         own, settings = setting_queries.own(session), setting_queries.load(session)
     whose = "The study has chosen its own settings" if own else "These are the settings that come with Overread"
-    st.html(html.quiet(f"{whose}. Ambiguous: {triage_settings.rule_words(settings.rule)}."))
+    st.html(html.quiet(f"{whose}. Ambiguous: {rule_words(settings.rule)}."))
     with st.form(f"triage_settings_{st.session_state[DRAWN]}"):
         wanted = _fields(settings, disabled=disabled)
         save = st.form_submit_button("Save the settings", icon=":material/save:", disabled=disabled)
@@ -169,9 +255,21 @@ def _settings(viewer: Viewer, *, disabled: bool) -> None:
         )  # fmt: skip
     if save or back:
         with common.shown_errors():
-            _set_settings(viewer, None if back else wanted)
+            triage_acts.set_triage_settings(common.engine(), None if back else wanted, actor=viewer)
             _saved()
-    _settings_of_file(viewer, disabled=disabled)
+    if not disabled:
+        _replace_by_file(
+            "Settings as a file",
+            "YAML, as the download above",
+            "yaml",
+            "yml",
+            key="triage_settings",
+            words="would replace the settings whole; what it leaves out goes back to the default.",
+            button="Replace the settings by this file",
+            act=lambda text, name: triage_acts.set_triage_settings(
+                common.engine(), triage_settings.parse(text, name), actor=viewer
+            ),
+        )
 
 
 def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
@@ -192,25 +290,11 @@ def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
     )  # fmt: skip
     with st.container(horizontal=True):
         highest = triage_settings.HIGHEST_WEIGHT
-        under = st.number_input(
-            "Harm of a step too low",
-            0.0,
-            highest,
-            settings.under_weight,
-            0.5,
-            "%.4g",
-            key=f"{key}under",
-            disabled=disabled,
-        )
-        over = st.number_input(
-            "Harm of a step too high",
-            0.0,
-            highest,
-            settings.over_weight,
-            0.5,
-            "%.4g",
-            key=f"{key}over",
-            disabled=disabled,
+        under, over = (
+            st.number_input(
+                f"Harm of a step too {way}", 0.0, highest, weight, 0.5, "%.4g", key=key + name, disabled=disabled
+            )
+            for way, weight, name in (("low", settings.under_weight, "under"), ("high", settings.over_weight, "over"))
         )
     rule = AmbiguityRule(
         spread=_limit(
@@ -235,26 +319,3 @@ def _limit(what: str, value: float, usual: float, highest: float, *, key: str, d
         )  # fmt: skip
         counts = st.checkbox(f"A {what} makes a case ambiguous", not is_off, key=f"{key}_on", disabled=disabled)
     return limit if counts else math.inf
-
-
-def _set_settings(viewer: Viewer, settings: TriageSettings | None) -> None:
-    triage_acts.set_triage_settings(common.engine(), settings, actor=viewer)
-
-
-def _settings_of_file(viewer: Viewer, *, disabled: bool) -> None:
-    if disabled:
-        return
-    with st.expander("Settings as a file", icon=":material/upload_file:"):
-        upload = st.file_uploader(
-            "YAML, as the download above", type=["yaml", "yml"], key=f"triage_settings_file_{st.session_state[DRAWN]}", max_upload_size=1
-        )  # fmt: skip
-        if upload is None:
-            return
-        st.html(
-            html.quiet(f"{upload.name} would replace the settings whole; what it leaves out goes back to the default.")
-        )
-        if st.button("Replace the settings by this file", key="triage_settings_replace"):
-            with common.shown_errors():
-                settings = triage_settings.parse(text_of(upload.getvalue(), upload.name), upload.name)
-                _set_settings(viewer, settings)
-                _saved()

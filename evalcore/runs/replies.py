@@ -1,4 +1,4 @@
-"""Reading a judge's reply: exactly one flat JSON object, of exactly the fields asked for. Whatever else comes is no verdict."""
+"""Reading a judge's reply: exactly one flat JSON object, of exactly the fields asked for. Whatever else comes is no verdict: JudgeReplyInvalid says why."""
 
 import json
 import math
@@ -35,34 +35,29 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
     confidence: float | None = None
 
 
-def read_met(text: str, *, with_confidence: bool) -> Judged:
-    """A reply of the judge of criteria.
-
-    Raises:
-        JudgeReplyInvalid: It is not as asked for.
-    """
-    found = one_object(text, _fields(MET, with_confidence=with_confidence))
-    met = found[MET]
-    if not isinstance(met, bool):
-        _refuse(MET, met, "true or false")
-    return Judged(Label.MET if met else Label.NOT_MET, _explanation(found), _confidence(found))
-
-
-def read_level(text: str, *, with_confidence: bool) -> Judged:
-    """A reply of the judge of levels of care.
-
-    Raises:
-        JudgeReplyInvalid: It is not as asked for.
-    """
-    found = one_object(text, _fields(LEVEL, with_confidence=with_confidence))
-    level = found[LEVEL]
-    if not isinstance(level, str) or level not in _LEVELS:
-        _refuse(LEVEL, level, '"A", "B", "C", "D" or "none"')
-    return Judged(_LEVELS[level], _explanation(found), _confidence(found))
-
-
-def _fields(answer: str, *, with_confidence: bool) -> tuple[str, ...]:
-    return (EXPLANATION, answer, CONFIDENCE) if with_confidence else (EXPLANATION, answer)
+def read_verdict(text: str, *, of_levels: bool, with_confidence: bool) -> Judged:
+    """A reply of the judge of criteria, or of levels of care; the explanation may be empty: the label is clear without it."""
+    answer = LEVEL if of_levels else MET
+    reply = one_object(text, (EXPLANATION, answer, CONFIDENCE) if with_confidence else (EXPLANATION, answer))
+    value, words = reply[answer], reply[EXPLANATION]
+    stated: Any = reply.get(CONFIDENCE)
+    label: Label | Acuity
+    if of_levels:
+        if not isinstance(value, str) or value not in _LEVELS:
+            _refuse(LEVEL, value, '"A", "B", "C", "D" or "none"')
+        label = _LEVELS[value]
+    else:
+        if not isinstance(value, bool):
+            _refuse(MET, value, "true or false")
+        label = Label.MET if value else Label.NOT_MET
+    if not isinstance(words, str):
+        _refuse(EXPLANATION, words, "a string")
+    if with_confidence and (
+        isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated <= 1
+    ):  # fmt: skip
+        _refuse(CONFIDENCE, stated, "a number from 0 to 1")
+    confidence = math.fabs(stated) if with_confidence else None  # -0.0 is 0
+    return Judged(label, _UNSTORABLE.sub("\ufffd", words).strip(), confidence)
 
 
 def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
@@ -74,11 +69,11 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
     the first `</think>`, is left out.
 
     The time it takes grows with the length of the reply, and what is nested deeply is refused like everything nested.
-
-    Raises:
-        JudgeReplyInvalid: The reply is anything else.
     """
-    answer = _without_thought(text)
+    answer = text
+    if text.lstrip().startswith(_THOUGHT):
+        _, ended, rest = text.partition(_THOUGHT_ENDS)
+        answer = rest if ended else text
     begin, end = answer.find("{"), answer.rfind("}") + 1
     if begin < 0 or end <= begin:
         msg = f"Expected a JSON object, got {shortened(text)}"
@@ -87,33 +82,25 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
         msg = f"expected one JSON object, got an array: {shortened(answer)}"
         raise JudgeReplyInvalid(msg)
     try:
-        found = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
+        reply = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:  # RecursionError: nested deeper than the parser goes
         why = str(error).partition(":")[0] if isinstance(error, json.JSONDecodeError) else "it cannot be read"
         msg = f"Expected one JSON object ({why}), got {shortened(answer[begin:end])}"
         raise JudgeReplyInvalid(msg) from None
-    if set(found) != set(fields):
-        msg = f"expected {', '.join(fields)}, got the fields {shortened(', '.join(map(str, found)))}"
+    if set(reply) != set(fields):
+        msg = f"expected {', '.join(fields)}, got the fields {shortened(', '.join(map(str, reply)))}"
         raise JudgeReplyInvalid(msg)
-    for name, value in found.items():
+    for name, value in reply.items():
         if isinstance(value, (dict, list)):
             _refuse(name, value, "a plain value")
-    return dict(found)
+    return dict(reply)
 
 
 def shortened(value: object) -> str:
     """What came, as JSON has it, at most `MAX_QUOTE` characters of it."""
-    said = value[: MAX_QUOTE + 1] if isinstance(value, str) else value
-    words = json.dumps(said, ensure_ascii=True, default=str)
+    some = value[: MAX_QUOTE + 1] if isinstance(value, str) else value
+    words = json.dumps(some, ensure_ascii=True, default=str)
     return words if len(words) <= MAX_QUOTE else words[:MAX_QUOTE] + " …"
-
-
-def _without_thought(text: str) -> str:
-    begun = text.lstrip()
-    if not begun.startswith(_THOUGHT):
-        return text
-    _, ended, rest = begun.partition(_THOUGHT_ENDS)
-    return rest if ended else text
 
 
 def _leaves_open(text: str, opening: str) -> bool:
@@ -126,13 +113,13 @@ def _leaves_open(text: str, opening: str) -> bool:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of the parser's, whose fields are named once each."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in fields:
             msg = f"Expected the field {shortened(name)} once, got it twice"
             raise JudgeReplyInvalid(msg)
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def _no_number(word: str) -> NoReturn:
@@ -143,20 +130,3 @@ def _no_number(word: str) -> NoReturn:
 def _refuse(field: str, value: object, expected: str) -> NoReturn:
     msg = f"{field}: expected {expected}, got {shortened(value)}"
     raise JudgeReplyInvalid(msg)
-
-
-def _explanation(found: dict[str, Any]) -> str:
-    """It may be empty: the label is clear without it, pages say that none was given, and to refuse it would leave out what is too plain for words."""
-    said = found[EXPLANATION]
-    if not isinstance(said, str):
-        _refuse(EXPLANATION, said, "a string")
-    return _UNSTORABLE.sub("\ufffd", said).strip()
-
-
-def _confidence(found: dict[str, Any]) -> float | None:
-    if CONFIDENCE not in found:
-        return None
-    stated = found[CONFIDENCE]
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated <= 1:
-        _refuse(CONFIDENCE, stated, "a number from 0 to 1")
-    return math.fabs(stated)  # -0.0 is 0

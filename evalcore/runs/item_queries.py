@@ -1,0 +1,270 @@
+"""The items of a run: which there are, which have an answer, and which are left to ask."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    case,
+    cast,
+    distinct,
+    exists,
+    func,
+    literal_column,
+    null,
+    select,
+)
+from sqlmodel import Session
+
+from evalcore.runs.queries import rows
+from evalcore.runs.spec import Question, RunSpec
+from evalcore.study.run_states import Outcome, RunKind, repeat_version
+from evalcore.study.schema import CASES, Format, RaterKind, Stage
+from evalcore.study.tables import TABLES
+
+_NOTHING: Any = cast(null(), Integer)
+
+
+class Part(NamedTuple):
+    """Items of a run that differ in nothing but what they are about."""
+
+    format: str = ""
+    sample_index: int = 0
+    repeat: int = 0
+
+
+class Items(NamedTuple):
+    """The items of a part.
+
+    Attributes:
+        statement: Their key, in the order in which they are asked.
+        key: Their example_id, response_id and criterion_id.
+        is_there: The condition that an item has an answer.
+        mixed: A number by which the items stand in an order that has nothing to do with what they are.
+    """
+
+    statement: Select[Any]
+    key: tuple[Any, Any, Any]
+    is_there: ColumnElement[bool]
+    mixed: ColumnElement[int]
+
+
+def parts(spec: RunSpec) -> Iterator[Part]:
+    """The parts of a run in the order in which they are asked: of an interrupted run every item has its first sample before any has its second."""
+    if spec.kind is RunKind.JUDGE:
+        yield from (Part(repeat=repeat) for repeat in range(spec.n_repeats))
+    else:
+        formats = spec.formats if spec.kind is RunKind.TRIAGE else ("",)
+        yield from (Part(word, sample) for sample in range(spec.n_samples) for word in formats)
+
+
+def evaluation(spec: RunSpec, asked: str) -> str:
+    """What the answers of a run are made for, as `Response.dataset` holds it."""
+    return Format(asked).evaluation if spec.kind is RunKind.TRIAGE else spec.dataset
+
+
+def items(spec: RunSpec, part: Part) -> Items:
+    """The items of one part of a run.
+
+    Asked are: each example of the data set (respond); each case (triage); each criterion of each response to an example of the data set, or each
+    response with a text to a case in the format conversation (judge). An answer is there where the model has a response of this sample, or
+    the judge of this repeat has a verdict on the item; one that came with a file counts as well.
+    """
+    example, response, criterion, cases = (
+        TABLES[name].c for name in ("example", "response", "criterion", "acuity_case")
+    )
+    statement: Select[Any]
+    key: tuple[Any, Any, Any]
+    order: tuple[Any, ...]
+    if spec.kind is not RunKind.JUDGE:
+        key, order = (example.id, _NOTHING, _NOTHING), (example.id,)
+        statement = select(*key).where(example.dataset == spec.dataset)
+        if spec.kind is RunKind.TRIAGE:
+            statement = statement.where(exists().where(cases.example_id == example.id))
+    elif spec.dataset == CASES:
+        key, order = (response.example_id, response.id, _NOTHING), (response.id,)
+        is_case = exists().where(cases.example_id == response.example_id)
+        statement = select(*key).where(
+            response.dataset == Format.CONVERSATION.evaluation, response.text != "", is_case
+        )  # fmt: skip
+    else:
+        key, order = (response.example_id, response.id, criterion.id), (response.id, criterion.position)
+        statement = (
+            select(*key)
+            .select_from(TABLES["response"])
+            .join(TABLES["example"], example.id == response.example_id)
+            .join(TABLES["criterion"], criterion.example_id == response.example_id)
+            .where(example.dataset == spec.dataset)
+        )
+    if spec.kind is RunKind.JUDGE and spec.of_models:
+        model = TABLES["model"].c
+        statement = statement.where(response.model_id.in_(select(model.id).where(model.name.in_(spec.of_models))))
+    numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
+    mixed = _mixed(*(number for number in numbers if number is not _NOTHING))
+    return Items(statement.order_by(*order), key, _is_there(spec, part, *key), mixed)
+
+
+def open_questions(run_id: int, spec: RunSpec, part: Part) -> Select[Any]:
+    """The items of a part that have no answer and are no question of the run yet: the columns of `run_question`, from run_id to repeat."""
+    found, question = items(spec, part), TABLES["run_question"].c
+    example_id, response_id, criterion_id = found.key
+    is_asked = exists().where(
+        *_of_part(run_id, part),
+        question.example_id == example_id,
+        _or_0(question.response_id) == _or_0(response_id),
+        _or_0(question.criterion_id) == _or_0(criterion_id),
+    )
+    constant: tuple[Any, ...] = (literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat))
+    columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
+    return columns.where(~found.is_there, ~is_asked)
+
+
+def not_answered(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of a run's questions of this part that are open or have failed."""
+    outcome = TABLES["run_question"].c.outcome
+    return *_of_part(run_id, part), func.coalesce(outcome, literal_column("''")) != Outcome.ANSWERED.value
+
+
+def has_answer(spec: RunSpec, part: Part) -> ColumnElement[bool]:
+    """The condition that a question of this part (a row of `run_question`) has an answer."""
+    question = TABLES["run_question"].c
+    return _is_there(spec, part, question.example_id, question.response_id, question.criterion_id)
+
+
+def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
+    question = TABLES["run_question"].c
+    return (
+        question.run_id == run_id,
+        question.format == part.format,
+        question.sample_index == part.sample_index,
+        question.repeat == part.repeat,
+    )
+
+
+def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any) -> ColumnElement[bool]:
+    if spec.kind is not RunKind.JUDGE:
+        response, model = TABLES["response"].alias("given").c, TABLES["model"].c
+        named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
+        return exists().where(
+            response.example_id == example_id,
+            response.model_id == named,
+            response.dataset == evaluation(spec, part.format),
+            response.sample_index == part.sample_index,
+        )
+    verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
+    judge = select(rater.id).where(
+        rater.kind == RaterKind.JUDGE.value,
+        rater.name == spec.model.name,
+        rater.prompt_version == repeat_version(spec.prompt_version, part.repeat),
+    )
+    by_judge = (verdict.rater_id == judge.scalar_subquery(), verdict.stage == Stage.JUDGE.value)
+    if spec.dataset == CASES:  # as the index on such verdicts has it
+        of_response = _or_0(verdict.response_id) == response_id
+        return exists().where(verdict.example_id == example_id, of_response, verdict.criterion_id.is_(None), *by_judge)
+    return exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
+
+
+def _or_0(column: Any) -> Any:
+    """As the indexes have it: with the number itself, since SQLite finds none by a bound variable."""
+    return func.coalesce(column, literal_column("0"))
+
+
+def _literal(value: int) -> Any:
+    return literal_column(str(int(value)))
+
+
+def _mixed(*columns: Any) -> ColumnElement[int]:
+    """Products of small numbers: below 2**31 in PostgreSQL's arithmetic."""
+    total = sum((column % 20_011 * factor for column, factor in zip(columns, (7_919, 10_477), strict=False)), 0)
+    mixed: ColumnElement[int] = total % 19_997
+    return mixed
+
+
+# ---------------------------------------------------------------- how many, and which
+
+
+class Counted(NamedTuple):
+    """Items of a run: all, and those that have an answer."""
+
+    n_all: int
+    n_there: int
+
+
+def counted(session: Session, spec: RunSpec) -> Counted:
+    """All items of a run, and those that have an answer."""
+    n_all = n_there = 0
+    for part in parts(spec):
+        found = items(spec, part)
+        there = func.coalesce(func.sum(case((found.is_there, 1), else_=0)), 0)
+        summed = found.statement.order_by(None).with_only_columns(func.count(), there)
+        every, with_answer = session.connection().execute(summed).one()
+        n_all, n_there = n_all + int(every), n_there + int(with_answer)
+    return Counted(n_all, n_there)
+
+
+class Left(NamedTuple):
+    """Questions of a run whose items have no answer: still to be asked, and failed."""
+
+    n_open: int
+    n_failed: int
+
+
+def left(session: Session, run_id: int, spec: RunSpec) -> Left:
+    """What is left of a run that was started; questions whose answer has come in another way since are not."""
+    outcome = TABLES["run_question"].c.outcome
+    n_open = n_failed = 0
+    for part in parts(spec):
+        of_part = (*not_answered(run_id, part), ~has_answer(spec, part))
+        every, ended = session.connection().execute(select(func.count(), func.count(outcome)).where(*of_part)).one()
+        n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
+    return Left(n_open, n_failed)
+
+
+def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
+    """Some items without an answer, in an order that has nothing to do with what they are; their numbers are 0."""
+    found: list[Question] = []
+    for part in parts(spec):
+        asked = items(spec, part)
+        some = asked.statement.where(~asked.is_there).order_by(None).order_by(asked.mixed, *asked.key[:2]).limit(most)
+        some_rows = session.connection().execute(some)
+        found.extend(Question(0, row[0], row[1], row[2], *part) for row in some_rows)
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+class Usage(NamedTuple):
+    """What a question took on average, all its calls together.
+
+    Attributes:
+        n_questions: So many questions the averages are of.
+        prompt_tokens, completion_tokens: None where no server has counted them.
+    """
+
+    n_questions: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    seconds: float | None
+
+
+def usage_before(session: Session, spec: RunSpec) -> Usage | None:
+    """What questions of runs with this model and prompt took; None before the first answer."""
+    numbers = [
+        row.run_id
+        for row in rows(session, name=spec.model.name)
+        if (row.kind, row.spec.prompt_version) == (spec.kind, spec.prompt_version)
+    ]
+    call = TABLES["run_call"].c
+    replied = (Outcome.ANSWERED.value, Outcome.UNREADABLE.value, Outcome.REFUSED.value)
+    means = (func.avg(cast(column, Float)) for column in (call.prompt_tokens, call.completion_tokens, call.seconds))
+    summed = select(func.count(distinct(call.question_id)), func.count(), *means).where(
+        call.run_id.in_(numbers), call.outcome.in_(replied)
+    )
+    n, n_calls, *each = session.connection().execute(summed).one()
+    if not n:
+        return None
+    prompt, completion, seconds = (None if mean is None else float(mean) * n_calls / n for mean in each)
+    return Usage(int(n), prompt, completion, seconds)

@@ -1,0 +1,302 @@
+"""What models are asked, and how their replies are taken.
+
+The texts are files in `texts/`. A prompt's version is a hash over everything that can change an answer, and a part of the identity of
+every verdict it brings; `prompt_versions.txt` holds the versions as they are, so that nobody changes a prompt unawares.
+
+A response that is judged may hold anything, also words meant for the judge. So it is data: between lines that carry a mark made for the one
+call, with our task before and after it, in the turn of the user alone. A text is never searched for places to fill in. Where texts cannot be asked
+about (there is no turn to answer, or they hold every mark that is drawn) RunRefused says so.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from evalcore.errors import JudgeReplyInvalid, RunRefused
+from evalcore.runs.queries import Texts
+from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
+from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec
+from evalcore.runs.suspicion import suspects
+from evalcore.study.run_states import RunKind
+from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message
+from evalcore.study.store import is_storable
+
+CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT
+"""What the judges' prompts ask the confidence for."""
+FENCE_BYTES = 8
+"""64 bits by chance: whoever writes a text cannot hit the mark of a call that is made later."""
+TRIES = 3
+ROLES = {"user": "the user", "assistant": "the assistant", "system": "the system", "developer": "the system"}
+"""Who wrote a turn, in our words: a role of any other name is not repeated, since it is data as well."""
+OTHER_ROLE = "somebody else"
+EXAMPLES = (
+    Message("system", "s"), Message("developer", "d"), Message("user", "u"), Message("assistant", "a"), Message("tool", "t")
+)  # fmt: skip
+"""Turns of every kind, from which versions are made."""
+EXAMPLE_FENCE = "0" * 2 * FENCE_BYTES
+_MARK = re.compile(r"[0-9A-Za-z-]{8,64}")
+
+
+@cache
+def words(name: str) -> str:
+    """One of the texts, without the line break at its end."""
+    return files(__package__).joinpath("texts", f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+
+
+def joined(*parts: str) -> str:
+    """Blocks with an empty line between them."""
+    return "\n\n".join(parts)
+
+
+def new_fence() -> str:
+    """A mark for one call, drawn by chance."""
+    return secrets.token_hex(FENCE_BYTES)
+
+
+def safe_fence(fence: str, data: Sequence[str]) -> str:
+    """The mark itself (8 to 64 letters, digits and hyphens) where no text that will stand between the marks holds it, else another one."""
+    if not _MARK.fullmatch(fence):
+        msg = f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}"
+        raise RunRefused(msg)
+    folded = [text.casefold() for text in data]
+    for _ in range(TRIES):
+        if not any(fence.casefold() in text for text in folded):
+            return fence
+        fence = new_fence()
+    msg = f"The text holds the mark that should fence it in, {TRIES} times over. It was not sent."
+    raise RunRefused(msg)
+
+
+def _part(fence: str, name: str, text: str, note: str = "") -> str:
+    return f"[{fence}] {name} begins{note}\n{text}\n[{fence}] {name} ends"
+
+
+def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
+    """A conversation as one part: who wrote a turn stands on a marked line, so that a turn inside a turn is seen to be none."""
+    n_turns = len(turns)
+    lines = [f"[{fence}] {name} begins: {n_turns} {'turn' if n_turns == 1 else 'turns'}"]
+    for number, turn in enumerate(turns, start=1):
+        by = ROLES.get(turn.role, OTHER_ROLE)
+        lines += [f"[{fence}] turn {number} of {n_turns}, written by {by}", turn.content]
+    return "\n".join((*lines, f"[{fence}] {name} ends"))
+
+
+def _version(name: str, requests: Sequence[ChatRequest]) -> str:
+    """The name of a prompt with the first 8 hex digits of the SHA-256 over what it sends for made-up questions of every kind.
+
+    So it changes with every text, the order of the blocks, the roles, the lines around data, and the schema; and with nothing else.
+    """
+    digest = hashlib.sha256(msgspec.json.encode((name, requests))).hexdigest()
+    return f"{name}@{digest[:8]}"
+
+
+@dataclass(frozen=True)
+class AnswerPrompt:
+    """Asks a model for an answer, with nothing but the turns themselves.
+
+    Attributes:
+        with_levels: The case is shown in one turn with the four levels; the answer ends with `ACUITY: <letter>`, as `levels.answer` reads it.
+    """
+
+    with_levels: bool = False
+
+    @cached_property
+    def version(self) -> str:
+        """Of everything that can change an answer."""
+        name = "qa" if self.with_levels else "conversation"
+        return _version(name, [self.request(EXAMPLES), self.request(EXAMPLES[2:3])])
+
+    def request(self, case: Sequence[Message]) -> ChatRequest:
+        """The question. The mark is made from the case, so that samples and later runs are asked letter for letter the same."""
+        if not case:
+            msg = "The conversation has no turn: there is nothing to ask."
+            raise RunRefused(msg)
+        if not self.with_levels:
+            return ChatRequest(tuple(case))
+        texts = [turn.content for turn in case]
+        digest = hashlib.sha256("\x00".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+        fence = safe_fence(digest[: 2 * FENCE_BYTES], texts)
+        asked = joined(words("qa_task"), _turns(fence, "CASE", case), words("levels"), words("qa_last"))
+        return ChatRequest((Message("user", asked),))
+
+
+@dataclass(frozen=True)
+class JudgePrompt:
+    """Asks a judge about a response: whether it meets a criterion, or which level of care it recommends; not which it should.
+
+    Attributes:
+        with_points: The criterion is shown with its points.
+        with_confidence: The judge is asked how probable it is that its own label is right.
+    """
+
+    of_levels: bool = False
+    with_points: bool = False
+    with_confidence: bool = False
+
+    @cached_property
+    def version(self) -> str:
+        """Of everything that can change an answer."""
+        points = (None,) if self.of_levels else (5, -5, None)
+        requests = [self.request(EXAMPLES, "r", "c", one, fence=EXAMPLE_FENCE) for one in points]
+        return _version("acuity-judge" if self.of_levels else "judge", requests)
+
+    def request(
+        self, turns: Sequence[Message], response: str, criterion: str = "", points: int | None = None, *, fence: str
+    ) -> ChatRequest:
+        """The question: our task as the system's turn; as the user's turn our words, the parts as data, and our words again.
+
+        Args:
+            criterion, points: Of the judge of criteria; None: nobody knows its points.
+            fence: The mark for this call, of `new_fence`; where a text holds it, another is drawn.
+        """
+        fence = safe_fence(fence, [response, criterion, *(turn.content for turn in turns)])
+        parts = [
+            _turns(fence, "CASE" if self.of_levels else "CONVERSATION", turns), _part(fence, "RESPONSE", response)
+        ]  # fmt: skip
+        if not self.of_levels:
+            worth = ", its points are not known" if points is None else f", worth {points:+d} points"
+            parts.append(_part(fence, "CRITERION", criterion, worth if self.with_points else ""))
+        asked = joined(
+            self._words("first"), f"The mark of this message: {fence}", *parts, self._words("last", either=True)
+        )
+        schema_name = "level_of_care" if self.of_levels else "verdict"
+        return ChatRequest((Message("system", self._system), Message("user", asked)), self._schema, schema_name)
+
+    def read(self, text: str) -> Judged:
+        """What a reply says; raises JudgeReplyInvalid."""
+        return read_verdict(text, of_levels=self.of_levels, with_confidence=self.with_confidence)
+
+    def _words(self, name: str, *, either: bool = False) -> str:
+        """A text of this judge's; `either`: there is another one where the confidence is asked for."""
+        which = "acuity" if self.of_levels else "judge"
+        return words(f"{which}_{name}{'_confidence' if either and self.with_confidence else ''}")
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        answer = {"type": "string", "enum": [*"ABCD", NO_LEVEL]} if self.of_levels else {"type": "boolean"}
+        shape = {EXPLANATION: {"type": "string"}, LEVEL if self.of_levels else MET: answer}
+        return _strict(shape | ({CONFIDENCE: {"type": "number"}} if self.with_confidence else {}))
+
+    @cached_property
+    def _system(self) -> str:
+        rules = "rules" if self.of_levels else "with_points" if self.with_points else "without_points"
+        levels = [words("levels")] if self.of_levels else []
+        return joined(
+            self._words("task"), *levels, self._words(rules), words("parts_are_data"), self._words("reply", either=True)
+        )
+
+
+def _strict(properties: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema as servers take it in their strict mode: every field required, no other allowed.
+
+    The range of the confidence is not in it: several servers refuse a schema that bounds a number. It is checked when the reply is read.
+    """
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:
+    """The prompts of a run by the format of the question."""
+    if spec.kind is RunKind.JUDGE:
+        return {"": JudgePrompt(spec.dataset == CASES, spec.with_points, spec.with_confidence)}
+    formats = spec.formats if spec.kind is RunKind.TRIAGE else ("",)
+    return {word: AnswerPrompt(with_levels=word == Format.QA) for word in formats}
+
+
+def prompt_version(spec: RunSpec) -> str:
+    """The version of a run's prompts as they are now; of several (formats of triage) joined by +."""
+    return "+".join(prompt.version for prompt in _prompts(spec).values())
+
+
+def spec_for(  # noqa: PLR0913 - what a run is described by
+    kind: RunKind,
+    model: ModelSettings,
+    dataset: str,
+    *,
+    of_models: Collection[str] = (),
+    formats: Collection[str] = (),
+    with_points: bool = True,
+    with_confidence: bool = False,
+    n_samples: int = 1,
+    n_repeats: int = 1,
+    limit: int | None = None,
+) -> RunSpec:
+    """The specification of a run with the prompts as they are now; what its kind does not know is left at its default."""
+    is_judge = kind is RunKind.JUDGE
+    spec = RunSpec(
+        kind=kind,
+        model=model,
+        prompt_version="",
+        with_points=with_points or not is_judge or dataset == CASES,
+        with_confidence=with_confidence and is_judge,
+        dataset=dataset,
+        of_models=tuple(sorted(set(of_models))) if is_judge else (),
+        formats=tuple(sorted(set(formats))) if kind is RunKind.TRIAGE else (),
+        n_samples=1 if is_judge else n_samples,
+        n_repeats=n_repeats if is_judge else 1,
+        limit=limit,
+    )
+    return msgspec.structs.replace(spec, prompt_version=prompt_version(spec))
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A question with the texts that it is made from.
+
+    Attributes:
+        response, criterion, points: Of what is judged; "" and None where there is none.
+        suspects: Sentences on words in the response that speak to the judge.
+    """
+
+    question: Question
+    case: tuple[Message, ...]
+    response: str = ""
+    criterion: str = ""
+    points: int | None = None
+    suspects: tuple[str, ...] = ()
+
+
+class Asker:
+    """Makes what is sent from questions, and reads what comes back."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._prompts = _prompts(spec)
+
+    def prepared(self, questions: Sequence[Question], texts: Texts) -> list[Asked]:
+        """Questions with their texts; a response is searched for words to the judge once, however many criteria are asked on it."""
+        suspicions = {number: suspects(text) for number, text in texts.responses.items()}
+        asked = []
+        for question in questions:
+            case = texts.conversations[question.example_id]
+            if question.response_id is None:
+                asked.append(Asked(question, case))
+                continue
+            criterion = texts.criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
+            about = (texts.responses[question.response_id], *criterion, suspicions[question.response_id])
+            asked.append(Asked(question, case, *about))
+        return asked
+
+    def request(self, asked: Asked) -> ChatRequest:
+        """What is sent; made anew for each call, with a mark of its own."""
+        prompt = self._prompts[asked.question.format]
+        if isinstance(prompt, AnswerPrompt):
+            return prompt.request(asked.case)
+        return prompt.request(asked.case, asked.response, asked.criterion, asked.points, fence=new_fence())
+
+    def read(self, asked: Asked, text: str) -> Judged | str:
+        """What a reply says: a judge's verdict, or a model's answer as it came."""
+        prompt = self._prompts[asked.question.format]
+        if isinstance(prompt, JudgePrompt):
+            return prompt.read(text)
+        if not text.strip():
+            msg = "expected an answer, got An empty reply"
+            raise JudgeReplyInvalid(msg)
+        if not is_storable(text):
+            msg = "expected text, got A reply with half of a character"
+            raise JudgeReplyInvalid(msg)
+        return text

@@ -1,0 +1,276 @@
+"""How far a run is: as a worker counts it while it asks, and in words, the same on pages and at a terminal."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evalcore.runs.queries import LATELY_SECONDS, Calls, Counts, Progress, Subject
+from evalcore.runs.spec import LAST_ONE, Call, ModelSettings, RunSpec
+from evalcore.stats.wording import counted, listed
+from evalcore.study.run_states import Outcome, RunKind, RunState
+from evalcore.study.schema import CASES, Format
+
+_MINUTE, _HOUR = 60, 3_600
+
+OUTCOMES = {
+    Outcome.UNREADABLE: ("not readable", "A reply came, and it is not what was asked for. It is never taken for a verdict."),
+    Outcome.REFUSED: ("declined", "The model declined to answer."),
+    Outcome.REJECTED: ("refused by the server", "The server did not take the question: as it stands, asking again is of no use."),
+    Outcome.UNREACHABLE: ("no whole reply", "No whole reply came after several tries. Another time may bring one."),
+}  # fmt: skip
+"""Failures in a word or two, and what each means."""
+
+
+def _sum(one: Calls, other: Calls) -> Calls:
+    cost = None if one.cost is None and other.cost is None else (one.cost or 0.0) + (other.cost or 0.0)
+    return Calls(
+        one.n_calls + other.n_calls,
+        one.prompt_tokens + other.prompt_tokens,
+        one.completion_tokens + other.completion_tokens,
+        cost,
+        one.n_with_cost + other.n_with_cost,
+        one.n_without_cost + other.n_without_cost,
+    )
+
+
+NO_CALLS = Calls(0, 0, 0, None, 0, 0)
+
+
+@dataclass
+class Figures:
+    """How far a run is, as one of its workers sees it: as the study told when it began, and what it has done itself.
+
+    Attributes:
+        n_questions, outcomes: Of the run, when all was last added up.
+        calls: Of the run without this worker's, then.
+        max_cost: US dollars; None: no limit.
+        cost_each: US dollars expected of a question before the first was answered; None where prices are unknown.
+        n_workers: Of the run, this one among them.
+        ended, mine: Questions that have ended here, and this worker's calls.
+    """
+
+    run_id: int
+    n_questions: int
+    outcomes: Counter[Outcome]
+    calls: Calls
+    max_cost: float | None
+    cost_each: float | None
+    n_workers: int = 1
+    streak: int = 0
+    ended: Counter[Outcome] = field(default_factory=Counter)
+    mine: Calls = NO_CALLS
+    _ended_then: Counter[Outcome] = field(default_factory=Counter)
+    _spent_then: float = 0.0
+    _n_calls_then: int = 0
+    _started: float = field(default_factory=time.monotonic)
+    _lately: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def count_call(self, call: Call) -> None:
+        """A call has ended, one way or another."""
+        is_known = call.cost is not None
+        has_reply = call.outcome not in (Outcome.REJECTED, Outcome.UNREACHABLE)
+        tokens = (call.prompt_tokens or 0, call.completion_tokens or 0)
+        self.mine = _sum(self.mine, Calls(1, *tokens, call.cost, int(is_known), int(has_reply and not is_known)))
+
+    def count_end(self, outcome: Outcome) -> None:
+        """A question has ended."""
+        self.ended[outcome] += 1
+        self.streak = 0 if outcome is Outcome.ANSWERED else self.streak + 1
+        second = time.monotonic() // 1
+        if self._lately and self._lately[-1][0] == second:
+            self._lately[-1] = (second, self._lately[-1][1] + 1)
+        else:
+            self._lately.append((second, 1))
+        while self._lately[0][0] < second - LATELY_SECONDS:
+            self._lately.popleft()
+
+    @property
+    def expected_cost(self) -> float:
+        """US dollars of a call: the mean of those whose cost is known, before them what texts let expect; 0 where prices are unknown."""
+        n = self.calls.n_with_cost + self.mine.n_with_cost
+        return ((self.calls.cost or 0.0) + (self.mine.cost or 0.0)) / n if n else (self.cost_each or 0.0)
+
+    def _spent(self, calls: Calls) -> float:
+        """US dollars; a reply whose tokens the server did not count costs what is expected."""
+        return (calls.cost or 0.0) + calls.n_without_cost * self.expected_cost
+
+    def add_up(self, stands: Counts, calls: Calls, *, unsaved: Counter[Outcome]) -> None:
+        """The run as it stands now: its questions, what came of them, and the calls without this worker's.
+
+        Args:
+            unsaved: What has ended here and is not in the study yet.
+        """
+        self.n_questions, self.outcomes, self.calls = stands.n_questions, stands.outcomes, calls
+        self._ended_then = self.ended - unsaved
+        self._spent_then, self._n_calls_then = self._spent(self.mine), self.mine.n_calls
+
+    @property
+    def is_added_up(self) -> bool:
+        """Whether this worker has asked nothing since all was added up."""
+        return self.mine.n_calls == self._n_calls_then
+
+    def affords(self, n_in_flight: int) -> bool:
+        """Whether so many calls may be in flight: each worker takes its share of what was left when all was last added up."""
+        if self.max_cost is None:
+            return True
+        left = self.max_cost - self._spent(self.calls) - self._spent_then
+        since = self._spent(self.mine) - self._spent_then
+        return (since + n_in_flight * self.expected_cost) * self.n_workers <= left
+
+    def no_more_words(self) -> str:
+        """Why nothing more is asked where not even one call may be in flight."""
+        one = "the next question" if self.n_workers == 1 else f"a question for each of {self.n_workers} processes"
+        return f"{one} would bring the cost above {self.max_cost:g} US dollars"
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all calls whose cost is known; None where none is."""
+        return _sum(self.calls, self.mine).cost
+
+    def progress(self) -> Progress:
+        """The figures as the page has them."""
+        at = time.monotonic()
+        seconds = min(LATELY_SECONDS, at - self._started)
+        n_lately = sum(count for second, count in self._lately if second >= at - LATELY_SECONDS - 1)
+        return Progress(
+            run_id=self.run_id,
+            state=RunState.OPEN,
+            reason=None,
+            n_questions=self.n_questions,
+            outcomes=dict(self.outcomes + (self.ended - self._ended_then)),
+            max_cost=self.max_cost,
+            rate=n_lately / seconds if seconds > 0 else 0.0,
+            n_workers=self.n_workers,
+            **_sum(self.calls, self.mine)._asdict(),
+        )
+
+
+# ---------------------------------------------------------------- words
+
+
+def asked_words(spec: RunSpec, subject: Subject, *, name: str | None = None) -> str:
+    """What a run asks, of whom, and about what; `name`: of the model or judge, where it is shown otherwise than it is."""
+    who = name or spec.model.name
+    if spec.kind is RunKind.JUDGE:
+        about = "on the level of care in " if spec.dataset == CASES else "on "
+        repeats = f", {spec.n_repeats:,} times each" if spec.n_repeats > 1 else ""
+        of = f"{counted(subject.n_responses, 'response')} of {counted(subject.n_models, 'model')}"
+        return f"Verdicts of judge {who} {about}{of}{repeats}"
+    samples = f", {spec.n_samples:,} samples each" if spec.n_samples > 1 else ""
+    if spec.kind is RunKind.TRIAGE:
+        formats = "both formats" if len(spec.formats) == len(Format) else f"format {listed(spec.formats)}"
+        return f"Answers of {who} to {counted(subject.n_examples, 'case')}, {formats}{samples}"
+    return f"Answers of {who} to {counted(subject.n_examples, 'conversation')}{samples}"
+
+
+class State(NamedTuple):
+    """How a run stands, in a word, and what more there is to say of it (may be empty)."""
+
+    word: str
+    more: str = ""
+
+
+def state_of(at: Progress, *, with_words: bool) -> State:
+    """How a run stands; `with_words`: with the words of the failure that stopped it, in which a judge may speak."""
+    if at.state is RunState.DONE:
+        return State("Done", f"{counted(at.n_failed, 'question')} without an answer" if at.n_failed else "")
+    if at.state is RunState.STOPPED:
+        reason = at.reason or "nobody said why"
+        reason = (reason if with_words else reason.partition(LAST_ONE)[0]).strip().rstrip(".")
+        if at.n_workers:
+            return State("Stopping", f"{reason}; questions already sent are waited for")
+        return State("Stopped", reason)
+    if at.n_workers:
+        return State("Running", counted(at.n_workers, "process asks", "processes ask"))
+    if not at.n_open:
+        return State("Ending", "the last answers are saved")
+    return State("Paused", "nothing is being asked now")
+
+
+def told(at: Progress) -> list[str]:
+    """How far a run is: answers, failures, rate, cost, time left; rate and time left only while somebody asks."""
+    parts = [f"{at.n_answered:,} of {at.n_questions:,} answered", f"{at.n_failed:,} failed"]
+    if at.n_workers:
+        parts.append(f"{at.rate:,.1f} a second")
+    parts.append(cost_words(at))
+    if at.n_workers and at.n_open and at.seconds_left is not None:
+        parts.append(f"{duration(at.seconds_left)} left")
+    return parts
+
+
+def title_of(name: str, kind: RunKind, dataset: str) -> str:
+    """A run in a few words, such as: Magpie judges healthbench."""
+    return f"{name} {'judges' if kind is RunKind.JUDGE else 'answers'} {dataset}"
+
+
+def about_words(failed: Mapping[Any, Any]) -> list[str]:
+    """What a question that failed was about, in short words; a row of `runs.queries.failures`."""
+    is_judged = pd.notna(failed["response_id"])
+    parts = [failed["model"]] if is_judged else []
+    if pd.notna(failed["position"]):
+        parts.append(f"criterion {failed['position']:.0f}")
+    if failed["format"]:
+        parts.append(f"format {Format(failed['format'])}")
+    if not is_judged:
+        parts.append(f"sample {failed['sample_index'] + 1:,}")
+    if failed["repeat"]:
+        parts.append(f"repeat {failed['repeat'] + 1:,}")
+    return parts
+
+
+def how_words(model: ModelSettings) -> str:
+    """How a model is asked; the variable with the key by its name."""
+    parts = [f"{model.api_model} at {model.base_url}"]
+    if model.temperature is not None:
+        parts.append(f"temperature {model.temperature:g}")
+    if model.max_tokens is not None:
+        parts.append(f"answers of at most {model.max_tokens:,} tokens")
+    key = f"; the key is in the variable {model.key_variable}" if model.key_variable else "; it needs no key"
+    return ", ".join(parts) + key
+
+
+def cost_words(at: Progress) -> str:
+    """What a run has cost, and how many calls are not in it since their cost is not known."""
+    if not at.n_without_cost:
+        return dollars(at.cost or 0.0)
+    return "cost unknown" if at.cost is None else f"{dollars(at.cost)} and {at.n_without_cost:,} calls of unknown cost"
+
+
+def cut_off_words(n_cut_off: int) -> str:
+    """That answers are not whole, and what to do about it."""
+    return (
+        f"Cut off at max_tokens, or at the server's own limit: {counted(n_cut_off, 'answer')}. "
+        "For whole ones ask under another name with a higher max_tokens."
+    )
+
+
+def dollars(cost: float | None) -> str:
+    """US dollars, to the cent or to four places.
+
+    >>> dollars(1234.5), dollars(0.01234), dollars(0.0), dollars(0.00001), dollars(None)
+    ('$1,234.50', '$0.0123', '$0', 'under $0.0001', 'unknown: no prices')
+    """
+    if cost is None:
+        return "unknown: no prices"
+    if cost >= 1:
+        return f"${cost:,.2f}"
+    if cost == 0:
+        return "$0"
+    return f"${cost:.4f}" if cost >= 0.0001 else "under $0.0001"  # noqa: PLR2004 - the last place
+
+
+def duration(seconds: float) -> str:
+    """About how long.
+
+    >>> duration(0.2), duration(89), duration(100), duration(3 * 3600 + 240)
+    ('1 s', '89 s', '2 min', '3 h 4 min')
+    """
+    if seconds < 1.5 * _MINUTE:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / _MINUTE)
+    hours, rest = divmod(minutes, _HOUR // _MINUTE)
+    return f"{hours:,} h {rest} min" if hours else f"{minutes} min"

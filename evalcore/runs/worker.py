@@ -1,0 +1,310 @@
+"""A process works on a run: it begins, asks until nothing is left or something says stop, and ends so that others can go on."""
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from math import ceil
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError
+
+import evalcore
+from evalcore.errors import DatabaseFault, RunRefused
+from evalcore.runs import acts, queries, store
+from evalcore.runs.asking import Asking, Stop
+from evalcore.runs.known_models import key_of
+from evalcore.runs.model_client import ModelClient
+from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.runs.queries import Progress, RunRow, WorkerRow
+from evalcore.runs.store import Ended, Saving
+from evalcore.runs.summary import Figures
+from evalcore.stats.wording import counted
+from evalcore.study.db import Engine, Session, connect, reading, writing
+from evalcore.study.run_states import Outcome, RunKind, RunState
+from evalcore.study.schema import Administrator
+from evalcore.study.store import index_texts
+from evalcore.triage.acts import LevelsRead, read_levels
+
+SELDOM = (20_000, 20, 100)
+START_SECONDS = 30.0
+"""For so long a process may take to begin: it imports what it needs first."""
+_LOOK_SECONDS, _MAX_WORDS = 0.1, 500
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What one process did on a run, and how the run stands.
+
+    Attributes:
+        reason: Why this worker, or the run, stopped; None where nothing was left to ask.
+        outcomes: Questions that this worker has ended, by what came of them.
+        cost: US dollars of the run so far, as far as it is known; None where nothing is.
+        n_left: Questions that are open; None where the database does not answer any more.
+        n_held: Of these, how many other workers hold.
+        n_there: Answers that were not kept, since the item had one by then.
+        n_lost: Answers that arrived and could not be saved; their questions are open.
+        levels: What the judges that ship read in the answers of a run of triage.
+    """
+
+    run_id: int
+    state: RunState
+    reason: str | None
+    outcomes: Counter[Outcome] = field(default_factory=Counter, kw_only=True)
+    n_calls: int = field(default=0, kw_only=True)
+    prompt_tokens: int = field(default=0, kw_only=True)
+    completion_tokens: int = field(default=0, kw_only=True)
+    cost: float | None
+    n_left: int | None
+    n_held: int | None
+    n_there: int = 0
+    n_lost: int = 0
+    levels: LevelsRead | None = None
+
+    @property
+    def n_answered(self) -> int:
+        """Questions that this worker has an answer to."""
+        return self.outcomes[Outcome.ANSWERED]
+
+    @property
+    def n_failed(self) -> int:
+        """Questions that this worker has ended without one."""
+        return self.outcomes.total() - self.n_answered
+
+    def sentences(self) -> list[str]:
+        """It in words."""
+        kinds = ", ".join(f"{outcome} {n:,}" for outcome, n in self.outcomes.items() if outcome is not Outcome.ANSWERED)
+        failed = f"{self.n_failed:,} failed{f' ({kinds})' if kinds else ''}"
+        said = [f"Run {self.run_id}: {self.n_answered:,} answered, {failed}."]
+        if self.n_there:
+            said.append(f"{self.n_there:,} answers were not kept: their items had one by then.")
+        if self.n_lost:
+            said.append(
+                f"{self.n_lost:,} answers arrived and could not be saved; they are asked again when the run is started again."
+            )
+        if self.n_held:
+            are = "is" if self.n_held == 1 else "are"
+            said.append(f"{counted(self.n_held, 'question')} {are} in the hands of other processes.")
+        if self.n_left is None or self.n_held is None:
+            said.append("The database does not answer; what is left to ask is not known.")
+        return said + (self.levels.sentences() if self.levels is not None else [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rest = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        rest["outcomes"] = {outcome.value: self.outcomes[outcome] for outcome in Outcome}
+        rest["levels"] = self.levels.as_dict() if self.levels is not None else None
+        return {"run": self.run_id} | rest | {"state": self.state.value}
+
+
+def work(
+    engine: Engine,
+    run_id: int,
+    *,
+    key: str | None,
+    stop: Stop,
+    progress: Callable[[Progress], None] | None = None,
+    client: ModelClient | None = None,
+    most: int | None = None,
+) -> Worked:
+    """Ask what a run has to ask, until nothing is left that is free.
+
+    It ends as well after the run's `max_failures` in a row, at its `max_cost`, when somebody has stopped the run, when `stop` says so, when the
+    database takes nothing for a minute, and by a fault of ours; what has arrived is saved each time. It does not wait for questions that other workers
+    hold. A run that is done or stopped is left as it is: `start` opens it. At the end of a run of triage the judges that ship read the levels.
+
+    Args:
+        run_id: Of a run that was started.
+        key: Is sent to the server, and kept nowhere.
+        stop: How this worker is told to stop.
+        progress: Is told several times a second how far the run is, from the event loop: it shall return at once.
+        client: Who is asked, made and not yet entered; None: the server of the run's model.
+        most: Questions that it takes at most, as a part of what others take; None: as many as there are.
+    """
+    with reading(engine) as session:
+        row = queries.run(session, run_id)
+        at = queries.progress(session, run_id) if row.state is not RunState.OPEN else None
+    if at is not None:  # left as it is; but whoever ended it may have been killed before it had read the levels
+        is_done = row.state is RunState.DONE and most is None
+        levels = finish(engine, row, stop=stop) if is_done else None
+        return Worked(run_id, row.state, row.reason, at.cost, at.n_open, 0, levels=levels)
+    spec = row.spec
+    acts.check_prompt(spec, of=f"run {run_id}: ")
+    asked = client or ModelClient(spec.model, concurrency=row.concurrency, key=key)
+    with writing(engine) as session:
+        worker_id = store.add_worker(session, run_id, pid=os.getpid())
+    saving = Saving(run_id, worker_id, spec, row.started_by, CONFIDENCE_MEANING if spec.with_confidence else None)
+
+    async def ask() -> Asking:
+        async with asked as opened:
+            asking = Asking(
+                engine, saving, client=opened, run=row, figures=figures, stop=stop, progress=progress, most=most
+            )  # fmt: skip
+            await asking.run()
+        return asking
+
+    try:
+        with reading(engine) as session:
+            figures = _figures(session, row)  # not before: of two who begin at once one knows of the other
+        with _seldom_collected():
+            asking = asyncio.run(ask())
+    except BaseException:  # Ctrl-C where nobody has said what it means, and faults of ours: others can go on at once
+        _end(engine, saving, "broken off", for_all=False)
+        raise
+    ended = _end(engine, saving, asking.reason, for_all=asking.for_all)
+    is_whole = most is None  # else whoever shares out the questions does what follows, at the end
+    return Worked(
+        run_id=run_id,
+        state=ended.state if ended is not None else RunState.OPEN,
+        reason=(ended.reason if ended is not None else None) or asking.reason,
+        outcomes=figures.ended,
+        n_calls=figures.mine.n_calls,
+        prompt_tokens=figures.mine.prompt_tokens,
+        completion_tokens=figures.mine.completion_tokens,
+        cost=figures.cost,
+        n_left=ended.n_left if ended is not None else None,
+        n_held=ended.n_held if ended is not None else None,
+        n_there=asking.kept.n_there,
+        n_lost=asking.kept.n_lost,
+        levels=finish(engine, row, stop=stop) if is_whole and not asking.is_urgent and ended is not None else None,
+    )
+
+
+class _BrokenOff(Exception):
+    """Somebody said now, and does not wait for what follows either."""
+
+
+def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
+    """What follows when nobody asks any more: levels of triage are read, and texts enter the index; again changes nothing.
+
+    Returns:
+        The levels; None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
+    """
+
+    def look(_n_read: int, _most: int | None) -> None:
+        if stop.is_urgent:
+            raise _BrokenOff
+
+    levels = None
+    if row.spec.kind is RunKind.TRIAGE:
+        try:  # the run goes on for who started it
+            levels = read_levels(engine, actor=Administrator(name=row.started_by), progress=look)
+        except _BrokenOff:
+            return None
+    index_texts(engine)
+    return levels
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Within the block garbage is looked for more seldom: with thousands of calls a second that takes a third of the time."""
+    usual = gc.get_threshold()
+    gc.freeze()  # garbage too, which is let go of with the rest: to look for it first would take longer than a short run
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
+
+
+def _figures(session: Session, row: RunRow) -> Figures:
+    each, stands = acts.expected(session, row.spec), queries.counts(session, row.run_id)
+    return Figures(
+        run_id=row.run_id,
+        n_questions=stands.n_questions,
+        outcomes=stands.outcomes,
+        calls=queries.calls(session, row.run_id),
+        n_workers=len(alive(session, row.run_id)),
+        max_cost=row.max_cost,
+        cost_each=row.spec.model.cost(ceil(each.prompt_tokens), ceil(each.completion_tokens)),
+    )
+
+
+def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -> Ended | None:
+    """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
+    try:
+        with writing(engine) as session:
+            return store.end_worker(
+                session, saving.run_id, saving.worker_id, actor=saving.actor, reason=reason, for_all=for_all
+            )
+    except (DatabaseFault, DBAPIError):
+        return None
+
+
+# ---------------------------------------------------------------- a process of its own
+
+
+def start_worker(engine_location: str, run_id: int) -> int:
+    """Start a process that works on a run that is open, and wait until it does, or has ended.
+
+    It outlives the browser and the server that started it, and is found again by its row. What it prints goes to a file in the system's temporary
+    folder that only the present account can read. It is told by its environment which study it is: arguments are seen by everybody on the
+    machine, and a URL may hold a password. The key it takes from there, too.
+
+    Args:
+        engine_location: Database URL, or path of a SQLite file, as `db.connect` takes it.
+        run_id: Of a run that was started (`runs.start`).
+
+    Returns:
+        The process's number.
+    """
+    engine = connect(engine_location)
+    try:
+        with reading(engine) as session:
+            row = queries.run(session, run_id)
+        if row.state is not RunState.OPEN:
+            msg = f"run {run_id} is {row.state}: start it first"
+            raise RunRefused(msg)
+        key_of(row.spec.model)
+        process, log = _started(engine_location, run_id)
+        end = time.monotonic() + START_SECONDS
+        while process.poll() is None and time.monotonic() < end:
+            with reading(engine) as session:
+                here = (queries.this_host(), process.pid)
+                if any((worker.host, worker.pid) == here for worker in alive(session, run_id)):
+                    break
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        engine.dispose()
+    if process.returncode:
+        words = " ".join(log.read_text("utf-8", "replace").split())[-_MAX_WORDS:]
+        msg = f"run {run_id}: the process that was started has ended: {words or 'it said nothing'} (see {log})"
+        raise RunRefused(msg)
+    return process.pid
+
+
+def alive(session: Session, run_id: int) -> list[WorkerRow]:
+    """The processes that work on a run now, on whatever machine, oldest first."""
+    return [worker for worker in queries.workers(session, run_id) if worker.lives]
+
+
+def _started(location: str, run_id: int) -> tuple[subprocess.Popen[bytes], Path]:
+    handle, name = tempfile.mkstemp(prefix=f"overread-run-{run_id}-", suffix=".log")
+    # -P: no file of the present folder is taken for ours
+    command = [sys.executable, "-P", "-m", "evalcore", "runs", "--work", str(run_id)]
+    environment = os.environ | {"OVERREAD_DB": location}
+    checkout = Path(evalcore.__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").exists():  # the program runs as it lies there, and may not be installed
+        path = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+    with os.fdopen(handle, "wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # neither the terminal's Ctrl-C nor its end reaches it
+        )
+    Thread(target=process.wait, daemon=True, name=f"run-{run_id}").start()  # when it ends it leaves no entry behind
+    return process, Path(name)

@@ -1,1 +1,0 @@
-"""Alembic: how the tables came to be what they are."""

@@ -1,0 +1,495 @@
+"""The panels of a review: a list of items with one in hand, and below it the keys; the blind read first, then beside the judge."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.errors import OverreadError
+from evalcore.judges.record import record_for, sentence
+from evalcore.reading import deciding, desks, reviewing, tasks
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import MAX_NOTE, Desk
+from evalcore.reading.tasks import Draft
+from evalcore.study.db import reading
+from evalcore.study.schema import Acuity, CannotReason, Cause, ErrorKind, Label, ReadingState, Severity, Viewer
+from evalcore.study.tables import now
+from pages.review import html
+from pages.review.html import KEYS_HINT, stamp
+from pages.shared import common, keys
+from pages.shared import html as shared_html
+from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Panel, Press
+
+NOTICE = "panel_notice"
+ERROR_QUESTIONS = {
+    "cause": "Why does the judge differ?",
+    "severity": "How bad is the judge's error?",
+    "error_kind": "What is wrong?",
+}
+
+
+def draw_guideline(guideline: str) -> None:
+    """What readers are told."""
+    st.html(f'<div class="or-guideline" tabindex="0">{shared_html.formatted(guideline)}</div>')
+
+
+def row(key: str) -> DeltaGenerator:
+    """A line of buttons."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", key=key)
+
+
+class ItemPanel:
+    """Items with one in hand: where the viewer is, what a press does, and what is said where it is refused."""
+
+    panel: Panel
+    number: int | str
+    keys: Sequence[int | None]
+
+    @property
+    def _in_hand(self) -> str:
+        return f"in_hand_{self.panel.name}_{self.number}"
+
+    def _start(self) -> int:
+        """The place of the item that is in hand at first."""
+        return 0
+
+    @property
+    def at(self) -> int:
+        """Place of the item in hand; kept by its criterion, since others may settle what stands before it."""
+        if self._in_hand in st.session_state and st.session_state[self._in_hand] in self.keys:
+            return self.keys.index(st.session_state[self._in_hand])
+        return max(0, min(self._start(), len(self.keys) - 1))
+
+    @property
+    def key(self) -> int | None:
+        """The item in hand."""
+        return self.keys[self.at]
+
+    def go(self, place: int) -> None:
+        """Take another item in hand."""
+        st.session_state[self._in_hand] = self.keys[max(0, min(place, len(self.keys) - 1))]
+
+    def next_open(self, waiting: Collection[int | None], after: int) -> int:
+        """The place of the next of these items behind another, and round; the same place where there is no other."""
+        order = [*range(after + 1, len(self.keys)), *range(max(after, 0))]
+        return next((place for place in order if self.keys[place] in waiting), max(after, 0))
+
+    def act(self, act: Callable[[], object]) -> bool:
+        """Do it; a refusal is a sentence, and the newer state is shown. Returns whether it was saved."""
+        try:
+            return common.saved(act)
+        except OverreadError as error:
+            st.session_state[NOTICE] = str(error)
+            st.rerun()
+
+
+class ListPanel(ItemPanel):
+    """The items as one list above the keys. One run of the fragment a press: buttons come first in the script, and the list after them."""
+
+    number: int
+
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None = None) -> None:
+        self.viewer, self.desk, self.guideline = viewer, desk, guideline
+        self.number = desk.reading.id or 0
+        self.ask = desk.asked.ask
+        self.keys: Sequence[int | None] = desk.keys
+        self.items = {item.criterion_id: item for item in desk.sheet.items}
+        self.said = ""
+
+    def draw(self) -> None:
+        """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
+        self._keep_note()
+        list_place = st.container(key="rows")
+        with st.container(key="bar"):
+            answers_place = row("answers")
+            with row("moves"):
+                self._moves()
+            with answers_place:
+                asks_anew = self._answers()
+            if asks_anew and not common.has_failed():
+                common.draw_anew()
+            with list_place:
+                if self.guideline and st.session_state.get("guideline_open"):
+                    draw_guideline(self.guideline)
+                else:
+                    self._list()
+            self._note()
+            self._last_row()
+        status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
+        clicked = keys.listen(self.panel, self.ask, status)
+        if clicked is not None and clicked != self.at:
+            self.go(clicked)
+            common.draw_anew()
+        if (
+            asks_anew
+        ):  # a press that failed: only now, since a field that is not drawn in a run loses what is typed in it
+            common.draw_anew()
+
+    def _moves(self) -> None:
+        raise NotImplementedError
+
+    def _answers(self) -> bool:
+        """The buttons that answer. Returns whether something was pressed that asks other buttons."""
+        raise NotImplementedError
+
+    def _list(self) -> None:
+        raise NotImplementedError
+
+    def _last_row(self) -> None:
+        st.html(KEYS_HINT, width="content")
+
+    def guideline_button(self) -> None:
+        """Opens what readers are told in the place of the list, and closes it."""
+        if self.guideline and keys.press(Press.GUIDELINE, "Guideline", "guideline"):
+            st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
+
+    # ---- the note: one field for all items, since the browser takes long to make a new one
+
+    def _stored_note(self) -> str | None:
+        """What is stored for the item in hand; None: there is no place for a note."""
+        raise NotImplementedError
+
+    def _save_note(self, note: str) -> None:
+        raise NotImplementedError
+
+    @property
+    def _field(self) -> str:
+        return f"note_{self.number}_{self.panel.name}"
+
+    def _keep_note(self) -> None:
+        """Store what was typed, before a press in the same run moves on."""
+        drawn = st.session_state.get(f"{self._field}_drawn")
+        typed = str(st.session_state.get(self._field, "")).strip()
+        if self._field in st.session_state and drawn is not None and drawn[0] == self.key and typed != drawn[1]:
+            self._save_note(typed)
+
+    def _note(self) -> None:
+        stored = self._stored_note()
+        if stored is None:
+            return
+        if self._field not in st.session_state or st.session_state.get(f"{self._field}_drawn") != (self.key, stored):
+            st.session_state[self._field] = stored
+            st.session_state[f"{self._field}_drawn"] = self.key, stored
+        st.text_input(
+            "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------- the blind read
+
+
+@common.fragment
+def mark(viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
+    """The right side of a read that is not locked: one key a criterion, every mark stored at once.
+
+    Args:
+        names_model: The texts name one of the study's models or their makers.
+    """
+    _Marking(viewer, desk, guideline, names_model=names_model).draw()
+
+
+class _Marking(ListPanel):
+    panel = Panel.MARK
+
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
+        super().__init__(viewer, desk, guideline)
+        self._names_model = names_model
+        self._saved_at = desk.reading.last_at
+        self._drafts = self._stored()
+
+    def _stored(self) -> dict[int | None, Draft]:
+        with reading(common.engine()) as session:
+            return tasks.drafts(session, self.number)
+
+    def _start(self) -> int:
+        return self.desk.reading.place  # where the reader was when the connection was lost
+
+    def go(self, place: int) -> None:
+        place = max(0, min(place, len(self.keys) - 1))
+        if place != self.at and self.act(lambda: reviewing.move(common.engine(), self.viewer, self.number, place)):
+            super().go(place)
+
+    def _save(self, draft: Draft, *, then: int) -> bool:
+        label, at = desks.as_label(draft.label), now()
+        is_saved = self.act(
+            lambda: reviewing.mark(
+                common.engine(), self.viewer, self.number, self.key, label, reason=draft.reason, note=draft.note, then=then, at=at
+            )
+        )  # fmt: skip
+        if is_saved:
+            self._saved_at = at
+            self._drafts[self.key] = draft
+            super().go(then)
+        return is_saved
+
+    def _stored_note(self) -> str:
+        draft = self._drafts.get(self.key)
+        return (draft.note if draft else None) or ""
+
+    def _save_note(self, note: str) -> None:
+        draft = self._drafts.get(self.key) or Draft(None, None, None)
+        self._save(Draft(draft.label, draft.reason, note or None), then=self.at)
+
+    def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> bool:
+        place = self.at
+        asks_reason = label is Label.CANNOT_ASSESS and reason is None
+        missing = desks.missing(list(self.keys), self._drafts)
+        then = place if asks_reason else self.next_open(missing, place)
+        is_saved = self._save(Draft(label, reason, self._stored_note() or None), then=then)
+        if is_saved:
+            self.said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
+        return is_saved
+
+    def _asks_why(self) -> bool:
+        draft = self._drafts.get(self.key)
+        return draft is not None and draft.label == Label.CANNOT_ASSESS and draft.reason is None
+
+    def _moves(self) -> None:
+        asks_why = self._asks_why()
+        if len(self.keys) > 1 and not asks_why:
+            self.go(self.at + keys.step(f"_{self.number}", Press.BACK, Press.NEXT))
+        if keys.press(Press.UNDO, "Undo", f"undo_{self.number}") and self.act(self._undo):
+            self._drafts = self._stored()
+            self.said = "Undone. "
+        if not asks_why:
+            self.guideline_button()
+        if asks_why != self._asks_why():
+            common.draw_anew()
+
+    def _undo(self) -> None:
+        key = reviewing.undo_mark(common.engine(), self.viewer, self.number)
+        super().go(self.keys.index(key))
+
+    def _answers(self) -> bool:
+        """The labels; or, once "cannot assess" was pressed, the reasons."""
+        if self._asks_why():
+            st.html(stamp("Why?"), width="content")
+            reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}")
+            return reason is not None and self._answer(Label.CANNOT_ASSESS, reason)
+        # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
+        label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}")
+        return label is not None and self._answer(label) and label is Label.CANNOT_ASSESS
+
+    def _list(self) -> None:
+        lines = [
+            html.marked(
+                self.items.get(key or 0), self.ask, place, self._drafts.get(key), self.desk.judge or "", self.desk.judged.get(key),
+                is_current=place == self.at,
+            )
+            for place, key in enumerate(self.keys)
+        ]  # fmt: skip
+        st.html(html.rows(lines))
+
+    def _last_row(self) -> None:
+        n_missing, n = len(desks.missing(list(self.keys), self._drafts)), len(self.keys)
+        with row("last_row"):
+            name, is_off = f"submit_{self.number}", bool(n_missing)
+            pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
+            if pressed and self.act(self._lock):
+                locked = desks.desk(common.engine(), self.viewer, self.number)
+                # no judge has a say on what a case needs
+                agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
+                st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
+                st.rerun()
+            saved = f", saved {common.local_time(self._saved_at)[11:]}" if self._drafts else ""
+            st.html(stamp(f"{n - n_missing} of {n} answered{saved}"), width="content")
+            super()._last_row()
+        if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
+            with row("model_row"):
+                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
+                if self._names_model:
+                    st.html(stamp("The text may name the model that wrote it."), width="content")
+
+    def _lock(self) -> None:
+        knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
+        reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
+
+
+# ---------------------------------------------------------------- once it is locked
+
+
+class DecidingPanel(ListPanel):
+    """What was said of each item of a locked read, and saying more: each a new verdict."""
+
+    def decide(self, decision: Decision) -> bool:
+        """Say this of the item in hand. Returns whether it was saved."""
+        key, before = self.key, self.desk.decided.get(self.key)
+        seen = before.verdict_id if before else None
+        is_saved = self.act(
+            lambda: deciding.decide(common.engine(), self.viewer, self.number, key, decision, seen=seen)
+        )
+        if is_saved:
+            self.desk = desks.desk(common.engine(), self.viewer, self.number)
+        return is_saved
+
+    def standing(self) -> Decision:
+        """What stands on the item in hand, to be said again with something changed."""
+        given = self.desk.decided.get(self.key)
+        if given is None:
+            return Decision(label=desks.as_label(self.desk.first[self.key].label))  # type: ignore[arg-type]
+        return Decision(
+            label=desks.as_label(given.label),  # type: ignore[arg-type]
+            cause=Cause(given.cause) if given.cause else None,
+            severity=Severity(given.severity) if given.severity else None,
+            error_kind=ErrorKind(given.error_kind) if given.error_kind else None,
+            right_for_wrong_reason=given.right_for_wrong_reason,
+            note=given.explanation or "",
+            reason=CannotReason(given.reason) if given.reason else None,
+        )
+
+    def _stored_note(self) -> str | None:
+        return self.standing().note
+
+    def _save_note(self, note: str) -> None:
+        self.decide(replace(self.standing(), note=note))
+
+    def _moves(self) -> None:
+        if moved := keys.step(f"_{self.number}", Press.UP, Press.DOWN):
+            self.go(self.at + moved)
+
+    def reason_wrong(self, words: str, standing: Decision) -> bool:
+        """The key that says that the judge is right for a wrong reason, or takes that back; from what stands otherwise."""
+        flagged = self.standing().right_for_wrong_reason
+        shown = "Take back: reason wrong" if flagged else words
+        return keys.press(Press.REASON_WRONG, shown, f"wrong_{self.number}") and self.decide(
+            replace(standing, right_for_wrong_reason=not flagged)
+        )
+
+
+@common.fragment
+def reveal(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
+    """The right side of a read that is locked: where the judge says something else, keep or revise; one key a decision."""
+    _Revealing(viewer, desks.desk(common.engine(), viewer, reading_id), guideline).draw()
+
+
+class _Revealing(DecidingPanel):
+    """The control comes first and by itself; then what differs from the judge, then the rest, without the control."""
+
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+        super().__init__(viewer, desk, guideline)
+        self._choices = keys.error_choices(self.ask)
+        self._order()
+
+    def _order(self) -> None:
+        self._is_looking = bool(self.desk.looking)
+        self.panel = Panel.LOOK if self._is_looking else Panel.REVISE
+        first = list(self.desk.control) if self._is_looking else self.desk.differing
+        rest = [key for key in self.desk.keys if key not in {*self.desk.control, *first}]
+        self.keys = first if self._is_looking else [*first, *rest]
+        self._n_first = len(first)
+
+    def _start(self) -> int:
+        return self.next_open(self.desk.undecided, -1)
+
+    # ---- what is being asked about the decision in hand; a reload asks it again
+
+    @property
+    def _asked_name(self) -> str:
+        return f"asked_{self.number}_{self.key}"
+
+    def _save(self, decision: Decision) -> bool:
+        """Save, and take the next that waits in hand; what was asked stands where it was not saved."""
+        place, asked = self.at, st.session_state.pop(self._asked_name, None)
+        if not self.decide(decision):
+            if asked is not None:
+                st.session_state[self._asked_name] = asked
+        elif self._is_looking and not self.desk.looking:  # from here on the judge is shown, where it differs
+            if self.desk.state is ReadingState.DONE:
+                st.rerun()
+            self._order()
+        elif place < self._n_first:
+            self.go(self.next_open(self.desk.undecided, place))
+        return True
+
+    def _moves(self) -> None:
+        if self._asked_name not in st.session_state:
+            super()._moves()
+            self.guideline_button()
+
+    def _kept(self) -> Decision:
+        """The label of the first read again."""
+        label = desks.as_label(self.desk.first[self.key].label)
+        return Decision(label=label, note=self.standing().note)  # type: ignore[arg-type]
+
+    def _answers(self) -> bool:
+        """Keep or revise, and what follows from it."""
+        if self._is_looking:
+            return self._look_again()
+        if self.at >= self._n_first:
+            wrong = "Judge's label right, reason wrong"
+            return self.key in self.desk.judged and self.reason_wrong(wrong, self._kept())
+        if self._asked_name in st.session_state:
+            return self._error_question(*st.session_state[self._asked_name])
+        if keys.press(Press.KEEP, "Keep mine", f"keep_{self.number}"):
+            st.session_state[self._asked_name] = next(iter(self._choices)), self._kept()
+            return True
+        if keys.press(Press.REVISE, "Revise to the judge's", f"revise_{self.number}"):
+            label = desks.as_label(self.desk.judged[self.key].label)
+            return self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
+        return False
+
+    def _look_again(self) -> bool:
+        """Keep the label of the first read, or another one; nothing of the judge is shown."""
+        kept = self._kept()
+        if keys.press(Press.LOOK_KEEP, "Keep mine", f"keep_{self.number}"):
+            return self._save(kept)
+        label = keys.choose(ANSWERS[self.ask], f"look_{{press}}_{self.number}", disabled=kept.label)
+        return label is not None and self._save(replace(kept, label=label))
+
+    def _error_question(self, step: str, decision: Decision) -> bool:
+        """One question about the judge's error: the next one follows, or all is saved."""
+        st.html(stamp(ERROR_QUESTIONS[step]), width="content")
+        value = keys.choose(self._choices[step], f"{step}_{{press}}_{self.number}")
+        is_skipped = keys.press(Press.SKIP, "Skip", f"skip_{step}_{self.number}", type="tertiary")
+        if value is None and not is_skipped:
+            return False
+        said: dict[str, Any] = {step: value}
+        decision, steps = replace(decision, **said), list(self._choices)
+        rest = steps[steps.index(step) + 1 :]
+        if value is Severity.NONE or not rest:
+            return self._save(decision)
+        st.session_state[self._asked_name] = rest[0], decision
+        return True
+
+    def _stored_note(self) -> str | None:
+        """A note belongs to a decision: the first read's own stays with it."""
+        return super()._stored_note() if self.key in self.desk.decided else None
+
+    def _last_row(self) -> None:
+        with row("last_row"):
+            if self._is_looking:
+                n, done = len(self.desk.control), len(self.desk.control) - len(self.desk.looking)
+                st.html(stamp(f"{done} of {n} looked at again"), width="content")
+            else:
+                n_waiting, name = len(self.desk.undecided), f"onward_{self.number}"
+                is_off = bool(n_waiting)
+                pressed = keys.press(Press.ONWARD, "Next response", name, type="primary", disabled=is_off)
+                if pressed and self.act(lambda: deciding.finish(common.engine(), self.viewer, self.number)):
+                    st.rerun()
+                st.html(stamp(f"{self._n_first - n_waiting} of {self._n_first} decided"), width="content")
+            super()._last_row()
+
+    def _record(self) -> str:
+        """How often this judge is right on criteria like the one in hand, by others' blind reads."""
+        item, name = self.items.get(self.key or 0), f"records_{self.number}"
+        if item is None or self.desk.judge is None or self.at >= self._n_first:
+            return ""
+        if name not in st.session_state:
+            st.session_state[name] = common.judge_records(self.viewer, self.desk.judge, self.desk.asked.response_id)
+        return sentence(record_for(st.session_state[name], item.axis, item.points))
+
+    def _list(self) -> None:
+        lines = []
+        for place, key in enumerate(self.keys):
+            first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
+            labels = {"you": first.label, "judge": judged.label if judged else None}
+            decided = html.decided_words(first, self.desk.decided.get(key))
+            lines.append(
+                html.compared(
+                    self.items.get(key or 0), self.ask, place, labels, decided, self.desk.judge or "", judged,
+                    record=self._record() if is_current else "", is_current=is_current,
+                )
+            )  # fmt: skip
+        st.html(html.looked_again(lines) if self._is_looking else html.differing_first(lines, self._n_first))
