@@ -1,7 +1,7 @@
 """What people do about triage: they lay down label maps, settings and meanings of confidence, and have the shipped judges read levels out of responses."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import sleep
@@ -197,17 +197,16 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
         again: Read all of them once more, also those whose level came with a file; what has not changed is not written again.
         progress: Told how many responses have been read, and how many there are at most.
     """
-    total = 0
     read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:
         allow(session, actor, check_can_import)
         most = sum(queries.n_texts(session, judge.asked) for judge in JUDGES)
         for judge in JUDGES:
-            for batch in _unread(session, judge, again=again):
+            versions = None if again else (judge.version, FROM_FILE)
+            for batch in queries.texts(session, judge.asked, judge=judge.name, versions=versions, batch=BATCH):
                 read += [(judge, found._replace(text=""), judge.level(found.text)) for found in batch]
-                total += len(batch)
                 if progress is not None:
-                    progress(total, most)
+                    progress(len(read), most)
     report = LevelsRead()
     for start in range(0, len(read), PART):
         if start:
@@ -227,41 +226,32 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
     return report
 
 
-def _unread(session: Session, judge: Judge, *, again: bool) -> Iterator[list[ResponseText]]:
-    versions = None if again else (judge.version, FROM_FILE)
-    return queries.texts(session, judge.asked, judge=judge.name, versions=versions, batch=BATCH)
-
-
 def _write(session: Session, judge: Judge, levels: Sequence[tuple[ResponseText, Level]], report: LevelsRead) -> None:
     """Write what is new; what somebody else has written in the meantime is seen here, under the lock."""
     rater_id = store.ensure_rater(session, RaterKind.JUDGE, judge.name, prompt_version=judge.version)
-    bulk, at = store.Bulk(session), now()
-    for start in range(0, len(levels), BATCH):
-        part = levels[start : start + BATCH]
-        standing = queries.standing(session, [found.response_id for found, _ in part], judge=judge.name)
-        verdicts = []
-        for found, level in part:
-            said = standing.get(found.response_id, [])
-            own = next((one for one in said if one.version == judge.version), None)
-            if own is not None and (own.label, own.explanation) == (level.label.value, level.explanation):
-                report.n_unchanged += 1
-                continue
-            before = own or next(iter(said), None)
-            verdicts.append(
-                Verdict(
-                    example_id=found.example_id,
-                    response_id=found.response_id,
-                    criterion_id=None,
-                    rater_id=rater_id,
-                    stage=Stage.JUDGE,
-                    label=level.label,
-                    explanation=level.explanation,
-                    reason=CannotReason.LANGUAGE if level.language else None,
-                    created_at=at,
-                    supersedes=before.verdict_id if before is not None else None,
-                )
-            )
-            report.labels.setdefault(judge.name, Counter())[level.label.value] += 1
-            if level.language:
-                report.other_language[level.language] += 1
-        bulk.verdicts(verdicts)
+    standing = queries.standing(session, [found.response_id for found, _ in levels], judge=judge.name)
+    verdicts, at = [], now()
+    for found, level in levels:
+        before = standing.get(found.response_id, [])
+        own = next((one for one in before if one.version == judge.version), None)
+        if own is not None and (own.label, own.explanation) == (level.label.value, level.explanation):
+            report.n_unchanged += 1
+            continue
+        replaced = own or next(iter(before), None)
+        verdict = Verdict(
+            example_id=found.example_id,
+            response_id=found.response_id,
+            criterion_id=None,
+            rater_id=rater_id,
+            stage=Stage.JUDGE,
+            label=level.label,
+            explanation=level.explanation,
+            reason=CannotReason.LANGUAGE if level.language else None,
+            created_at=at,
+            supersedes=replaced.verdict_id if replaced is not None else None,
+        )
+        verdicts.append(verdict)
+        report.labels.setdefault(judge.name, Counter())[level.label.value] += 1
+        if level.language:
+            report.other_language[level.language] += 1
+    store.Bulk(session).verdicts(verdicts)

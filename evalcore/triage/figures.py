@@ -492,23 +492,21 @@ def harm(
         if word not in formats:
             continue
         rows = table.loc[table["format"].astype(str).eq(word) & table["harm"].notna()]
-        of_row = [colours.get(str(model), MARK) for model in rows["model"]]
-        for (_, row), colour in zip(rows.iterrows(), of_row, strict=True):
-            one = row.to_frame().T
+        for place in range(len(rows)):  # a trace each: an interval has the colour of its model
+            one = rows.iloc[[place]]
+            row = one.iloc[0].to_dict()
+            colour = colours.get(str(row["model"]), MARK)
             figure.add_scatter(
-                x=one["harm"], y=[places[str(row["model"])] + shift], mode="markers", marker={"size": 1, "color": colour}, hoverinfo="skip", showlegend=False,
+                x=one["harm"],
+                y=[places[str(row["model"])] + shift],
+                mode="markers",
+                name=formats[word],
+                showlegend=False,
+                marker={"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}},
                 error_x=reach(one, "harm", "low", "high", colour),
-            )  # fmt: skip
-        figure.add_scatter(
-            x=rows["harm"],
-            y=[places[str(model)] + shift for model in rows["model"]],
-            mode="markers",
-            name=formats[word],
-            showlegend=False,
-            marker={"color": of_row, "size": 12, "symbol": symbol, "line": {"color": of_row, "width": 1}},
-            customdata=[_harm_hover(row, formats[word], counts) for row in rows.to_dict(orient="records")],
-            hovertemplate="%{customdata}<extra></extra>",
-        )  # fmt: skip
+                customdata=[_harm_hover(row, formats[word], counts)],
+                hovertemplate="%{customdata}<extra></extra>",
+            )
         figure.add_scatter(
             x=[None], y=[None], mode="markers", name=formats[word], marker={"color": MARK, "size": 12, "symbol": symbol}
         )

@@ -41,12 +41,7 @@ SHOWN = 0.05
 
 
 def expected_harm(
-    cells: pd.DataFrame,
-    under: float = UNDER_WEIGHT,
-    over: float = OVER_WEIGHT,
-    *,
-    steps: bool = True,
-    keys: Sequence[str] = KEYS,
+    cells: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
 ) -> pd.DataFrame:
     """What an answer costs on average, with a t interval over cases.
 
@@ -71,7 +66,7 @@ def expected_harm(
     if not (under >= 0 and over >= 0):
         msg = f"expected weights of 0 or more, got {under:g} and {over:g}"
         raise ValueError(msg)
-    names, counts = matrices(cells, keys=keys)
+    names, counts = matrices(cells)
 
     def total(values: npt.NDArray[Any]) -> Floats:
         return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64)

@@ -255,7 +255,7 @@ NO_ERROR = 1e-9
 _PLACES = 9
 
 
-def summary(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+def summary(cells: pd.DataFrame) -> pd.DataFrame:
     """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with intervals by the jackknife that leaves out one case.
 
     With N = the matrix, n its sum, r and c its margins, O = N/n, E = r c / n^2, and d = p - g:
@@ -280,7 +280,7 @@ def summary(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
         of `SCORES` the value, `_low`, `_high` and `_reason` (why value or interval is NaN; empty where neither is): macro_f1 in [0, 1], kappa,
         kappa_linear, kappa_quadratic at most 1, mean_signed in [-3, 3].
     """
-    names, counts = matrices(cells, keys=keys)
+    names, counts = matrices(cells)
     without = counts[:, None] - np.eye(N_CELLS).reshape(N_CELLS, N_LEVELS, N_LEVELS)
     return _scored(names, counts, without, counts.reshape(-1, N_CELLS))
 
