@@ -113,7 +113,7 @@ class Walker:
         monkeypatch.setattr(spinner, "DELAY_SECS", 600.0)
         # Who sits down leaves an event with the time: two walks are compared byte by byte.
         monkeypatch.setattr(exposing, "choose_reader", lambda *_: None)
-        for writes in ("study.store.events", "reading.exposure_store"):  # so does who opens a conversation
+        for writes in ("study.store.events", "reading.store"):  # so does who opens a conversation
             monkeypatch.setattr(f"evalcore.{writes}.now", lambda: world.START)
         monkeypatch.setattr(LocalScriptRunner, "run", kept)
         monkeypatch.setattr(MediaFileManager, "add", kept_file)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evalcore.calibration.confidence_meaning import HALF, checked_counts
+from evalcore.calibration.confidence import HALF, checked_counts
 
 
 def counted(labels: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,8 @@ import io
 
 import pytest
 
-from evalcore.reading.overriding import Reading, give_verdict, undo
+from evalcore.reading.overriding import give_verdict, undo
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
@@ -21,7 +22,7 @@ def small(database_url):
     imani, tove = made.viewer(), made.viewer("Dr. Tove Lind")
 
     def press(viewer, item, *said, seen=None, **more):
-        return give_verdict(made.engine, viewer, **item, reading=Reading(*said, **more), judge=world.JUDGE, seen=seen)
+        return give_verdict(made.engine, viewer, **item, decision=Decision(*said, **more), judge=world.JUDGE, seen=seen)
 
     first = press(imani, made.item(), Label.CANNOT_ASSESS)
     press(imani, made.item(), Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD, note=NOTE, seen=first)

@@ -15,10 +15,9 @@ import msgspec
 from sqlalchemy import Connection, Engine, text
 
 from evalcore.importing import import_file
-from evalcore.reading import adjudication, assigning, deciding, desks, overriding, reviewing
+from evalcore.reading import adjudication, assigning, overriding, reviewing
 from evalcore.reading.assigning import Choice
-from evalcore.reading.deciding import Decision
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.runs import Stop, spec_for, start, work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
@@ -215,7 +214,7 @@ def _others_read(engine: Engine) -> None:
         for key, label in zip(desk.keys, labels, strict=True):
             reviewing.mark(engine, reader, number, key, label, note=f"{FIRST_NOTE} is what I think.")
         reviewing.submit(engine, reader, number)
-        desk = desks.desk(engine, reader, number)
+        desk = reviewing.open_review(engine, reader, number)
         for key in desk.undecided:
             kept = Decision(
                 Label(desk.first[key].label),
@@ -223,20 +222,20 @@ def _others_read(engine: Engine) -> None:
                 severity=Severity.MODERATE,
                 note=f"{DECIDED_NOTE} is why.",
             )
-            deciding.decide(engine, reader, number, key, kept, seen=None)
+            reviewing.revise(engine, reader, number, key, kept, seen=None)
         if desk.undecided:
-            deciding.finish(engine, reader, number)
+            reviewing.finish(engine, reader, number)
     items = rows(
         engine,
         "SELECT r.id, c.id FROM response r JOIN criterion c ON c.example_id = r.example_id JOIN example e ON e.id = r.example_id"
         f" JOIN model m ON m.id = r.model_id WHERE m.name = '{MODEL}' AND c.position = 1 AND e.prompt_id <> 'prompt-{BLIND[-1]}'",
     )
     for response_id, criterion_id in items:
-        said = Reading(
+        said = Decision(
             Label.NOT_MET, cause=Cause.CRITERION_AMBIGUOUS, severity=Severity.MILD, note=f"{OPEN_NOTE} is missing."
         )
         item = {"response_id": response_id, "criterion_id": criterion_id}
-        overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, reading=said, judge=JUDGE, seen=None)
+        overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, decision=said, judge=JUDGE, seen=None)
 
 
 def _ask_about_cases(engine: Engine, folder: Path) -> None:
@@ -283,11 +282,11 @@ def _ask_about_cases(engine: Engine, folder: Path) -> None:
         number = desk.reading.id or 0
         reviewing.mark(engine, reader, number, None, Acuity.B, note=f"{note} is what I think.")
         if reviewing.submit(engine, reader, number) is ReadingState.REVEALED:
-            deciding.decide(engine, reader, number, None, Decision(Acuity.B, cause=Cause.LANGUAGE), seen=None)
-            deciding.finish(engine, reader, number)
-    said = Reading(Acuity.D, cause=Cause.OTHER, severity=Severity.MILD, note=f"{OPEN_LEVEL_NOTE} is missing.")
+            reviewing.revise(engine, reader, number, None, Decision(Acuity.B, cause=Cause.LANGUAGE), seen=None)
+            reviewing.finish(engine, reader, number)
+    said = Decision(Acuity.D, cause=Cause.OTHER, severity=Severity.MILD, note=f"{OPEN_LEVEL_NOTE} is missing.")
     item = {"response_id": responses[0][0], "criterion_id": None}
-    overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, reading=said, judge=JUDGE, seen=None)
+    overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, decision=said, judge=JUDGE, seen=None)
 
 
 def _csv(lines: list[dict[str, Any]]) -> str:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from evalcore.reading import deciding, desks, reviewing
-from evalcore.reading.candidates import Planned
-from evalcore.reading.deciding import Decision
-from evalcore.reading.desks import Desk
+from evalcore.reading import reviewing
+from evalcore.reading.assignment_queries import Planned
+from evalcore.reading.reviewing import Decision, OpenReview
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, ReadingState, Role, Rules
@@ -62,16 +61,16 @@ def mark(
     reviewing.mark(small.engine, small.viewer(name), desk.reading.id, desk.keys[item], label, at=at, **said)
 
 
-def at_desk(small: World, number: int, name: str = IMANI) -> Desk:
+def at_desk(small: World, number: int, name: str = IMANI) -> OpenReview:
     """The desk of a reading."""
-    return desks.desk(small.engine, small.viewer(name), number)
+    return reviewing.open_review(small.engine, small.viewer(name), number)
 
 
 def decide(
     small: World, number: int, key: int | None, decision: Decision, *, seen: int | None = None, name: str = IMANI
 ) -> int:
     """Keep or revise one item of a locked read."""
-    return deciding.decide(small.engine, small.viewer(name), number, key, decision, seen=seen)
+    return reviewing.revise(small.engine, small.viewer(name), number, key, decision, seen=seen)
 
 
 def decide_places(small: World, number: int, *, name: str = IMANI, **labels: str) -> None:
@@ -93,7 +92,7 @@ def decide_the_rest(small: World, number: int, label: Label | None = None, *, na
 
 def finish(small: World, number: int, name: str = IMANI) -> None:
     """Go on to the next item."""
-    deciding.finish(small.engine, small.viewer(name), number)
+    reviewing.finish(small.engine, small.viewer(name), number)
 
 
 def use(small: World, **rules: Any) -> None:

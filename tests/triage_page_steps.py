@@ -14,7 +14,7 @@ from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Role
 from evalcore.study.tables import PublishedMatrix
-from pages.triage import cell as triage_cell
+from pages.triage import matrices as triage_cell
 from tests.page_steps import Open
 from tests.triage_cases import drawn, stored
 

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
-from evalcore.reading.desks import Desk
+from evalcore.reading.reviewing import OpenReview
 from evalcore.study import contents, frames, store, trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import (
@@ -196,7 +196,7 @@ def assigned(small: World, **choice: Any) -> int:
     )
 
 
-def answer(small: World, viewer: Viewer, desk: Desk, labels: str, *, at: datetime = START) -> int:
+def answer(small: World, viewer: Viewer, desk: OpenReview, labels: str, *, at: datetime = START) -> int:
     """Mark every item in hand: + - ?, the last with a reason. Returns the reading's number."""
     number = desk.reading.id or 0
     for key, label in zip(desk.keys, labels, strict=True):

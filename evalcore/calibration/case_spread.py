@@ -1,33 +1,47 @@
-"""A model's spread over the levels of care beside the panel's, case by case."""
+"""A model's spread over the levels of care beside the panel's, case by case; and the same in words."""
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalcore.calibration.judge_confidence import FEWEST, who
-from evalcore.stats.arrays import cells_of, quotient
+from evalcore.calibration import SEED
+from evalcore.calibration.confidence import FEWEST, who
+from evalcore.stats.arrays import Floats, cells_of, quotient
+from evalcore.stats.arrays import Numbers as Codes
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
 from evalcore.triage.predictions import COUNTS, joined
 from evalcore.triage.words import number_words
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-MEASURED = ("entropy_panel", "entropy_model", "concentration")
+DISTANCE, ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION = "distance", "entropy_panel", "entropy_model", "concentration"
+MEASURED = (ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION)
+MEASURES = {
+    DISTANCE: "Distance",
+    ENTROPY_PANEL: "Panel's entropy (by chance)",
+    ENTROPY_MODEL: "Model's entropy (by chance)",
+    CONCENTRATION: "Concentration (by chance)",
+}
+"""What `summary` averages, as headers; all but the first, whose expected value is 0, stand beside their floor."""
+MODEL_SHARES = ("m_A", "m_B", "m_C", "m_D")
+BY = ("model", "format")
 N_DRAWS = 400
 MOST_DRAWS = 400_000
 """Over all different panels together: with more than a thousand of them each is drawn fewer times, since their floors are averaged."""
 BLOCK = 250
 """Panels simulated at a time."""
+NO_CASES = "No case has both a panel of two votes and a valid sample of the model."
+NO_PAIRS = "No case with a panel has two valid samples, which the unbiased distance needs."
+NO_SPREAD = (
+    "No ambiguous case has both the votes of a panel and two valid samples of a model, so no spread can be shown."
+)
 
 
 def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
-    """How widely the panels' distributions `h` and the models' `m` (the last axis: the levels) spread: the measures of `MEASURED`, in bits.
+    """How widely the panels' distributions `h` and the models' `m` (the last axis: the levels) spread, in bits: the measures of `MEASURED`.
 
     >>> h, m = np.array([[0, 0, 0.7, 0.3]]), np.array([[0, 0, 0.2, 0.8]])
     >>> {name: round(float(x[0]), 6) for name, x in entropies(h, m).items()}
@@ -38,20 +52,15 @@ def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
 
 
 def _entropy(p: Floats) -> Floats:
-    """In bits."""
     return np.asarray(0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
-    """The expected value of each entropy for a model that draws its samples as the case's physicians vote.
+    """The expected value of each entropy for a model that draws its samples as the case's physicians vote; NaN with fewer than two votes.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Few of either show less spread than what they are drawn from.
-
-    `votes` are those of `vote_counts`; of each wanted floor, `rows` has the case and `n_samples` the number of valid samples.
-
-    Returns:
-        The measures of `MEASURED`, one number a row; NaN for a case with fewer than two votes.
+    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of `vote_counts`; of each wanted floor, `rows`
+    has the case and `n_samples` the number of valid samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1
@@ -111,18 +120,7 @@ def _drawn(
     size = (len(shares), n_draws)
     votes = rng.multinomial(np.broadcast_to(n_votes.astype(np.int64)[:, None], size), shares[:, None, :])
     samples = rng.multinomial(np.broadcast_to(n_samples[:, None], size), _letters(shares)[:, None, :])
-    h = _letters(votes / n_votes[:, None, None])
-    m = samples / n_samples[:, None, None]
-    return entropies(h, m)
-
-
-MODEL_SHARES = ("m_A", "m_B", "m_C", "m_D")
-DISTANCE, ENTROPY_PANEL, ENTROPY_MODEL = "distance", "entropy_panel", "entropy_model"
-MEASURES = (DISTANCE, *MEASURED)
-"""What `summary` averages; all but the first, whose expected value is 0, stand beside their floor."""
-BY = ("model", "format")
-NO_CASES = "No case has both a panel of two votes and a valid sample of the model."
-NO_PAIRS = "No case with a panel has two valid samples, which the unbiased distance needs."
+    return entropies(_letters(votes / n_votes[:, None, None]), samples / n_samples[:, None, None])
 
 
 def case_spread(
@@ -144,9 +142,9 @@ def case_spread(
     `own_confidence(predictions(triage_data, judges))`.
 
     Returns:
-        One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
-        share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
-        most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
+        One row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share
+        (of the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and
+        floor_ of each but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -159,10 +157,9 @@ def case_spread(
     halves = votes[:, 1::2][table["row"].to_numpy()], _boundary_samples(triage_data, judges, table)
     d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, *halves)
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
-    named = {name: m[:, place] for place, name in enumerate(MODEL_SHARES)}
     keys = ["row", *BY, "kind", "gold", "n_votes", "n_valid", "predicted", "share", "confidence", "is_stated"]
     return table[[*keys, *SHARES]].assign(
-        **named,
+        **dict(zip(MODEL_SHARES, m.T, strict=True)),
         panel_share=h[np.arange(len(h)), mode - 1],
         **{DISTANCE: d},
         **entropies(h, m),
@@ -212,6 +209,24 @@ def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table:
     return halves
 
 
+class OfAmbiguous(NamedTuple):
+    """Models' samples beside the panels' votes on ambiguous cases."""
+
+    summary: pd.DataFrame
+    cases: pd.DataFrame
+    """Rows of `case_spread`: those first where the model is sure and physicians are not (by concentration, then by confidence)."""
+    n_few: int
+    """Predictions with one valid sample, which show no spread and are left out."""
+
+
+def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> OfAmbiguous:
+    """What models say where physicians do not agree; all as for `case_spread`."""
+    mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
+    several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
+    spread = case_spread(triage_data, judges, several, rng=np.random.default_rng(SEED))
+    return OfAmbiguous(summary(spread), unsure(spread), int(mine["n_valid"].gt(0).sum() - len(several)))
+
+
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
     """The measures on average over the cases of `case_spread`, by model and format.
 
@@ -232,44 +247,30 @@ def summary(spread: pd.DataFrame) -> pd.DataFrame:
             column = spread[f"floor_{measure}"].to_numpy(dtype=float)[has_value]
             floor = quotient(np.bincount(cells[has_value], column, len(keys)), means["n_values"].to_numpy())
         n_cases = means["n_clusters"].to_numpy()
-        parts.append(
-            keys.assign(
-                measure=measure,
-                n_cases=n_cases,
-                n_left_out=np.bincount(cells[~has_value], minlength=len(keys)),
-                value=means["mean"],
-                low=means["low"],
-                high=means["high"],
-                floor=floor,
-                above=means["mean"] - floor,
-                undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
-            )
+        part = keys.assign(
+            measure=measure,
+            n_cases=n_cases,
+            n_left_out=np.bincount(cells[~has_value], minlength=len(keys)),
+            value=means["mean"],
+            low=means["low"],
+            high=means["high"],
+            floor=floor,
+            above=means["mean"] - floor,
+            undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
         )
-    names = [*BY, "measure"]
+        parts.append(part)
     table = pd.concat(parts, ignore_index=True)
-    order = {name: place for place, name in enumerate(MEASURES)}
-    return table.sort_values(names, key=lambda c: c.map(order) if c.name == "measure" else c, ignore_index=True)
+    return table.sort_values(list(BY), kind="stable", ignore_index=True)
 
 
 def unsure(spread: pd.DataFrame) -> pd.DataFrame:
     """The ambiguous cases of `case_spread`, those first where the model is sure and physicians are not: by concentration, then by confidence."""
     kept = spread.loc[spread["kind"].eq(Kind.AMBIGUOUS)]
-    order = ["concentration", "confidence", "row", "model", "format"]
+    order = [CONCENTRATION, "confidence", "row", *BY]
     return kept.sort_values(order, ascending=[False, False, True, True, True], kind="stable", ignore_index=True)
 
 
 Row = Mapping[Any, Any]
-CONCENTRATION = "concentration"
-MEASURE_WORDS: Mapping[str, str] = {
-    DISTANCE: "Distance",
-    ENTROPY_PANEL: "Panel's entropy, bits",
-    ENTROPY_MODEL: "Model's entropy, bits",
-    CONCENTRATION: "Concentration, bits",
-}
-"""Measures of `case_spread.summary`, as heads of tables."""
-NO_SPREAD = (
-    "No ambiguous case has both the votes of a panel and two valid samples of a model, so no spread can be shown."
-)
 
 
 def spread_findings(summary: pd.DataFrame) -> list[str]:
@@ -291,25 +292,35 @@ def spread_findings(summary: pd.DataFrame) -> list[str]:
             f"{number_words(row['value'], row['low'], row['high'])}; 0 is a model that draws from the same physicians."
         )
     surer = {name: rows for name, rows in of.items() if rows[CONCENTRATION]["low"] > rows[CONCENTRATION]["floor"]}
-    return [*sentences, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
-
-
-def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str, Row]]) -> str:
+    if not surer:
+        return [*sentences, "No model is shown to be surer than the physicians."]
     name = min(surer, key=lambda key: float(surer[key][ENTROPY_MODEL]["value"]))
     own, panel = surer[name][ENTROPY_MODEL], surer[name][ENTROPY_PANEL]
     many = f"all {len(of):,}" if len(surer) == len(of) else f"{len(surer):,} of {len(of):,}"
     head = f"In {many} pairs of a model and a format the model is surer than the physicians: the samples of {name}"
     head = head if len(of) > 1 else f"{name} is surer than the physicians: its samples"
-    return (
+    sentences.append(
         f"{head} spread over {own['value']:.2f} bits, the votes over {panel['value']:.2f}; "
         f"samples drawn from the panel would spread over {own['floor']:.2f}."
     )
+    return sentences
 
 
 def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
     """A `summary` as screens show it: intervals of what cannot lie below 0 begin at 0."""
     bounded = ~summary["measure"].isin([DISTANCE, CONCENTRATION])
     return summary.assign(low=summary["low"].mask(bounded & summary["low"].lt(0), 0.0))
+
+
+def spread_columns(summary: pd.DataFrame) -> dict[str, list[Any]]:
+    """A `summary` by the headers of a table: a row a model and format, in their order."""
+    columns: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *MEASURES.values())}
+    for (model, word), rows in from_zero(summary).groupby(list(BY), sort=False, observed=True):
+        of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
+        cells = (str(model), str(word), of[DISTANCE]["n_cases"], *(spread_words(of[measure]) for measure in MEASURES))
+        for column, cell in zip(columns.values(), cells, strict=True):
+            column.append(cell)
+    return columns
 
 
 def spread_words(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Figures of calibration: reliability, routing, and spread beside the panel's."""
+"""Figures of calibration: reliability, routing, and spread beside the panel's. Series without a colour are grey."""
 
 import html
 import math
@@ -25,48 +25,72 @@ FORMAT_SYMBOLS = {"qa": "circle", "conversation": "diamond"}
 ROW_PIXELS, FRAME_PIXELS = 34, 96
 
 
-def _symbols(models: Iterable[str]) -> dict[str, str]:
-    """The mark of each model; of all models of the study, so that a model has one mark throughout."""
-    return {model: SYMBOLS[n % len(SYMBOLS)] for n, model in enumerate(sorted(set(models)))}
+class _Squares:
+    """Squares side by side with a dotted diagonal, both axes in shares from `start` to 1; each series has one mark and one colour throughout."""
 
+    def __init__(
+        self,
+        panels: Mapping[str, str],
+        start: float,
+        x_title: str,
+        series: Iterable[str],
+        colours: Mapping[str, str],
+        dashes: Mapping[str, str],
+    ) -> None:
+        n = len(panels)
+        gap = GAP_PIXELS / (n * PANEL_PIXELS + (n - 1) * GAP_PIXELS) if n > 1 else 0.0
+        titles = [html.escape(title) for title in panels.values()]
+        self.figure = make_subplots(cols=n, horizontal_spacing=gap, subplot_titles=titles)
+        span = [start - 0.03 * (1 - start), 1 + 0.03 * (1 - start)]
+        ticks = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False, "range": span, "nticks": 6}
+        self.figure.update_xaxes(title=html.escape(x_title), showgrid=True, **ticks)
+        self.figure.update_yaxes(**ticks)
+        line = {"color": GREY, "width": 1, "dash": "dot"}
+        for column in range(1, n + 1):
+            self.figure.add_scatter(
+                x=[start, 1], y=[start, 1], mode="lines", line=line, hoverinfo="skip", showlegend=False, row=1, col=column
+            )  # fmt: skip
+        self.n, self.names, self.colours, self.dashes = n, sorted(set(series)), colours, dashes
+        models = sorted(colours) or self.names
+        self.symbols = {model: SYMBOLS[place % len(SYMBOLS)] for place, model in enumerate(models)}
 
-def _squares(panels: Mapping[str, str], start: float, x_title: str) -> go.Figure:
-    """Squares side by side with a dotted diagonal, both axes in shares from `start` to 1."""
-    n = len(panels)
-    gap = GAP_PIXELS / (n * PANEL_PIXELS + (n - 1) * GAP_PIXELS) if n > 1 else 0.0
-    titles = [html.escape(title) for title in panels.values()]
-    figure = make_subplots(cols=n, horizontal_spacing=gap, subplot_titles=titles)
-    span = [start - 0.03 * (1 - start), 1 + 0.03 * (1 - start)]
-    ticks = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False, "range": span, "nticks": 6}
-    figure.update_xaxes(title=html.escape(x_title), showgrid=True, **ticks)
-    figure.update_yaxes(**ticks)
-    line = {"color": GREY, "width": 1, "dash": "dot"}
-    for column in range(1, n + 1):
-        figure.add_scatter(
-            x=[start, 1], y=[start, 1], mode="lines", line=line, hoverinfo="skip", showlegend=False, row=1, col=column
-        )  # fmt: skip
-    return figure
+    def marker(self, name: str, size: int, **more: Any) -> dict[str, Any]:
+        return {"size": size, "symbol": self.symbols.get(name, "circle"), "color": self.colours.get(name, MARK), **more}
 
+    def line(self, name: str, column: int, *, size: int, width: float, legend: bool, **more: Any) -> None:
+        """The points of a series, joined; the legend names it once."""
+        known = any(trace.legendgroup == name for trace in self.figure.data)
+        self.figure.add_scatter(
+            mode="lines+markers",
+            name=on_one_line(name),
+            legendgroup=name,
+            legendrank=self.names.index(name) + 1,
+            showlegend=legend and not known,
+            line={"color": self.colours.get(name, MARK), "dash": self.dashes.get(name, "solid"), "width": width},
+            marker=self.marker(name, size),
+            row=1,
+            col=column,
+            **more,
+        )
 
-def _note(figure: go.Figure, x: float, y: float, words: str, column: int, **anchors: str) -> None:
-    figure.add_annotation(x=x, y=y, text=html.escape(words), showarrow=False, row=1, col=column, **anchors)
+    def note(self, x: float, y: float, words: str, column: int, **anchors: str) -> None:
+        self.figure.add_annotation(x=x, y=y, text=html.escape(words), showarrow=False, row=1, col=column, **anchors)
 
-
-def _sized(figure: go.Figure, n_panels: int, y_title: str, *, legend: bool, ink: str) -> go.Figure:
-    """Squares stay squares, however wide the page is."""
-    figure.update_yaxes(title=html.escape(y_title), row=1, col=1)
-    figure.update_annotations(font_size=TEXT_PIXELS)
-    foot = FOOT_PIXELS + (LEGEND_PIXELS if legend else 0)
-    side = PANEL_PIXELS if n_panels > 1 else ALONE_PIXELS
-    figure.update_layout(
-        width=NAMES_PIXELS + n_panels * side + (n_panels - 1) * GAP_PIXELS + 12,
-        height=TITLE_PIXELS + side + foot,
-        margin={"l": NAMES_PIXELS, "r": 12, "t": TITLE_PIXELS, "b": foot, "autoexpand": False},
-        legend={"orientation": "h", "y": -FOOT_PIXELS / side, "yanchor": "top", "x": 0},
-        dragmode=False,
-        hovermode="closest",
-    )
-    return inked(figure, ink)
+    def sized(self, y_title: str, *, legend: bool, ink: str) -> go.Figure:
+        """Squares stay squares, however wide the page is."""
+        self.figure.update_yaxes(title=html.escape(y_title), row=1, col=1)
+        self.figure.update_annotations(font_size=TEXT_PIXELS)
+        foot = FOOT_PIXELS + (LEGEND_PIXELS if legend else 0)
+        side = PANEL_PIXELS if self.n > 1 else ALONE_PIXELS
+        self.figure.update_layout(
+            width=NAMES_PIXELS + self.n * side + (self.n - 1) * GAP_PIXELS + 12,
+            height=TITLE_PIXELS + side + foot,
+            margin={"l": NAMES_PIXELS, "r": 12, "t": TITLE_PIXELS, "b": foot, "autoexpand": False},
+            legend={"orientation": "h", "y": -FOOT_PIXELS / side, "yanchor": "top", "x": 0},
+            dragmode=False,
+            hovermode="closest",
+        )
+        return inked(self.figure, ink)
 
 
 def reliability(
@@ -77,7 +101,6 @@ def reliability(
     *,
     x_title: str,
     y_title: str,
-    sides: tuple[str, str] = ("under-confident", "over-confident"),
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
@@ -85,34 +108,27 @@ def reliability(
     Args:
         table: panel, series, lowest, highest, mean_confidence, share_right with low and high (all in 0..1), n, n_clusters; by confidence.
         panels: Titles of the squares, in their order; one without rows says so.
-        colours: By series; others are grey.
-        dashes: The line of each series.
+        colours: By series, as the dashes of lines.
         x_title: What the confidence is, with its unit.
         y_title: What is right, with its unit.
-        sides: Words above and below the line.
-        ink: Colour of words.
     """
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
-    figure = _squares(panels, start, x_title)
-    names = sorted(set(table["series"].astype(str)))
-    symbols = _symbols(list(colours) or names)
-    named: set[str] = set()
+    squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)
+    names, inset = squares.names, 0.03 * (1 - start)
     for column, panel in enumerate(panels, start=1):
         mine = table.loc[table["panel"].eq(panel)]
         for series, rows in mine.groupby(mine["series"].astype(str), sort=True):
             name = str(series)
             place = names.index(name) % MOST_STEPS - (min(len(names), MOST_STEPS) - 1) / 2
             colour = colours.get(name, MARK)
-            figure.add_scatter(
+            squares.line(
+                name,
+                column,
+                size=10,
+                width=1.5,
+                legend=len(names) > 1,
                 x=rows["mean_confidence"] + STEP * place * (1 - start),
                 y=rows["share_right"],
-                mode="lines+markers",
-                name=on_one_line(name),
-                legendgroup=name,
-                legendrank=names.index(name) + 1,
-                showlegend=len(names) > 1 and name not in named,
-                line={"color": colour, "dash": dashes.get(name, "solid"), "width": 1.5},
-                marker={"size": 10, "symbol": symbols.get(name, "circle"), "color": colour},
                 error_y=reach(rows, "share_right", "low", "high", colour),
                 error_x=reach(rows, "mean_confidence", "lowest", "highest", FAINT) if len(names) == 1 else None,
                 customdata=rows.assign(name=html.escape(name))[
@@ -120,16 +136,12 @@ def reliability(
                 ],
                 hovertemplate="%{customdata[0]}<br>confidence %{customdata[1]:.2f} (%{customdata[6]:.2f} to %{customdata[7]:.2f})<br>"
                 "%{y:.0%} [%{customdata[2]:.0%}, %{customdata[3]:.0%}], n = %{customdata[4]:,}<extra></extra>",
-                row=1,
-                col=column,
             )
-            named.add(name)
         if mine.empty:
-            _note(figure, (1 + start) / 2, (1 + start) / 2, "nothing to draw", column)
-        inset = 0.03 * (1 - start)
-        _note(figure, start + inset, 1.0, sides[0], column, xanchor="left", yanchor="top")
-        _note(figure, 1.0 - inset, start, sides[1], column, xanchor="right", yanchor="bottom")
-    return _sized(figure, len(panels), y_title, legend=len(names) > 1, ink=ink)
+            squares.note((1 + start) / 2, (1 + start) / 2, "nothing to draw", column)
+        squares.note(start + inset, 1.0, "under-confident", column, xanchor="left", yanchor="top")
+        squares.note(1.0 - inset, start, "over-confident", column, xanchor="right", yanchor="bottom")
+    return squares.sized(y_title, legend=len(names) > 1, ink=ink)
 
 
 def routing(
@@ -143,55 +155,48 @@ def routing(
 ) -> go.Figure:
     """What share of the dangerous misses is caught over what share of the cases goes to a human: squares side by side by format.
 
-    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold; `panels` are titles by format. Models without a
-    colour are grey.
+    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold; `panels` are titles by format.
     """
-    figure = _squares(panels, 0.0, "Sent to a human (share of the clear cases)")
-    names = sorted(set(curves["model"].astype(str)))
-    symbols = _symbols(colours)
-    named: set[str] = set()
+    title = "Sent to a human (share of the clear cases)"
+    squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
     for column, panel in enumerate(panels, start=1):
-        mine = curves.loc[curves["format"].astype(str).eq(panel) & curves["caught"].notna()]
+        mine, marks = (
+            table.loc[table["format"].astype(str).eq(panel) & table["caught"].notna()] for table in (curves, chosen)
+        )
         for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
-            name, colour = str(model), colours.get(str(model), MARK)
             which = ["every case" if math.isinf(at) else f"cases below {100 * at:.3g} %" for at in rows["threshold"]]
-            figure.add_scatter(
+            squares.line(
+                str(model),
+                column,
+                size=6,
+                width=2,
+                legend=True,
                 x=rows["routed"],
                 y=rows["caught"],
-                mode="lines+markers",
-                name=on_one_line(name),
-                legendgroup=name,
-                legendrank=names.index(name) + 1,
-                showlegend=name not in named,
-                line={"color": colour, "dash": dashes.get(name, "solid"), "width": 2},
-                marker={"size": 6, "symbol": symbols.get(name, "circle"), "color": colour},
-                customdata=rows.assign(name=html.escape(name), which=which)[["name", "which", "k_caught", "n_caught"]],
+                customdata=rows.assign(name=html.escape(str(model)), which=which)[
+                    ["name", "which", "k_caught", "n_caught"]
+                ],
                 hovertemplate="%{customdata[0]}, %{customdata[1]}<br>caught %{y:.0%} (%{customdata[2]}/%{customdata[3]}),"
                 " sent to a human %{x:.0%}<extra></extra>",
-                row=1,
-                col=column,
             )
-            named.add(name)
-        marks = chosen.loc[chosen["format"].astype(str).eq(panel) & chosen["caught"].notna()]
         for model, rows in marks.groupby(marks["model"].astype(str), sort=False):
-            colour = colours.get(str(model), MARK)
-            figure.add_scatter(
+            squares.figure.add_scatter(
                 x=rows["routed"],
                 y=rows["caught"],
                 mode="markers",
                 showlegend=False,
-                marker={"size": 15, "symbol": symbols.get(str(model), "circle"), "color": colour, "line": {"color": ink, "width": 2}},
-                error_y=reach(rows, "caught", "low_caught", "high_caught", colour),
+                marker=squares.marker(str(model), 15, line={"color": ink, "width": 2}),
+                error_y=reach(rows, "caught", "low_caught", "high_caught", colours.get(str(model), MARK)),
                 customdata=rows.assign(name=html.escape(str(model)))[["name", "low_caught", "high_caught"]],
                 hovertemplate="%{customdata[0]}, as chosen<br>caught %{y:.0%} [%{customdata[1]:.0%}, %{customdata[2]:.0%}],"
                 " sent to a human %{x:.0%}<extra></extra>",
                 row=1,
                 col=column,
-            )  # fmt: skip
+            )
         if mine.empty:
-            _note(figure, 0.5, 0.5, "no dangerous miss to catch", column)
-        _note(figure, 0.97, 0.0, "dotted: cases drawn at random", column, xanchor="right", yanchor="bottom")
-    return _sized(figure, len(panels), "Dangerous misses caught (share)", legend=True, ink=ink)
+            squares.note(0.5, 0.5, "no dangerous miss to catch", column)
+        squares.note(0.97, 0.0, "dotted: cases drawn at random", column, xanchor="right", yanchor="bottom")
+    return squares.sized("Dangerous misses caught (share)", legend=True, ink=ink)
 
 
 def spread(

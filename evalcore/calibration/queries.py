@@ -17,33 +17,30 @@ from evalcore.study.tables import TABLES, Rater, Verdict
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
 COLUMNS = [
-    "judge", "item_id", "example_id", "response_id", "criterion_id", "label", "confidence", "reference", "n_reads", "is_drawn",
-    "reference_drawn", "inclusion_probability", "axis", "category", "theme", "language", "model",
+    "judge", "item_id", "example_id", "response_id", "criterion_id", "label", "confidence", "reference", "n_reads", "is_drawn", "reference_drawn",
+    "inclusion_probability",
 ]  # fmt: skip
 
 
-def beside_reads(session: Session, *, judged: Callable[[], RubricData] | None = None) -> pd.DataFrame:
+def beside_reads(
+    session: Session, *, judged: Callable[[], RubricData] | None = None, blind: Collection[int] = ()
+) -> pd.DataFrame:
     """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
 
-    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out. `judged` gives what
-    judges say of every item, where that is kept; None: read here, if drawings ask for it.
+    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out, and examples that wait for
+    the viewer's own blind read (`blind`), whose rows would tell a label or a read. `judged` gives what judges say of every item, where that is kept;
+    None: read here, if drawings ask for it.
 
     Returns:
         One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
-        confidence in [0, 1] (as stated: see `confidence_meaning`), reference (share of the physicians' blind first reads that
+        confidence in [0, 1] (as stated: see `confidence`), reference (share of the physicians' blind first reads that
         say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn with a known probability), reference_drawn (as reference, of the drawn
-        reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
-        criterion's cluster), theme, language, model (missing where untagged).
+        reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn).
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
-    labels = _judged(session).merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
-    words = ["judge", "axis", "category", "theme", "language", "model"]
-    return labels[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
-
-
-def without(beside: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
-    """Without examples that wait for the viewer's own blind read: their rows would tell a label or a read."""
-    return beside.loc[~beside["example_id"].isin(list(blind))].reset_index(drop=True) if blind else beside
+    labels = _judged(session).merge(reads, on="item_id")
+    kept = labels.loc[~labels["example_id"].isin(list(blind)), COLUMNS]
+    return kept.astype({"judge": "category"}).sort_values(["judge", "item_id"], ignore_index=True)
 
 
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
@@ -151,23 +148,3 @@ def _judged(session: Session) -> pd.DataFrame:
     labels["label"] = labels["label"].map(MET).astype(float)
     labels["confidence"] = labels["confidence"].astype(float)
     return labels.loc[labels["confidence"].notna()]
-
-
-def _described(session: Session) -> pd.DataFrame:
-    """What is known of the items that were read."""
-    verdict, criterion, example, response, model = (
-        TABLES[name] for name in ("verdict", "criterion", "example", "response", "model")
-    )
-    statement = (
-        select(
-            verdict.c.response_id, verdict.c.criterion_id, criterion.c.axis, criterion.c.cluster.label("category"), example.c.theme,
-            example.c.language, model.c.name.label("model"),
-        )
-        .join(criterion, criterion.c.id == verdict.c.criterion_id)
-        .join(example, example.c.id == verdict.c.example_id)
-        .join(response, response.c.id == verdict.c.response_id)
-        .join(model, model.c.id == response.c.model_id)
-        .where(*_first_reads())
-        .distinct()
-    )  # fmt: skip
-    return frame(session, statement)

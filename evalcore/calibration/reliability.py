@@ -1,25 +1,26 @@
-"""Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, and what temperature scaling would change."""
+"""Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logit, stdtrit
 
-from evalcore.stats.arrays import cells_of, quotient
-from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares
+from evalcore.calibration import SEED
+from evalcore.stats.arrays import Floats, cells_of, quotient
+from evalcore.stats.arrays import Numbers as Codes
+from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means, grouped_shares, percent_words
+from evalcore.stats.wording import counted, decimal, listed
+from evalcore.triage.words import number_words
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 CLUSTERS_A_BIN = 5
 """There are never more bins than leave this many clusters to each, on average."""
 BY = ("group",)
-N_BINS = 10
-N_DRAWS = 200
+N_BINS, N_DRAWS = 10, 200
 FINEST = 100
 """For the null, confidences are rounded to 1/100, so that there are few different ones."""
 N_FITTED = 50
@@ -28,7 +29,7 @@ N_FOLDS = 5
 NEVER_SURE = 1e-3
 """Confidences are taken as lying this far from 0 and 1 at least: a label that is wrong with confidence 1 would cost without end."""
 COLDEST, HOTTEST = np.log(0.05), np.log(20)
-COMPARED = ("error", "brier")
+ENDS = ("", "_low", "_high")
 NOTHING = "No item has both a confidence and something to hold it against."
 ONE_CLUSTER = "All items come from one example or case: nothing is known of how others would differ."
 ALIKE = "All examples or cases are off by the same: nothing is known of how others would differ."
@@ -47,27 +48,44 @@ class Items(NamedTuple):
     n_left_out: Codes
     """Items of each group that do not enter."""
     refused: list[str]
-    """Why a group has no confidence; "" where nothing was refused."""
+    """Why a group has no value where it has no item."""
     places: Codes
     """In which row of the frame each item stands."""
 
     def groups(self) -> Iterator[tuple[int, slice]]:
         """The groups that have items, by number, and where these are."""
-        bounds = np.append(0, np.cumsum(np.bincount(self.group, minlength=len(self.keys))))
+        bounds = np.append(0, np.cumsum(self.counts()))
         return ((number, slice(start, end)) for number, (start, end) in enumerate(pairwise(bounds)) if end > start)
+
+    def counts(self, groups: Codes | None = None) -> Codes:
+        """How many items, or numbers of groups, are of each group."""
+        return np.bincount(self.group if groups is None else groups, minlength=len(self.keys))
+
+    def mean(self, values: Floats) -> Floats:
+        """The weighted mean of each group's values."""
+        n = len(self.keys)
+        return quotient(np.bincount(self.group, self.weight * values, n), np.bincount(self.group, self.weight, n))
+
+    def means(self, values: Floats) -> pd.DataFrame:
+        """The same with its clustered interval (`intervals.clustered_means`); with weights a ratio of sums."""
+        if not (self.weight == 1).all():
+            mean = self.mean(values)
+            scale = quotient(self.counts().astype(float), np.bincount(self.group, self.weight, len(self.keys)))
+            values = mean[self.group] + (values - mean[self.group]) * self.weight * scale[self.group]
+        return clustered_means(self.group, self.cluster, values, n_cells=len(self.keys))
 
 
 def items_of(frame: pd.DataFrame, by: Sequence[str]) -> Items:
-    """The items of a frame that `calibration` describes."""
+    """The items of a frame as `reliability` takes it."""
     groups, keys = cells_of(frame, by)
     confidence, right = (frame[name].to_numpy(dtype=float) for name in ("confidence", "right"))
     weight = frame["weight"].to_numpy(dtype=float) if "weight" in frame else np.ones(len(frame))
     enters = ~(np.isnan(confidence) | np.isnan(right) | np.isnan(weight))
-    refused = [""] * len(keys)
+    reasons = pd.Series(dtype=object)
     if "refused" in frame and not enters.all():
         words = frame["refused"].astype(object).fillna("").to_numpy()
         reasons = pd.Series(words[~enters]).groupby(groups[~enters]).max()
-        refused = [str(reasons.get(number, "")) for number in range(len(keys))]
+    refused = [str(reasons.get(number, "")) or NOTHING for number in range(len(keys))]
     left_out = np.bincount(groups[~enters], minlength=len(keys))
     order = np.flatnonzero(enters)
     order = order[np.lexsort((confidence[order], groups[order]))]
@@ -90,9 +108,8 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
     """
     if not len(items.group):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    n_groups = len(items.keys)
-    n = np.bincount(items.group, minlength=n_groups)
-    n_clusters = np.bincount(crossed(items.group, items.cluster)[1], minlength=n_groups)
+    n = items.counts()
+    n_clusters = items.counts(crossed(items.group, items.cluster)[1])
     wanted = np.clip(n_clusters // CLUSTERS_A_BIN, 1, max(n_bins, 1))
     starts = np.ones(len(items.group), dtype=bool)
     starts[1:] = (np.diff(items.group) != 0) | (np.diff(items.confidence) != 0)
@@ -106,12 +123,13 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
 
 
 class Sums(NamedTuple):
-    """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight."""
+    """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight.
+
+    `of_bin` and `cluster` are those of each cell; ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
+    """
 
     of_bin: Codes
-    """The bin of each cell."""
     cluster: Codes
-    """The cluster of each cell."""
     w_cell: Floats
     y_cell: Floats
     d_cell: Floats
@@ -121,10 +139,8 @@ class Sums(NamedTuple):
     ww: Floats
     wy: Floats
     yy: Floats
-    """Sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2."""
     n_cells: Floats
     n: Floats
-    """Items of a bin."""
 
 
 def sums_of(items: Items, bins: Codes, n: int) -> Sums:
@@ -137,34 +153,17 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
     return Sums(of_bin, cluster, w, y, d, *of_bins, *counts)
 
 
-def weighted_means(items: Items, values: Floats) -> pd.DataFrame:
-    """The mean of each group's values, one an item, with its clustered interval (`intervals.clustered_means`); with weights a ratio of sums."""
-    n_groups = len(items.keys)
-    if (items.weight == 1).all():
-        return clustered_means(items.group, items.cluster, values, n_cells=n_groups)
-    mass = np.bincount(items.group, items.weight, n_groups)
-    mean = quotient(np.bincount(items.group, items.weight * values, n_groups), mass)
-    scale = quotient(np.bincount(items.group, minlength=n_groups).astype(float), mass)
-    moved = mean[items.group] + (values - mean[items.group]) * items.weight * scale[items.group]
-    return clustered_means(items.group, items.cluster, moved, n_cells=n_groups)
-
-
 def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY) -> pd.DataFrame:
     """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
 
-    Bins hold equally many items, as far as ties allow: items of one confidence stay together, in the bin in which the middle of
-    them falls. There are at most as many bins as leave five clusters to each.
+    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each.
 
-    Args:
-        frame: One row an item: the columns of `by`, cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and
-            refused (why there is no confidence).
-        n_bins: Bins at most, 1 or more.
-        by: Columns that name the groups.
+    `frame` has one row an item: the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any
+    weight and refused (why there is no confidence).
 
     Returns:
         One row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right
-        with low and high (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters. No row for a
-        group without items.
+        with low and high (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -174,12 +173,10 @@ def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] 
     scaled = items.weight * quotient(counts.astype(float), mass)[bins]  # the weights of a bin add up to its items
     shares = grouped_shares(items.right * scaled, items.cluster, bins, n, sizes=scaled)
     starts = np.cumsum(counts) - counts
-    ends = starts + counts - 1
-    first = np.searchsorted(of_group, of_group, side="left")
     return items.keys.take(of_group).reset_index(drop=True).assign(
-        bin=np.arange(n) - first,
+        bin=np.arange(n) - np.searchsorted(of_group, of_group, side="left"),
         lowest=items.confidence[starts],
-        highest=items.confidence[ends],
+        highest=items.confidence[starts + counts - 1],
         mean_confidence=quotient(np.bincount(bins, items.weight * items.confidence, n), mass),
         share_right=shares["share"].to_numpy(),
         low=shares["low"].to_numpy(),
@@ -215,38 +212,24 @@ def calibration_error(
     Intervals cluster: of error a delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses,
     so that their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow).
 
-    Args:
-        frame: As for `reliability`.
-        rng: Chance, for the null alone.
-        n_bins: As for `reliability`.
-        by: Columns that name the groups.
-        n_draws: For the null; 0: no null, and then no plain error either.
+    `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
 
     Returns:
-        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins,
-        mean_confidence, share_right, difference (mean_confidence - share_right: above 0 is over-confident, -1..1), error (0..1), ece,
-        null, null_high (0..1), brier, miscalibration, discrimination, uncertainty (0..1), null_miscalibration; difference, error, brier,
-        miscalibration, discrimination and uncertainty with _low and _high (95 %); undefined: a sentence where there is no value or no interval,
+        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
+        share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each
+        with _low and _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval,
         else "". Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
     """
     items = items_of(frame, by)
-    n_groups = len(items.keys)
     bins, of_group = bins_of(items, n_bins)
     sums = sums_of(items, bins, len(of_group))
-    table = items.keys.assign(
-        n=np.bincount(items.group, minlength=n_groups),
-        n_left_out=items.n_left_out,
-        n_bins=np.bincount(of_group, minlength=n_groups),
-    )
-    mass = np.bincount(items.group, items.weight, n_groups)
-    mean_confidence = quotient(np.bincount(items.group, items.weight * items.confidence, n_groups), mass)
-    share_right = quotient(np.bincount(items.group, items.weight * items.right, n_groups), mass)
-    columns: dict[str, Any] = {"mean_confidence": mean_confidence, "share_right": share_right}
-    calibrated = _isotonic(items)
-    off, fitted = (items.confidence - items.right) ** 2, (calibrated - items.right) ** 2
+    table = items.keys.assign(n=items.counts(), n_left_out=items.n_left_out, n_bins=items.counts(of_group))
+    share_right = items.mean(items.right)
+    columns: dict[str, Any] = {"mean_confidence": items.mean(items.confidence), "share_right": share_right}
+    off, fitted = (items.confidence - items.right) ** 2, (_isotonic(items) - items.right) ** 2
     flat = (share_right[items.group] - items.right) ** 2
     for name, values in (
         ("difference", items.confidence - items.right),
@@ -255,17 +238,16 @@ def calibration_error(
         ("discrimination", flat - fitted),
         ("uncertainty", flat),
     ):
-        mean = weighted_means(items, values)
-        columns |= {name: mean["mean"], f"{name}_low": mean["low"], f"{name}_high": mean["high"]}
+        mean = items.means(values)
         table["n_clusters"] = mean["n_clusters"]
-    for name in ("brier", "miscalibration", "discrimination", "uncertainty"):  # 0 or more by definition
-        columns |= {f"{name}{end}": np.maximum(columns[f"{name}{end}"], 0) for end in ("", "_low")}
-    columns |= _error(sums, of_group, n_groups)
-    columns |= _null(items, bins, sums, of_group, n_groups, n_draws, rng)
+        columns |= {f"{name}{end}": mean[end[1:] or "mean"] for end in ENDS}
+        if name != "difference":  # 0 or more by definition
+            columns |= {f"{name}{end}": np.maximum(columns[f"{name}{end}"], 0) for end in ("", "_low")}
+    columns |= _error(sums, of_group, len(items.keys))
+    columns |= _null(items, bins, sums, of_group, n_draws, rng)
     table = table.assign(**columns)
-    refused = [words or NOTHING for words in items.refused]
     unknown = [table["n"].eq(0), table["n_clusters"].eq(1), table["difference_low"].isna()]
-    return table.assign(undefined=np.select(unknown, [refused, ONE_CLUSTER, ALIKE], ""))
+    return table.assign(undefined=np.select(unknown, [items.refused, ONE_CLUSTER, ALIKE], ""))
 
 
 def _terms(w: Floats, y: Floats, d: Floats, ww: Floats, wy: Floats, yy: Floats, n_cells: Floats) -> Floats:
@@ -281,13 +263,11 @@ def _terms(w: Floats, y: Floats, d: Floats, ww: Floats, wy: Floats, yy: Floats, 
 def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     """The debiased error and its interval. Bins held by one cluster alone are left out, of the weights too."""
     terms = _terms(sums.w, sums.y, sums.d, sums.ww, sums.wy, sums.yy, sums.n_cells)
-    several = sums.n_cells > 1
-    whole = np.bincount(of_group, np.where(several, sums.w, 0), n_groups)
+    whole = np.bincount(of_group, np.where(sums.n_cells > 1, sums.w, 0), n_groups)
     total = np.bincount(of_group, terms, n_groups)
     square = quotient(total, whole)
-    b = sums.of_bin
+    b, w, y = sums.of_bin, sums.w_cell, sums.y_cell
     left = sums.n_cells[b] - 1
-    w, y = sums.w_cell, sums.y_cell
     fewer = _terms(
         sums.w[b] - w, sums.y[b] - y, sums.d[b] - sums.d_cell,
         sums.ww[b] - w * w, sums.wy[b] - w * y, sums.yy[b] - y * y, left,
@@ -302,11 +282,8 @@ def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     mean = quotient(np.bincount(group[is_known], without[is_known], n_groups), n)
     spread = np.bincount(group[is_known], (without - mean[group])[is_known] ** 2, n_groups)
     half = stdtrit(np.where(n > 1, n - 1, np.nan), (1 + LEVEL) / 2) * np.sqrt(quotient(spread * (n - 1), n))
-    return {
-        "error": np.sqrt(np.maximum(square, 0)),
-        "error_low": np.sqrt(np.maximum(square - half, 0)),
-        "error_high": np.sqrt(np.maximum(square + half, 0)),
-    }
+    ends = {"error": square, "error_low": square - half, "error_high": square + half}
+    return {name: np.sqrt(np.maximum(end, 0)) for name, end in ends.items()}
 
 
 def _isotonic(items: Items) -> Floats:
@@ -322,29 +299,28 @@ def _isotonic(items: Items) -> Floats:
 
 
 def _null(
-    items: Items, bins: Codes, sums: Sums, of_group: Codes, n_groups: int, n_draws: int, rng: np.random.Generator
+    items: Items, bins: Codes, sums: Sums, of_group: Codes, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """The plain error, and what perfectly calibrated data would give."""
-    if not n_draws:
-        return {name: np.full(n_groups, np.nan) for name in ("ece", "null", "null_high", "null_miscalibration")}
-    mass = np.bincount(of_group, sums.w, n_groups)
-    ece = quotient(np.bincount(of_group, np.abs(sums.d), n_groups), mass)
-    effect = _design_effects(sums, of_group, n_groups)
-    null, high, misfit = np.full((3, n_groups), np.nan)
-    first_bin = np.searchsorted(of_group, np.arange(n_groups))
-    for number, mine in items.groups():
-        stated = np.rint(items.confidence[mine] * FINEST).astype(np.int64)
-        of_bin = bins[mine] - first_bin[number]
-        cells, times = np.unique(of_bin * (FINEST + 1) + stated, return_counts=True)
-        place, hundredths = np.divmod(cells, FINEST + 1)
-        value = hundredths / FINEST
-        drawn = rng.binomial(times, value, size=(n_draws, len(times)))
-        gaps = (drawn - times * value) @ (place[:, None] == np.arange(place.max() + 1))
-        of_draws = np.abs(gaps).sum(axis=1) / len(stated) * np.sqrt(effect[number])
-        null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
-        misfit[number] = effect[number] * np.mean(
-            [_misfit(value, draw / times, times.astype(float)) for draw in drawn[:N_FITTED]]
-        )
+    n_groups = len(items.keys)
+    ece, null, high, misfit = np.full((4, n_groups), np.nan)
+    if n_draws:
+        mass = np.bincount(of_group, sums.w, n_groups)
+        ece = quotient(np.bincount(of_group, np.abs(sums.d), n_groups), mass)
+        effect = _design_effects(sums, of_group, n_groups)
+        first_bin = np.searchsorted(of_group, np.arange(n_groups))
+        for number, mine in items.groups():
+            stated = np.rint(items.confidence[mine] * FINEST).astype(np.int64)
+            cells, times = np.unique((bins[mine] - first_bin[number]) * (FINEST + 1) + stated, return_counts=True)
+            place, hundredths = np.divmod(cells, FINEST + 1)
+            value = hundredths / FINEST
+            drawn = rng.binomial(times, value, size=(n_draws, len(times)))
+            gaps = (drawn - times * value) @ (place[:, None] == np.arange(place.max() + 1))
+            of_draws = np.abs(gaps).sum(axis=1) / len(stated) * np.sqrt(effect[number])
+            null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
+            misfit[number] = effect[number] * np.mean(
+                [_misfit(value, draw / times, times.astype(float)) for draw in drawn[:N_FITTED]]
+            )
     return {"ece": ece, "null": null, "null_high": high, "null_miscalibration": misfit}
 
 
@@ -365,6 +341,19 @@ def _misfit(value: Floats, mean: Floats, times: Floats) -> float:
     """The miscalibration of data whose items come as means of so many of one confidence."""
     fitted = isotonic_regression(mean, weights=times).x
     return float((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
+
+
+class Calibrated(NamedTuple):
+    """Confidence against what is right: the tables of `reliability` and `calibration_error`, and which groups are majorities of several judges."""
+
+    reliability: pd.DataFrame
+    errors: pd.DataFrame
+    majorities: frozenset[str] = frozenset()
+
+
+def calibrated(items: pd.DataFrame, by: Sequence[str] = BY) -> Calibrated:
+    """The reliability of items, and how far they are off."""
+    return Calibrated(reliability(items, by=by), calibration_error(items, rng=np.random.default_rng(SEED), by=by))
 
 
 def scaled(
@@ -394,30 +383,32 @@ def scaled(
     confidence[items.places] = after
     moved = frame.assign(confidence=confidence)
     before, then = (calibration_error(part, rng=rng, by=by, n_draws=0) for part in (frame, moved))
-    table = items.keys.assign(
-        n=before["n"],
-        n_clusters=before["n_clusters"],
-        n_folds=N_FOLDS,
-        temperature=temperatures,
-        temperature_low=of_fold.min(axis=1),
-        temperature_high=of_fold.max(axis=1),
-    )
-    ends = ("", "_low", "_high")
-    for name in COMPARED:
+    losses = [
+        -(items.right * np.log(sure) + (1 - items.right) * np.log1p(-sure))
+        for sure in (np.clip(values, NEVER_SURE, 1 - NEVER_SURE) for values in (stated, after))
+    ]
+    columns: dict[str, Any] = {
+        "n": before["n"],
+        "n_clusters": before["n_clusters"],
+        "n_folds": N_FOLDS,
+        "temperature": temperatures,
+        "temperature_low": of_fold.min(axis=1),
+        "temperature_high": of_fold.max(axis=1),
+    }
+    for name in ("error", "brier"):
         for word, errors in (("before", before), ("after", then)):
-            table = table.assign(**{f"{name}_{word}{end}": errors[f"{name}{end}"] for end in ends})
-    losses = {"before": _losses(stated, items.right), "after": _losses(after, items.right)}
-    for word, values in losses.items():
-        table[f"log_loss_{word}"] = weighted_means(items, values)["mean"]
+            columns |= {f"{name}_{word}{end}": errors[f"{name}{end}"] for end in ENDS}
+    columns |= {
+        f"log_loss_{word}": items.means(loss)["mean"] for word, loss in zip(("before", "after"), losses, strict=True)
+    }
     changes = {
         "brier": (after - items.right) ** 2 - (items.confidence - items.right) ** 2,
-        "log_loss": losses["after"] - losses["before"],
+        "log_loss": losses[1] - losses[0],
     }
     for name, values in changes.items():
-        change = weighted_means(items, values)
-        table = table.assign(**{f"{name}_change{end}": change[end[1:] or "mean"] for end in ends})
-    table["undefined"] = undefined
-    return table, moved
+        change = items.means(values)
+        columns |= {f"{name}_change{end}": change[end[1:] or "mean"] for end in ENDS}
+    return items.keys.assign(**columns, undefined=undefined), moved
 
 
 def _folds(items: Items, rng: np.random.Generator) -> Codes:
@@ -425,7 +416,7 @@ def _folds(items: Items, rng: np.random.Generator) -> Codes:
     luck = rng.random(int(items.cluster.max(initial=0)) + 1)
     codes, group, cluster = crossed(items.group, items.cluster)
     order = np.lexsort((luck[cluster], group))
-    sizes = np.bincount(group, minlength=len(items.keys))
+    sizes = items.counts(group)
     place = np.empty(len(group), dtype=np.int64)
     place[order] = np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group[order]]
     return place[codes] % N_FOLDS
@@ -433,18 +424,21 @@ def _folds(items: Items, rng: np.random.Generator) -> Codes:
 
 def _fitted(items: Items, fold: Codes) -> tuple[Floats, Floats, list[str]]:
     """The temperature of each group, of each group without each fold, and why there is none."""
-    n_groups = len(items.keys)
-    whole, parts = np.full(n_groups, np.nan), np.full((n_groups, N_FOLDS), np.nan)
-    reasons = [why or NOTHING for why in items.refused]
+    whole, parts = np.full(len(items.keys), np.nan), np.full((len(items.keys), N_FOLDS), np.nan)
+    reasons = list(items.refused)
     for number, mine in items.groups():
         reasons[number] = _why_not(items.right[mine], fold[mine])
         if reasons[number]:
             continue
-        z, right, weight, folds = _gathered(items, mine, fold[mine])
-        whole[number] = _temperature(z, right, weight)
-        for left_out in range(N_FOLDS):
-            kept = folds != left_out
-            parts[number, left_out] = _temperature(z[kept], right[kept], weight[kept])
+        sure = np.clip(items.confidence[mine], NEVER_SURE, 1 - NEVER_SURE)
+        weight = items.weight[mine]
+        table = pd.DataFrame(
+            {"z": logit(sure), "fold": fold[mine], "weight": weight, "right": weight * items.right[mine]}
+        )
+        # items of one confidence and fold as one: the likelihood is the same, and there are few
+        table = table.groupby(["z", "fold"], as_index=False)[["weight", "right"]].sum()
+        whole[number] = _temperature(table)
+        parts[number] = [_temperature(table.loc[table["fold"].ne(left_out)]) for left_out in range(N_FOLDS)]
     return whole, parts, reasons
 
 
@@ -461,19 +455,10 @@ def _why_not(right: Floats, fold: Codes) -> str:
     return ""
 
 
-def _gathered(items: Items, mine: slice, fold: Codes) -> tuple[Floats, Floats, Floats, Codes]:
-    """Items of one confidence and fold as one: the likelihood is the same, and there are few."""
-    table = pd.DataFrame(
-        {"z": logit(np.clip(items.confidence[mine], NEVER_SURE, 1 - NEVER_SURE)), "fold": fold,
-         "weight": items.weight[mine], "right": items.weight[mine] * items.right[mine]}
-    )  # fmt: skip
-    gathered = table.groupby(["z", "fold"], as_index=False)[["weight", "right"]].sum()
-    weight = gathered["weight"].to_numpy()
-    return gathered["z"].to_numpy(), gathered["right"].to_numpy() / weight, weight, gathered["fold"].to_numpy()
-
-
-def _temperature(z: Floats, right: Floats, weight: Floats) -> float:
+def _temperature(table: pd.DataFrame) -> float:
     """The temperature of least loss: sum w [log(1 + exp(z/T)) - y z/T]."""
+    z, weight = table["z"].to_numpy(), table["weight"].to_numpy()
+    right = table["right"].to_numpy() / weight
 
     def loss(log_temperature: float) -> float:
         bold = z / np.exp(log_temperature)
@@ -482,6 +467,99 @@ def _temperature(z: Floats, right: Floats, weight: Floats) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
 
 
-def _losses(confidence: Floats, right: Floats) -> Floats:
-    sure: Floats = np.clip(confidence, NEVER_SURE, 1 - NEVER_SURE)
-    return -(right * np.log(sure) + (1 - right) * np.log1p(-sure))
+# ---------------------------------------------------------------- in words
+
+Row = Mapping[Any, Any]
+
+
+def _interval(name: str) -> Callable[[Row], str]:
+    return lambda row: number_words(*(row[f"{name}{end}"] for end in ENDS))
+
+
+def _ece_words(row: Row) -> str:
+    """The plain error, never without what perfectly calibrated data give."""
+    return (
+        NO_VALUE
+        if math.isnan(row["ece"])
+        else f"{row['ece']:.2f} (perfect: {row['null']:.2f}, up to {row['null_high']:.2f})"
+    )
+
+
+def _miscalibration_words(row: Row) -> str:
+    words = _interval("miscalibration")(row)
+    null = row["null_miscalibration"]
+    return words if words == NO_VALUE or math.isnan(null) else f"{words} (perfect: {null:.2f})"
+
+
+_HOW_FAR: Mapping[str, Callable[[Row], str]] = {
+    "Mean confidence": lambda row: percent_words(row["mean_confidence"]),
+    "Right": lambda row: percent_words(row["share_right"]),
+    "Difference": _interval("difference"),
+    "Debiased error": _interval("error"),
+    "Plain error (ECE)": _ece_words,
+}
+_BRIER: Mapping[str, Callable[[Row], str]] = {
+    "Brier's score": _interval("brier"),
+    "Miscalibration": _miscalibration_words,
+    "Discrimination": _interval("discrimination"),
+    "Uncertainty": _interval("uncertainty"),
+}
+
+
+def error_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
+    """How far off, by the headers of a table: a row of `calibration_error` each."""
+    return _columns(errors, _HOW_FAR)
+
+
+def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
+    """Brier's score in its parts, likewise."""
+    return _columns(errors, _BRIER)
+
+
+def _columns(errors: pd.DataFrame, cells: Mapping[str, Callable[[Row], str]]) -> dict[str, list[str]]:
+    rows = errors.to_dict(orient="records")
+    return {head: [cell(row) for row in rows] for head, cell in cells.items()}
+
+
+def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
+    """How far a judge's stated confidence is borne out; or the share of several judges that agree, as one more confidence.
+
+    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the
+    singular (criterion, conversation). With `is_majority` the confidence is the share of the judges that say what most of them say.
+    """
+    labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
+    sure = percent_words(row["mean_confidence"])
+    subject = f"The {name} is carried by {sure} of the votes" if is_majority else f"{name} is {sure} sure"
+    head = (
+        f"{subject} on average and right on {percent_words(row['share_right'])} of "
+        f"{labels} in {counted(row['n_clusters'], cluster)}"
+    )
+    error, difference = f"debiased error {_interval('error')(row)}", _interval("difference")(row)
+    neither = f"neither over- nor under-confident (difference {difference})"
+    plain, usual = row.get("ece", math.nan), row.get("null_high", math.nan)
+    if math.isnan(row["difference_low"]):
+        return f"{head}. {row['undefined']}" if row["n"] else str(row["undefined"])
+    if row["difference_low"] > 0:
+        return f"{head}: over-confident by {difference}, {error}."
+    if row["difference_high"] < 0:
+        under = number_words(*(-row[f"difference{end}"] for end in ("", "_high", "_low")))
+        return f"{head}: under-confident by {under}, {error}."
+    if row["error_low"] > 0:
+        return f"{head}. On average it is {neither}, but off along the way: {error}."
+    if plain > usual:
+        worse = f"{plain:.2f} is more than 95 % of perfectly calibrated data give (up to {usual:.2f})"
+        return f"{head}. On average it is {neither}, but its plain error of {worse}; {error}."
+    ends = ("difference_low", "difference_high", "error_high")
+    farthest = decimal(max(abs(row[name]) for name in ends if not math.isnan(row[name])))
+    return (
+        f"{head}. Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to "
+        f"{farthest} cannot be excluded."
+    )
+
+
+def reasons(table: pd.DataFrame) -> list[str]:
+    """Why rows of a table (group, or model and format; undefined: "" where there is a value) have no value: each reason once with its rows."""
+    names = table["group"] if "group" in table else table["model"].astype(str) + " in " + table["format"].astype(str)
+    lacking = table["undefined"].ne("")
+    by_reason = names.astype(str).loc[lacking].groupby(table["undefined"].loc[lacking], sort=False)
+    return [f"{listed(list(rows))}: {why}" for why, rows in by_reason]

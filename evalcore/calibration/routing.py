@@ -1,30 +1,37 @@
-"""Routing to a human by confidence: what share of the dangerous misses is caught, over what share of the cases goes."""
+"""Routing to a human by confidence: what share of the dangerous misses is caught, over what share of the cases goes; and the same in words."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalcore.calibration.judge_confidence import DIGITS, who
-from evalcore.stats.arrays import cells_of, quotient
+from evalcore.calibration import SEED
+from evalcore.calibration.confidence import DIGITS, who
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
+from evalcore.stats.wording import counted
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.data import Kind
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 BY = ("model", "format")
 MOST_THRESHOLDS = 101
 WANTED = 0.9
-SHARES = ("routed", "caught", "exact_kept", "ambiguous_routed")
+SHARES = {
+    "routed": "no clear case",
+    "caught": "nothing to catch",
+    "exact_kept": "no case is kept",
+    "ambiguous_routed": "no ambiguous case",
+}
+"""The shares of `curves`, and why one has no value."""
+COUNTS = [f"{end}_{name}" for name in SHARES for end in "kn"]
 NO_MISSES = "No emergency was sent lower and no case with gold C was sent home, so there is nothing to catch."
 NONE_SURE = (
     "No case has a confidence (none is stated, and none has two valid samples), so every case would go to a human."
 )
 TOO_FEW = "The dangerous misses are too few to fall into both halves of the cases."
+NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there is nothing to send to a human."
 
 
 def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
@@ -42,21 +49,15 @@ def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
         routed (of the clear cases), caught (of the dangerous misses, clear cases whose gold and prediction are among `cases.DANGEROUS`, those that go),
         exact_kept (of the clear cases that do not go, those with the right level), ambiguous_routed (of the ambiguous cases).
     """
-    cases = _cases(own)
-    cells, keys = cells_of(cases, BY)
-    columns = _columns(cases)
+    columns, _, cells, keys = _cases(own)
     parts = []
     for number in range(len(keys)):
         mine = columns.of(cells == number)
         thresholds = _thresholds(mine.confidence) if at is None else np.array([round(at, DIGITS)])
-        counted = {name: _counts(mine, name, thresholds) for name in SHARES}
         table = keys.take(np.full(len(thresholds), number)).reset_index(drop=True)
-        table = table.assign(threshold=thresholds, n_without=mine.n_without)
-        columns_of = {f"{end}_{name}": kn[place] for name, kn in counted.items() for place, end in enumerate("kn")}
-        parts.append(table.assign(**columns_of))
-    names = [*BY, "threshold", "n_without", *(f"{end}_{name}" for name in SHARES for end in "kn")]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names, dtype=float)
-    return _with_shares(table)
+        parts.append(table.assign(threshold=thresholds, n_without=mine.n_without, **_all_counts(mine, thresholds)))
+    names = [*BY, "threshold", "n_without", *COUNTS]
+    return _with_shares(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names, dtype=float))
 
 
 def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTED) -> pd.DataFrame:
@@ -71,14 +72,11 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
         there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined:
         a sentence where there is no threshold (then NaN), else "".
     """
-    cases = _cases(own)
-    rows = cases["row"].to_numpy()
+    columns, rows, cells, keys = _cases(own)
     numbers = np.unique(rows)
     first = np.zeros(len(numbers), dtype=bool)
     first[rng.permutation(len(numbers))[: len(numbers) // 2]] = True
     in_first = first[np.searchsorted(numbers, rows)]
-    cells, keys = cells_of(cases, BY)
-    columns = _columns(cases)
     lines = []
     for number in range(len(keys)):
         mine = cells == number
@@ -87,22 +85,23 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
         is_sure = len(thresholds) > 1
         k, n = _counts(here, "caught", thresholds)
         line: dict[str, Any] = {"n_misses_first": int(n[0]), "threshold": np.nan, "caught_first": np.nan}
-        line |= {"n_without": other.n_without, "undefined": ""}
+        line |= {"n_without": other.n_without, "undefined": ""} | dict.fromkeys(COUNTS, 0)
         if is_sure and n[0] and other.missed.any():
             place = int(np.argmax(k >= wanted * n - 1e-9))
             line |= {"threshold": thresholds[place], "caught_first": k[place] / n[place]}
+            line |= {name: int(values[0]) for name, values in _all_counts(other, thresholds[[place]]).items()}
         else:
             some = n[0] or other.missed.any()
             line["undefined"] = NO_MISSES if not some else TOO_FEW if is_sure else NONE_SURE
-        at = np.array([line["threshold"]])
-        for name in SHARES:
-            counted = _counts(other, name, at) if not line["undefined"] else np.zeros((2, 1), dtype=int)
-            line |= {f"{end}_{name}": int(counted[place][0]) for place, end in enumerate("kn")}
         lines.append(line)
-    counts = [f"{end}_{name}" for name in SHARES for end in "kn"]
-    names = ["n_misses_first", "threshold", "caught_first", "n_without", "undefined", *counts]
+    names = ["n_misses_first", "threshold", "caught_first", "n_without", "undefined", *COUNTS]
     table = pd.concat([keys.assign(wanted=wanted), pd.DataFrame(lines, columns=names)], axis=1)
     return _with_shares(table)
+
+
+def routing_chosen(own: pd.DataFrame, wanted: float) -> pd.DataFrame:
+    """As `chosen`, by the draw that the page and the command show."""
+    return chosen(own, rng=np.random.default_rng(SEED), wanted=wanted)
 
 
 class _Columns(NamedTuple):
@@ -110,10 +109,10 @@ class _Columns(NamedTuple):
 
     confidence: Floats
     """-1: none."""
-    clear: Flags
-    ambiguous: Flags
-    right: Flags
-    missed: Flags
+    clear: Truths
+    ambiguous: Truths
+    right: Truths
+    missed: Truths
     """A dangerous miss."""
 
     @property
@@ -121,28 +120,20 @@ class _Columns(NamedTuple):
         """Clear cases that have no confidence."""
         return int((self.clear & (self.confidence < 0)).sum())
 
-    def of(self, kept: Flags) -> "_Columns":
-        return _Columns(
-            self.confidence[kept], self.clear[kept], self.ambiguous[kept], self.right[kept], self.missed[kept]
-        )
+    def of(self, kept: Truths) -> "_Columns":
+        return _Columns(*(column[kept] for column in self))
 
 
-def _cases(own: pd.DataFrame) -> pd.DataFrame:
+def _cases(own: pd.DataFrame) -> tuple[_Columns, Numbers, Numbers, pd.DataFrame]:
+    """The cases that enter, the row and the group of each, and the groups."""
     kept = own["kind"].isin([Kind.CLEAR, Kind.AMBIGUOUS]) & (own["n_valid"].gt(0) | own["n_invalid"].gt(0))
-    table = own.loc[kept].reset_index(drop=True)
-    return table.assign(confidence=table["confidence"].fillna(-1.0))
-
-
-def _columns(cases: pd.DataFrame) -> _Columns:
+    cases = own.loc[kept].reset_index(drop=True)
     gold, predicted = cases["gold"].to_numpy(dtype=float), cases["predicted"].to_numpy(dtype=float)
     clear = cases["kind"].eq(Kind.CLEAR).to_numpy()
-    return _Columns(
-        confidence=cases["confidence"].to_numpy(dtype=float),
-        clear=clear,
-        ambiguous=~clear,
-        right=clear & (gold == predicted),
-        missed=clear & np.any([(gold == needs) & (predicted == said) for needs, said in DANGEROUS], axis=0),
-    )
+    missed = clear & np.any([(gold == needs) & (predicted == answer) for needs, answer in DANGEROUS], axis=0)
+    confidence = cases["confidence"].fillna(-1.0).to_numpy(dtype=float)
+    columns = _Columns(confidence, clear, ~clear, clear & (gold == predicted), missed)
+    return columns, cases["row"].to_numpy(), *cells_of(cases, BY)
 
 
 def _thresholds(confidence: Floats) -> Floats:
@@ -152,18 +143,25 @@ def _thresholds(confidence: Floats) -> Floats:
     return np.append(values, np.inf)
 
 
+def _all_counts(cases: _Columns, thresholds: Floats) -> dict[str, Any]:
+    """By the names of `COUNTS`."""
+    return {
+        f"{end}_{name}": values
+        for name in SHARES
+        for end, values in zip("kn", _counts(cases, name, thresholds), strict=True)
+    }
+
+
 def _counts(cases: _Columns, name: str, thresholds: Floats) -> tuple[Any, Any]:
     """K and n of one share at each threshold."""
+
+    def below(population: Truths) -> Numbers:
+        return np.searchsorted(np.sort(cases.confidence[population]), thresholds, side="left").astype(np.int64)
+
     if name == "exact_kept":
-        return tuple(
-            kept.sum() - _below(cases.confidence[kept], thresholds) for kept in (cases.right, cases.clear)
-        )  # fmt: skip
+        return cases.right.sum() - below(cases.right), cases.clear.sum() - below(cases.clear)
     population = {"routed": cases.clear, "caught": cases.missed, "ambiguous_routed": cases.ambiguous}[name]
-    return _below(cases.confidence[population], thresholds), np.full(len(thresholds), population.sum())
-
-
-def _below(confidence: Floats, thresholds: Floats) -> npt.NDArray[np.int64]:
-    return np.searchsorted(np.sort(confidence), thresholds, side="left").astype(np.int64)
+    return below(population), np.full(len(thresholds), population.sum())
 
 
 def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,35 +174,42 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
 
 
 Row = Mapping[Any, Any]
-OF_NONE = {
-    "routed": "no clear case",
-    "caught": "nothing to catch",
-    "exact_kept": "no case is kept",
-    "ambiguous_routed": "no ambiguous case",
-}
-"""Why a share has no value."""
-NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there is nothing to send to a human."
 
 
-def threshold_words(threshold: float) -> str:
-    """At which confidence cases go to a human.
-
-    >>> threshold_words(0.8), threshold_words(0.975), threshold_words(float("inf")), threshold_words(float("nan"))
-    ('below 80 %', 'below 97.5 %', 'every case', '–')
-    """
-    if math.isnan(threshold):
-        return NO_VALUE
+def _threshold_words(threshold: float) -> str:
     return "every case" if math.isinf(threshold) else f"below {100 * threshold:.3g} %"
 
 
-def routed_words(row: Row, name: str) -> str:
-    """One of the shares of `curves` or `chosen`, with its count and interval; a dash and the reason where there is none."""
-    if math.isnan(row["threshold"]):
-        return NO_VALUE
+def _share_words(row: Row, name: str) -> str:
+    """One of the shares, with its count and interval; a dash and the reason where there is none."""
     if math.isnan(row[name]):
-        return f"{NO_VALUE} ({OF_NONE[name]})"
+        return f"{NO_VALUE} ({SHARES[name]})"
     k, n, low, high = (row[f"{end}_{name}"] for end in ("k", "n", "low", "high"))
     return rate_words(row[name], low, high, n_hits=int(k), n=int(n), weighted=False)
+
+
+def routing_columns(table: pd.DataFrame) -> dict[str, Any]:
+    """What `curves` or `chosen` say at a threshold, by the headers of a table; without the rows that have no threshold."""
+    known = table.loc[table["threshold"].notna()]
+    rows = known.to_dict(orient="records")
+
+    def cells(words: Callable[[Row], str]) -> list[str]:
+        return [words(row) for row in rows]
+
+    chosen_on = {}
+    if "n_misses_first" in known:
+        chosen_on = {"Chosen on": [counted(n, "miss", "misses") for n in known["n_misses_first"]]}
+    return {
+        "Model": known["model"].astype(str),
+        "Format": known["format"].astype(str),
+        "To a human": cells(lambda row: _threshold_words(row["threshold"])),
+        **chosen_on,
+        "Misses caught": cells(lambda row: _share_words(row, "caught")),
+        "Cases sent": cells(lambda row: _share_words(row, "routed")),
+        "Without a confidence": known["n_without"],
+        "Right, of those kept": cells(lambda row: _share_words(row, "exact_kept")),
+        "Ambiguous cases sent": cells(lambda row: _share_words(row, "ambiguous_routed")),
+    }
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:
@@ -220,8 +225,8 @@ def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:
         return next((why for why in (TOO_FEW, NONE_SURE) if why in reasons), NO_MISSES)
     row = known.sort_values("n_caught", ascending=False, kind="stable").iloc[0].to_dict()
     whole = math.isinf(row["threshold"])
-    goes = "every case goes" if whole else f"cases with a confidence {threshold_words(row['threshold'])} go"
-    what = f"catches {routed_words(row, 'caught')} of the dangerous misses and sends {routed_words(row, 'routed')} of the clear cases"
+    goes = "every case goes" if whole else f"cases with a confidence {_threshold_words(row['threshold'])} go"
+    what = f"catches {_share_words(row, 'caught')} of the dangerous misses and sends {_share_words(row, 'routed')} of the clear cases"
     if wanted is None:
         return f"Where {goes} to a human, that {what} for {who(row)}."
     half = "On the half of the cases that did not choose this, that"

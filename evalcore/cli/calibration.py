@@ -1,18 +1,27 @@
 """Calibration by the command line: whether stated confidence is borne out, models' spread on ambiguous cases, and routing."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalcore.cli.console import Db, Json, Judges, grid, levels_by, one_of, out, print_json, some_of, study
+from evalcore.cli.console import Db, Json, Judges, levels_by, one_of, out, print_json, records, show, some_of, study
 
 if TYPE_CHECKING:
-    from evalcore.cli.calibration_tables import Known
+    import pandas as pd
+
+    from evalcore.rubric.data import RubricData
+    from evalcore.study.schema import ConfidenceMeaning
+    from evalcore.triage.data import TriageData
+
+    Part = tuple[dict[str, Any], list[str], dict[str, Any]]
+    """A section: its tables for JSON, its findings, and the columns that are printed."""
 
 SECTIONS = ("judges", "models", "ambiguous", "routing")
 READS = ("drawn", "all")
 USUAL_WANTED = 0.9
+NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
 
 
 def calibration(
@@ -67,70 +76,140 @@ def calibration(
     by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every
     threshold. A threshold at which every case goes is null, with every_case true.
     """
-    from evalcore.calibration import confidence_meaning
-    from evalcore.calibration import sections as metric
-    from evalcore.calibration.judge_confidence import own_confidence
-    from evalcore.cli import calibration_tables
+    from evalcore.calibration import SEED, confidence
+    from evalcore.calibration import queries as calibration_queries
+    from evalcore.rubric import queries as rubric_queries
+    from evalcore.study.db import reading
+    from evalcore.triage import queries as triage_queries
+    from evalcore.triage import setting_queries
+    from evalcore.triage.data import described
     from evalcore.triage.predictions import joined, predictions
 
-    asked = some_of("--section", section, SECTIONS)
+    sections = some_of("--section", section, SECTIONS)
     one_of("--reads", reads, READS)
-    known = _loaded(db, with_judges="judges" in asked)
-    triage_data, judges = levels_by(known.triage_data, judge or [])
-    known, judges = (
-        replace(known, triage_data=triage_data),
-        {word: judges[word] for word in judges if word in known.formats},
-    )
-    meaning = confidence_meaning.model_meaning(known.triage_data, known.meanings)
-    stated = not share and confidence_meaning.takes_stated(meaning)
-    own = own_confidence(joined(known.triage_data, predictions(known.triage_data, judges)), stated=stated)
-    parts: dict[str, calibration_tables.Part] = {}
-    if "judges" in asked:
-        parts["judges"] = calibration_tables.judges(known, drawn=reads == "drawn")
-    if "models" in asked:
-        parts["models"] = calibration_tables.models(own)
-    if "ambiguous" in asked:
-        parts["ambiguous"] = calibration_tables.ambiguous(known.triage_data, own, judges)
-    if "routing" in asked:
-        parts["routing"] = calibration_tables.routed(own, wanted, threshold)
-    said = [sentence for part in parts.values() for sentence in part.said]
+    with study(db) as engine, reading(engine) as session:
+        chosen = setting_queries.load(session)
+        triage_data = described(triage_queries.load(session), chosen.rule)
+        meanings = setting_queries.confidence_meanings(session)
+        of_judges = (calibration_queries.stated, calibration_queries.beside_reads, rubric_queries.load)
+        stored = [load(session) for load in of_judges] if "judges" in sections else []
+    triage_data, judges = levels_by(triage_data, judge or [])
+    judges = {word: judges[word] for word in judges if word in chosen.formats}
+    meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
+    stated = not share and confidence.takes_stated(meaning)
+    own = confidence.own_confidence(joined(triage_data, predictions(triage_data, judges)), stated=stated)
+    make = {
+        "judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn"),
+        "models": lambda: _models(own),
+        "ambiguous": lambda: _ambiguous(triage_data, own, judges),
+        "routing": lambda: _routing(own, wanted, threshold),
+    }
+    parts: dict[str, Part] = {name: make[name]() for name in SECTIONS if name in sections}
     unasked = [str(why) for why in meaning["why"] if why]
     if as_json:
-        head = {"levels_by": judges, "stated": stated, "seed": metric.SEED, "findings": [*unasked, *said]}
-        print_json(head | {name: calibration_tables.plain(part.tables) for name, part in parts.items()})
+        findings = [*unasked, *(sentence for _, sentences, _ in parts.values() for sentence in sentences)]
+        head = {"levels_by": judges, "stated": stated, "seed": SEED, "findings": findings}
+        print_json(head | {name: _plain(tables) for name, (tables, _, _) in parts.items()})
         return
     for sentence in unasked:
         out.print(sentence, markup=False)
-    for part in parts.values():
-        for sentence in part.said:
+    for _, sentences, columns in parts.values():
+        for sentence in sentences:
             out.print(sentence, markup=False)
-        for columns, lines in part.shown:
-            if lines:
-                out.print(grid(columns, lines))
+        if columns and len(columns["Model"]):
+            show(columns)
     read_by = ", ".join(f"{word} by {name}" for word, name in judges.items())
-    out.print(f"Levels {read_by or 'by nobody yet'}; seed {metric.SEED}.", markup=False)
+    out.print(f"Levels {read_by or 'by nobody yet'}; seed {SEED}.", markup=False)
 
 
-def _loaded(db: str | None, *, with_judges: bool) -> "Known":
-    import pandas as pd
+def _plain(value: Any) -> Any:
+    """Tables as lists of rows, whatever they stand in."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return records(value) if hasattr(value, "columns") else value
 
-    from evalcore.calibration import queries as calibration_queries
-    from evalcore.cli.calibration_tables import Known
-    from evalcore.rubric import queries as labels
-    from evalcore.study.db import reading
-    from evalcore.triage import queries as stored
-    from evalcore.triage import setting_queries
-    from evalcore.triage.data import described
 
-    nothing = pd.DataFrame()
-    with study(db) as engine, reading(engine) as session:
-        chosen = setting_queries.load(session)
-        triage_data = described(stored.load(session), chosen.rule)
-        return Known(
-            triage_data,
-            chosen.formats,
-            setting_queries.confidence_meanings(session),
-            calibration_queries.stated(session) if with_judges else nothing,
-            calibration_queries.beside_reads(session) if with_judges else nothing,
-            labels.load(session) if with_judges else None,
-        )
+def _judges(
+    triage_data: "TriageData",
+    meanings: "Mapping[str, ConfidenceMeaning]",
+    counts: "pd.DataFrame",
+    beside: "pd.DataFrame",
+    rubric_data: "RubricData",
+    *,
+    drawn: bool,
+) -> "Part":
+    """Judges' confidence on criteria and on levels; by all blind reads where none was drawn."""
+    from evalcore.calibration import confidence
+    from evalcore.calibration.reliability import judge_finding
+
+    of_criteria = confidence.criteria_meanings(counts, meanings)
+    of_levels = confidence.level_meanings(triage_data, meanings)
+    on_criteria = partial(confidence.judges_on_criteria, beside, of_criteria, rubric_data)
+    on_levels = partial(confidence.judges_on_levels, triage_data, of_levels)
+    sentences = [str(why) for table in (of_criteria, of_levels) for why in table["why"] if why]
+    tables = {}
+    for name, table, make, label, cluster in (
+        ("criteria", of_criteria, on_criteria, "criterion", "conversation"),
+        ("levels", of_levels, on_levels, "level", "case"),
+    ):
+        calibrated = make(drawn=drawn)
+        is_drawn = drawn and bool(calibrated.errors["n"].any())
+        calibrated = calibrated if is_drawn or not drawn else make(drawn=False)
+        tables[name] = {
+            "meanings": table,
+            "reliability": calibrated.reliability,
+            "errors": calibrated.errors,
+            "majorities": sorted(calibrated.majorities),
+            "drawn": is_drawn,
+        }
+        for row in calibrated.errors.loc[calibrated.errors["n"].gt(0)].to_dict(orient="records"):
+            group = str(row["group"])
+            is_majority = group in calibrated.majorities
+            sentences.append(judge_finding(row, group, label=label, cluster=cluster, is_majority=is_majority))
+    return tables, sentences or [NO_JUDGE], {}
+
+
+def _models(own: "pd.DataFrame") -> "Part":
+    """Models' own confidence on clear cases."""
+    from evalcore.calibration import confidence
+    from evalcore.calibration.reliability import error_columns
+
+    (reliability, errors, _), sources = confidence.models_confidence(own)
+    after, scaling = confidence.temperature_scaled(own)
+    tables = {
+        "reliability": reliability,
+        "errors": errors,
+        "reliability_after": after,
+        "scaling": scaling,
+        "sources": sources,
+    }
+    columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
+    return tables, confidence.models_findings(errors), columns | error_columns(errors)
+
+
+def _ambiguous(triage_data: "TriageData", own: "pd.DataFrame", judges: Mapping[str, str]) -> "Part":
+    """Models' samples beside the panels' votes."""
+    from evalcore.calibration.case_spread import on_ambiguous, spread_columns, spread_findings
+
+    summary, cases, n_few = on_ambiguous(triage_data, own, judges)
+    names = triage_data.cases["case_id"].to_numpy()[cases["row"].to_numpy(dtype=int)]
+    cases = cases.drop(columns=["row", "kind", "gold"])
+    cases.insert(0, "case_id", names)
+    return {"summary": summary, "cases": cases, "n_few": n_few}, spread_findings(summary), spread_columns(summary)
+
+
+def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Part":
+    """Which cases a human would see, by a share of the misses to catch or by a threshold that is given."""
+    from evalcore.calibration import routing
+    from evalcore.calibration.reliability import reasons
+
+    if threshold is None:
+        chosen, share = routing.routing_chosen(own, wanted), wanted
+    else:
+        chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
+    tables = {}
+    for name, table in (("chosen", chosen), ("curves", routing.curves(own))):
+        every = table["threshold"].eq(float("inf"))  # JSON has no infinity
+        tables[name] = table.assign(threshold=table["threshold"].mask(every), every_case=every)
+    sentences = [routing.routing_finding(chosen, share), *reasons(chosen)]
+    return tables, sentences, routing.routing_columns(chosen)

@@ -84,27 +84,13 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         if value is not None and value not in allowed:
             msg = f"--{word}: expected one of {', '.join(allowed)}, got {value!r}"
             raise OverreadError(msg)
+    filters = Filters(
+        search=search, dataset=dataset, subset=subset, theme=theme, category=category, language=language, axis=axis, model=model, judge=judge,
+        label=label, reads=reads, judges_differ=judges_differ, points_from=points_from, points_to=points_to, source=source, format=asked_as, level=level,
+    )  # fmt: skip
     choice = assigning.Choice(
         ask=Ask(ask),
-        filters=Filters(
-            search=search,
-            dataset=dataset,
-            subset=subset,
-            theme=theme,
-            category=category,
-            language=language,
-            axis=axis,
-            model=model,
-            judge=judge,
-            label=label,
-            reads=reads,
-            judges_differ=judges_differ,
-            points_from=points_from,
-            points_to=points_to,
-            source=source,
-            format=asked_as,
-            level=level,
-        ),
+        filters=filters,
         chosen=tuple(dict.fromkeys(response or ())),
         alone=alone,
         plan=assigning.read_plan(content(plan)) if plan is not None else (),

@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalcore.cli import console
-from evalcore.cli.console import Db, Json, actor, out, print_json, records, study
+from evalcore.cli.console import Db, Json, print_json, study
 from evalcore.errors import OverreadError
-from evalcore.study.db import Engine
 from evalcore.study.run_states import STREAK, Outcome, RunKind
 from evalcore.study.schema import CASES
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evalcore.runs.spec import ModelSettings, RunSpec
+    from evalcore.study.db import Engine
 
-MAX_LINES, MAX_REASON = 40, 80
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 BaseUrl = Annotated[
@@ -176,7 +172,7 @@ def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
         _go(engine, spec_for(kind, asked, dataset, limit=options.limit, **about), options)
 
 
-def _only_dataset(engine: Engine, *, to_judge: bool) -> str:
+def _only_dataset(engine: "Engine", *, to_judge: bool) -> str:
     """The data set that is meant where none was named."""
     from evalcore.runs import queries
     from evalcore.study.db import reading
@@ -193,7 +189,7 @@ def _only_dataset(engine: Engine, *, to_judge: bool) -> str:
     return fitting[0]
 
 
-def _go(engine: Engine, spec: "RunSpec", options: Options) -> None:
+def _go(engine: "Engine", spec: "RunSpec", options: Options) -> None:
     from evalcore.cli.run_at_console import plan_of, run_through
 
     bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
@@ -244,6 +240,8 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     (HTTP), error, reply (raw, or null), attempts (of the last call), n_calls, n_tries, at. With --retry, --resume and --work as `overread respond` has it,
     --retry with n_retried. With --stop: run, n_workers (that finish what is in flight).
     """
+    from evalcore.cli import run_at_console as at_console
+
     acts = {"--failures": failures, "--retry": retry, "--resume": resume, "--stop": stop, "--work": work}
     chosen = [name for name, run_id in acts.items() if run_id is not None]
     if len(chosen) > 1:
@@ -257,145 +255,14 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
         raise OverreadError(msg)
     with study(db) as engine:
         if failures is not None:
-            _failures(engine, failures, as_json=as_json)
+            at_console.list_failures(engine, failures, as_json=as_json)
         elif retry is not None:
-            _retry(engine, retry, outcome or FAILURES, as_json=as_json)
+            at_console.retry(engine, retry, outcome or FAILURES, as_json=as_json)
         elif resume is not None:
-            _resume(engine, resume, max_cost=max_cost, as_json=as_json)
+            at_console.resume(engine, resume, max_cost=max_cost, as_json=as_json)
         elif stop is not None:
-            _stop(engine, stop, as_json=as_json)
+            at_console.stop(engine, stop, as_json=as_json)
         elif work is not None:
-            _work(engine, work, as_json=as_json)
+            at_console.work_on(engine, work, as_json=as_json)
         else:
-            _list(engine, as_json=as_json)
-
-
-def _list(engine: Engine, *, as_json: bool) -> None:
-    from evalcore.cli.run_at_console import printable
-    from evalcore.runs.queries import listed
-    from evalcore.runs.summary import dollars, title_of
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        table = listed(session)
-    rows = records(table)
-    if as_json:
-        print_json(rows)
-        return
-    if not rows:
-        out.print("No runs yet: see `overread judge --help`")
-        return
-    reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
-    console.show({
-        "run": table["run_id"].astype(str),
-        "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
-        "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
-        "answered": [f"{row['n_answered']:,} of {row['n_questions']:,}" for row in rows],
-        "failed": table["n_failed"],
-        "open": table["n_open"],
-        "cost": [None if row["cost"] is None else dollars(row["cost"]) for row in rows],
-        "processes": table["n_workers"],
-        "begun": [f"{row['created_at']:%Y-%m-%d %H:%M}" for row in rows],
-    })  # fmt: skip
-
-
-def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
-    from evalcore import runs as acts
-    from evalcore.cli.run_at_console import printable
-    from evalcore.runs import queries
-    from evalcore.runs.summary import about_words
-    from evalcore.study.db import reading
-
-    who = actor(engine)
-    with reading(engine) as session:
-        queries.run(session, run_id)  # there is one
-        outcomes = queries.counts(session, run_id).outcomes
-    n_failed = outcomes.total() - outcomes[Outcome.ANSWERED]
-    rows = _whole(acts.failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
-    if as_json:
-        print_json(rows)
-        return
-    if not rows:
-        out.print(f"Nothing failed in run {run_id}.")
-        return
-    console.show({
-        "conversation": [row["prompt_id"] for row in rows],
-        "about": [", ".join(about_words(row)) for row in rows],
-        "outcome": [row["outcome"] for row in rows],
-        "HTTP": [row["status"] for row in rows],
-        "why": [printable(row["error"] or "") for row in rows],
-    })  # fmt: skip
-    if n_failed > len(rows):
-        out.print(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
-
-
-def _whole(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """Rows with whole numbers where a column that has gaps holds fractions."""
-    whole = ("response_id", "criterion_id", "position", "status")
-    return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
-
-
-def _retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
-    from evalcore import runs as acts
-
-    unknown = sorted(set(words) - set(FAILURES))
-    if unknown:
-        msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
-        raise OverreadError(msg)
-    _check_key(engine, run_id)
-    n = acts.retry(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in words])
-    if not as_json:
-        out.print(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
-    if n:
-        _work(engine, run_id, as_json=as_json, more={"n_retried": n})
-    elif as_json:
-        print_json({"run": run_id, "n_retried": 0})
-
-
-def _resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool) -> None:
-    from evalcore import runs as acts
-    from evalcore.runs import queries
-    from evalcore.study.db import reading
-
-    _check_key(engine, run_id)
-    with reading(engine) as session:
-        row = queries.run(session, run_id)
-    most = row.max_cost if max_cost is None else max_cost
-    bounds: dict[str, Any] = {"concurrency": row.concurrency, "max_cost": most, "max_failures": row.max_failures}
-    acts.start(engine, row.spec, actor=actor(engine), **bounds)
-    _work(engine, run_id, as_json=as_json)
-
-
-def _stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
-    from evalcore import runs as acts
-    from evalcore.runs import queries
-    from evalcore.study.db import reading
-
-    acts.stop(engine, run_id, actor=actor(engine))
-    with reading(engine) as session:
-        at = queries.progress(session, run_id)
-    if as_json:
-        print_json({"run": run_id, "n_workers": at.n_workers})
-        return
-    finish = f"; {at.n_workers:,} processes finish what is in flight" if at.n_workers else ""
-    again = f" Go on by `overread runs --resume {run_id}`." if at.n_open else ""
-    out.print(f"Run {run_id} is {at.state}{finish}.{again}")
-
-
-def _check_key(engine: Engine, run_id: int) -> None:
-    from evalcore.runs import queries
-    from evalcore.runs.known_models import key_of
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        key_of(queries.run(session, run_id).spec.model)
-
-
-def _work(engine: Engine, run_id: int, *, as_json: bool, more: dict[str, Any] | None = None) -> None:
-    from evalcore.cli.run_at_console import go, show
-
-    ended = go(engine, run_id, again=f"`overread runs --resume {run_id}`")
-    show(ended, quiet=as_json)
-    if as_json:
-        print_json(ended.as_dict() | (more or {}))
-    raise typer.Exit(ended.exit_status)
+            at_console.list_(engine, as_json=as_json)

@@ -6,20 +6,26 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pandas as pd
+import typer
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
 
-from evalcore.cli.console import actor, err, grid, out
-from evalcore.runs import Stop, Worked, check_bounds, on_interrupt, plan, queries, start, work
+from evalcore.cli.console import actor, err, grid, out, print_json, records
+from evalcore.cli.console import show as show_columns
+from evalcore.errors import OverreadError
+from evalcore.runs import Stop, Worked, check_bounds, failures, on_interrupt, plan, queries, start, work
+from evalcore.runs import retry as retry_failures
+from evalcore.runs import stop as stop_run
 from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
 from evalcore.runs.queries import Progress
 from evalcore.runs.spec import ChatRequest, Reply, RunSpec
-from evalcore.runs.summary import cost_words, cut_off_words, dollars, duration, title_of, told
+from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
 from evalcore.study.db import Engine, reading
-from evalcore.study.run_states import STREAK, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 
 LINE_SECONDS = 5.0
 """Where nobody watches a bar, how far the run is comes as a line so often."""
@@ -28,6 +34,8 @@ INTERRUPTED, FAILED = 130, 1
 COST = "would bring the cost above"
 """Words of the reason for which a run stops at its cost."""
 SAME_COMMAND = "the same command"
+MAX_LINES, MAX_REASON = 40, 80
+FAILURES = tuple(outcome.value for outcome in queries.FAILURES)
 
 
 @dataclass(frozen=True)
@@ -229,3 +237,112 @@ def printable(text: str) -> str:
     'over loaded �[31m'
     """
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
+
+
+# ---------------------------------------------------------------- what `overread runs` does
+
+
+def list_(engine: Engine, *, as_json: bool) -> None:
+    """Every run, newest first."""
+    with reading(engine) as session:
+        table = queries.listed(session)
+    rows = records(table)
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print("No runs yet: see `overread judge --help`")
+        return
+    reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
+    show_columns({
+        "run": table["run_id"].astype(str),
+        "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
+        "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
+        "answered": [f"{row['n_answered']:,} of {row['n_questions']:,}" for row in rows],
+        "failed": table["n_failed"],
+        "open": table["n_open"],
+        "cost": [None if row["cost"] is None else dollars(row["cost"]) for row in rows],
+        "processes": table["n_workers"],
+        "begun": [f"{row['created_at']:%Y-%m-%d %H:%M}" for row in rows],
+    })  # fmt: skip
+
+
+def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
+    """What failed in a run, and why."""
+    who = actor(engine)
+    with reading(engine) as session:
+        queries.run(session, run_id)  # there is one
+        outcomes = queries.counts(session, run_id).outcomes
+    n_failed = outcomes.total() - outcomes[Outcome.ANSWERED]
+    rows = _whole(failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print(f"Nothing failed in run {run_id}.")
+        return
+    show_columns({
+        "conversation": [row["prompt_id"] for row in rows],
+        "about": [", ".join(about_words(row)) for row in rows],
+        "outcome": [row["outcome"] for row in rows],
+        "HTTP": [row["status"] for row in rows],
+        "why": [printable(row["error"] or "") for row in rows],
+    })  # fmt: skip
+    if n_failed > len(rows):
+        out.print(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
+
+
+def _whole(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows with whole numbers where a column that has gaps holds fractions."""
+    whole = ("response_id", "criterion_id", "position", "status")
+    return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
+
+
+def retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
+    """Ask again here what ended so."""
+    unknown = sorted(set(words) - set(FAILURES))
+    if unknown:
+        msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
+        raise OverreadError(msg)
+    with reading(engine) as session:
+        key_of(queries.run(session, run_id).spec.model)  # it is there
+    n = retry_failures(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in words])
+    if not as_json:
+        out.print(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
+    if n:
+        work_on(engine, run_id, as_json=as_json, more={"n_retried": n})
+    elif as_json:
+        print_json({"run": run_id, "n_retried": 0})
+
+
+def resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool) -> None:
+    """Go on here with a run that was stopped."""
+    with reading(engine) as session:
+        row = queries.run(session, run_id)
+    key_of(row.spec.model)  # it is there
+    most = row.max_cost if max_cost is None else max_cost
+    bounds: dict[str, Any] = {"concurrency": row.concurrency, "max_cost": most, "max_failures": row.max_failures}
+    start(engine, row.spec, actor=actor(engine), **bounds)
+    work_on(engine, run_id, as_json=as_json)
+
+
+def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
+    """Stop a run, wherever it is worked on."""
+    stop_run(engine, run_id, actor=actor(engine))
+    with reading(engine) as session:
+        at = queries.progress(session, run_id)
+    if as_json:
+        print_json({"run": run_id, "n_workers": at.n_workers})
+        return
+    finish = f"; {at.n_workers:,} processes finish what is in flight" if at.n_workers else ""
+    again = f" Go on by `overread runs --resume {run_id}`." if at.n_open else ""
+    out.print(f"Run {run_id} is {at.state}{finish}.{again}")
+
+
+def work_on(engine: Engine, run_id: int, *, as_json: bool, more: dict[str, Any] | None = None) -> None:
+    """Work on a run here; `more` stands beside it in the JSON."""
+    ended = go(engine, run_id, again=f"`overread runs --resume {run_id}`")
+    show(ended, quiet=as_json)
+    if as_json:
+        print_json(ended.as_dict() | (more or {}))
+    raise typer.Exit(ended.exit_status)

@@ -1,20 +1,36 @@
-"""Triage by the command line: rates with their direction, harm, dangerous misses, and what the format changes."""
+"""Triage by the command line: rates with their direction, harm, dangerous misses, what the format changes; and what a study has chosen about it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 
-from evalcore.cli.console import Db, Json, Judges, grid, levels_by, one_of, out, print_json, records, study
+from evalcore.cli.console import (
+    Db,
+    Json,
+    Judges,
+    actor,
+    content,
+    levels_by,
+    one_of,
+    out,
+    print_json,
+    records,
+    show,
+    study,
+    write_whole,
+)
 from evalcore.errors import OverreadError
+from evalcore.study.csv_cells import text_of
 from evalcore.study.schema import Format
+from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
-    from evalcore.triage.bases import Basis, Held, Matrices, Weights
-    from evalcore.triage.corrected import Answers
+    from evalcore.triage.bases import Basis, Held, Weights
     from evalcore.triage.data import TriageData
     from evalcore.triage.settings import TriageSettings
 
@@ -95,70 +111,61 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.triage.data import described
 
     one_of("--gold", gold, GOLDS)
-    one_of("--basis", basis, BASES)
+    by = Basis[one_of("--basis", basis, BASES).upper()]
     claimed = None if claim is None else Claim(one_of("--claim", claim, list(Claim)))
     read_by = None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians)))
     if format_ is not None:
         one_of("--format", format_, [word.value for word in Format])
     with study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        triage_data = described(stored.load(session), settings.rule)
+        whole = described(stored.load(session), settings.rule)
         stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
-    named = [f"{word}={name}" for word, name in stated_judges(triage_data, spec).items()]
-    found = _found(
-        triage_data, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_]
-    )
+    named = [f"{word}={name}" for word, name in stated_judges(whole, spec).items()]
+    formats = list(settings.formats) if format_ is None else [format_]
+    triage_data, judges = _chosen(whole, [*named, *(judge or [])], model, formats)
     why, held = "", Held(settled=spec.settled)
-    if basis == "corrected":
-        held, why = usual_held(found.triage_data, found.judges, spec)
+    if by is Basis.CORRECTED:
+        held, why = usual_held(triage_data, judges, spec)
         held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
-    asked = _Asked(found.judges, gold, Basis[basis.upper()], _weights(settings, under_weight, over_weight), held)
-    tables, said = _tables(found, asked)
-    margins = margin_sentences(tables["safety"], spec) if basis == "corrected" else []
+    weights = _weights(settings, under_weight, over_weight)
+    tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
+    margins = margin_sentences(tables["safety"], spec) if by is Basis.CORRECTED else []
+    means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
     if as_json:
-        by_reads = basis != "judge"
+        kinds = whole.cases["kind"].value_counts(sort=False)
         print_json(
             {
-                "judges": found.judges,
+                "judges": judges,
                 "gold": gold,
                 "basis": basis,
-                "claim": held.claim if by_reads else None,
-                "physicians": held.physicians if by_reads else None,
-                "means": claim_words(held.claim, held.physicians) if by_reads else None,
+                "claim": held.claim if means else None,
+                "physicians": held.physicians if means else None,
+                "means": means,
                 "why": why or None,
-                "weights": {"under": asked.weights.under, "over": asked.weights.over},
-                "findings": said,
+                "weights": {"under": weights.under, "over": weights.over},
+                "findings": findings,
                 "margins": margins,
-                "n_cases": len(triage_data.cases),
-                "n_elsewhere": len(triage_data.elsewhere),
-                "n_kinds": {
-                    str(kind): int(n) for kind, n in triage_data.cases["kind"].value_counts(sort=False).items()
-                },
+                "n_cases": len(whole.cases),
+                "n_elsewhere": len(whole.elsewhere),
+                "n_kinds": {str(kind): int(n) for kind, n in kinds.items()},
             }
             | {name: records(table) for name, table in tables.items()}
         )
         return
-    _print(triage_data, found, asked, tables, [*said, *margins, *([why] if why else [])], settings)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What was asked for: whose levels and gold, the weights of harm, and what corrected intervals hold for."""
-
-    judges: Mapping[str, str]
-    gold: str
-    basis: "Basis"
-    weights: "Weights"
-    held: "Held"
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The cases with the responses that were asked for, and whose levels count."""
-
-    triage_data: "TriageData"
-    judges: dict[str, str]
+    _print(
+        triage_data,
+        judges,
+        tables,
+        [*findings, *margins, *([why] if why else [])],
+        settings,
+        n_samples=len(whole.samples),
+        means=means,
+    )
+    levels = ", ".join(f"{word} by {name}" for word, name in judges.items())
+    levels = "by physicians of this study" if by is Basis.PHYSICIANS else levels
+    corrected = ", put right by physicians" if by is Basis.CORRECTED else ""
+    out.print(f"Levels {levels}{corrected}; gold {gold}.", markup=False)
 
 
 def _weights(settings: "TriageSettings", under: float | None, over: float | None) -> "Weights":
@@ -169,89 +176,84 @@ def _weights(settings: "TriageSettings", under: float | None, over: float | None
     """
     from evalcore.triage.bases import Weights
 
-    found = Weights(settings.under_weight if under is None else under, settings.over_weight if over is None else over)
-    if found.under == found.over == 0:
+    weights = Weights(settings.under_weight if under is None else under, settings.over_weight if over is None else over)
+    if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)
-    return found
+    return weights
 
 
-def _found(
+def _chosen(
     triage_data: "TriageData", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
-) -> _Found:
-    """The responses that were asked for.
+) -> "tuple[TriageData, dict[str, str]]":
+    """The responses that were asked for, and whose levels count by format.
 
     Raises:
         OverreadError: A model or judge that the study does not have.
     """
-    known = [str(name) for name in triage_data.samples["model"].cat.categories]
-    published = [str(name) for name in triage_data.published["model"].unique()]
+    published = triage_data.published
+    known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
     for name in models or ():
-        if name not in {*known, *published}:
-            msg = f"--model: expected one of {', '.join([*known, *published]) or 'none, the study has no model yet'}, got {name!r}"
+        if name not in known:
+            msg = f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}"
             raise OverreadError(msg)
     triage_data, chosen = levels_by(triage_data, judges)
-    chosen = {word: name for word, name in chosen.items() if word in formats}
-    triage_data = _with_published(triage_data, triage_data.published["format"].isin(formats))
+    published = published.loc[published["format"].isin(formats)]
     if models:
-        triage_data = _with_published(triage_data.of_models(models), triage_data.published["model"].isin(models))
-    return _Found(triage_data, chosen)
+        triage_data = triage_data.of_models(models)
+        published = published.loc[published["model"].isin(models)]
+    triage_data = replace(triage_data, published=published.reset_index(drop=True))
+    return triage_data, {word: name for word, name in chosen.items() if word in formats}
 
 
-def _with_published(triage_data: "TriageData", kept: "pd.Series[bool]") -> "TriageData":
-    return replace(triage_data, published=triage_data.published.loc[kept].reset_index(drop=True))
-
-
-def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], list[str]]:
+def _tables(
+    triage_data: "TriageData",
+    judges: Mapping[str, str],
+    basis: "Basis",
+    held: "Held",
+    weights: "Weights",
+    *,
+    by_physicians: bool,
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """All tables by name, and the findings as sentences."""
-    from evalcore.triage import bases as triage_bases
-    from evalcore.triage import cases as triage_cases
+    from evalcore.triage import bases, cases
     from evalcore.triage import rates as triage_rates
-    from evalcore.triage import words as triage_words
     from evalcore.triage.bases import Basis, safety_sentences
     from evalcore.triage.cases import flip_counts
     from evalcore.triage.corrected import answered
     from evalcore.triage.harm import harm_sentences
     from evalcore.triage.predictions import joined, predictions
+    from evalcore.triage.reads import with_physicians_gold
+    from evalcore.triage.words import findings
 
-    triage_data = asked_of.triage_data
-    if asked.gold == "physicians":
-        from evalcore.triage.reads import with_physicians_gold
-
+    if by_physicians:
         triage_data = with_physicians_gold(triage_data)
-    found = joined(triage_data, predictions(triage_data, asked.judges))
-    known = None
-    if asked.basis is not Basis.JUDGE:
-        known = answered(triage_data, asked.judges, asked.held.claim, settled=asked.held.settled)
-    made = _matrices(triage_data, found, asked, known)
-    cells, rates = made.cells, made.rates
-    how: Any = {"judges": asked.judges, "held": asked.held, "known": known}
-    costs = triage_bases.harm(asked.basis, triage_data, found, asked.weights, **how)
-    ranked = triage_bases.ranked(asked.basis, triage_data, found, asked.weights, **how)
-    safety = triage_bases.safety(asked.basis, found, known=known or (), held=asked.held)
+    found = joined(triage_data, predictions(triage_data, judges))
+    by_judge = basis is Basis.JUDGE
+    known = None if by_judge else answered(triage_data, judges, held.claim, settled=held.settled)
+    how: Any = {"judges": judges, "held": held, "known": known}
+    matrices = bases.matrices(basis, triage_data, found, **how)
+    costs = bases.harm(basis, triage_data, found, weights, **how)
+    ranked = bases.ranked(basis, triage_data, found, weights, **how)
+    safety = bases.safety(basis, found, known=known or (), held=held)
     flips = flip_counts(found)
-    by_judge = asked.basis is Basis.JUDGE
-    together = triage_bases.with_cases(rates)
-    said = triage_words.findings(
-        together if len(together) else rates,
+    together = bases.with_cases(matrices.rates)
+    sentences = findings(
+        together if len(together) else matrices.rates,
         flips if by_judge else None,
-        by_physicians=asked.basis is Basis.PHYSICIANS,
+        by_physicians=basis is Basis.PHYSICIANS,
     )
-    said += safety_sentences(safety, triage_bases.WHOSE[asked.basis])
-    said += harm_sentences(
-        ranked.harm if len(ranked.harm) else triage_bases.with_cases(costs),
-        asked.weights.under,
-        asked.weights.over,
-        ranked.differences,
-        ranked=bool(len(ranked.harm)),
-    )
-    missed = triage_cases.misses(triage_data, found, judges=asked.judges)
+    sentences += safety_sentences(safety, bases.WHOSE[basis])
+    is_ranked = bool(len(ranked.harm))
+    harm = ranked.harm if is_ranked else bases.with_cases(costs)
+    sentences += harm_sentences(harm, weights.under, weights.over, ranked.differences, ranked=is_ranked)
+    missed = cases.misses(triage_data, found, judges=judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
-    kinds = missed.loc[missed["rank"].lt(len(triage_cases.DANGEROUS))].groupby(keys, observed=True).size()
+    kinds = missed.loc[missed["rank"].lt(len(cases.DANGEROUS))].groupby(keys, observed=True).size()
     tables = {
-        "cells": cells,
-        "rates": rates,
-        "summary": made.summary,
+        "cells": matrices.cells,
+        "rates": matrices.rates,
+        "summary": matrices.summary,
         "harm": costs,
         "changes": ranked.changes,
         "differences": ranked.differences,
@@ -262,80 +264,185 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         "ambiguous": triage_rates.ambiguous(found),
         "accounted": triage_rates.accounted(triage_data, found),
     }
-    return tables, said
-
-
-def _matrices(
-    triage_data: "TriageData", found: pd.DataFrame, asked: _Asked, known: "Sequence[Answers] | None"
-) -> "Matrices":
-    """By the basis that was asked for."""
-    from evalcore.triage import bases as triage_bases
-
-    if asked.basis is triage_bases.Basis.PHYSICIANS:
-        return triage_bases.by_physicians(triage_data, settled=asked.held.settled)
-    if asked.basis is triage_bases.Basis.CORRECTED:
-        return triage_bases.corrected(triage_data, found, asked.judges, asked.held, known=known)
-    return triage_bases.by_judge(triage_data, found)
+    return tables, sentences
 
 
 def _print(
     triage_data: "TriageData",
-    asked_of: _Found,
-    asked: _Asked,
+    judges: Mapping[str, str],
     tables: Mapping[str, pd.DataFrame],
-    said: Sequence[str],
+    sentences: Sequence[str],
     settings: "TriageSettings",
+    *,
+    n_samples: int,
+    means: str | None,
 ) -> None:
-    from evalcore.triage.bases import Basis
-    from evalcore.triage.corrected import claim_words
-    from evalcore.triage.words import elsewhere_words
+    from evalcore.triage.bases import rates_columns
+    from evalcore.triage.words import elsewhere_words, level_letter
 
     if not len(triage_data.cases) and not len(triage_data.published):
         out.print("No cases yet: import a file of cases, then predictions; or a published confusion matrix alone.")
-        return
-    if not asked_of.judges and not len(asked_of.triage_data.published):
-        what = "import a file of predictions" if not len(triage_data.samples) else "run overread acuity-rules"
+        raise typer.Exit
+    if not judges and not len(triage_data.published):
+        what = "import a file of predictions" if not n_samples else "run overread acuity-rules"
         out.print(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
-        return
-    for sentence in said:
+        raise typer.Exit
+    for sentence in sentences:
         out.print(sentence, markup=False)
-    wanted = [name for name in SHOWN if name in settings.metrics] or list(SHOWN)
-    out.print(_rates(tables["rates"], wanted))
-    if len(tables["misses"]):
-        out.print(_misses(tables["misses"]))
-    if n := len(asked_of.triage_data.elsewhere):
+    show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
+    misses = tables["misses"]
+    if len(misses):
+        show(
+            {
+                "Model (dangerous misses, by judge)": misses["model"],
+                "Format": misses["format"],
+                "Needs": misses["gold"].map(level_letter),
+                "Answers": misses["predicted"].map(level_letter),
+                "Cases": misses["n"],
+            }
+        )
+    if n := len(triage_data.elsewhere):
         out.print(elsewhere_words(n), markup=False)
-    if asked.basis is not Basis.JUDGE:
-        out.print(claim_words(asked.held.claim, asked.held.physicians), markup=False)
-    read_by = ", ".join(f"{word} by {name}" for word, name in asked_of.judges.items())
-    out.print(
-        f"Levels {'by physicians of this study' if asked.basis is Basis.PHYSICIANS else read_by}"
-        f"{', put right by physicians' if asked.basis is Basis.CORRECTED else ''}; gold {asked.gold}.",
-        markup=False,
-    )
+    if means:
+        out.print(means, markup=False)
 
 
-def _rates(rates: pd.DataFrame, wanted: Sequence[str]) -> Any:
-    from evalcore.triage.words import NAMES, by_model, rate_words, short_reason
+def label_maps(
+    source: Annotated[str | None, typer.Option(help="This source alone, e.g. semigran.")] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", help="CSV with the columns label and meaning: the study's own map of --source."),
+    ] = None,
+    export: Annotated[Path | None, typer.Option(help="Write the map of --source as such a file.")] = None,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Back to the map of --source that comes with Overread.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List what the labels of each source stand for, and on how many cases they are; or write the study's own map of a source.
 
-    lines = []
-    short = rates.assign(reason=[short_reason(reason) for reason in rates["reason"]])
-    for (model, word), rows in by_model(short).items():
-        lines.append([model, word, *(rate_words(rows[name]) if name in rows else "" for name in wanted)])
-    return grid(("model", "format", *(NAMES[name].lower() for name in wanted)), lines)
+    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level
+    (kept, and never the gold). Cases that were imported before keep what was made of them. With --json a list with one object a source, by
+    name: source, is_own (the study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of
+    them imported when their label stood for something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of
+    cases that the map does not know: list of label, n_cases).
+    """
+    from evalcore.study.db import reading
+    from evalcore.triage import label_maps as tables
+    from evalcore.triage import setting_queries
+    from evalcore.triage.label_maps import label_counts
+
+    chosen = _source(source, import_, export, reset=reset)
+    given = None if import_ is None else tables.parse(text_of(content(import_), import_.name), import_.name)
+    with study(db) as engine:
+        if given or reset:
+            triage_acts.set_label_map(engine, chosen, given or [], actor=actor(engine))
+        with reading(engine) as session:
+            own, maps_in_force = setting_queries.own_tables(session), setting_queries.tables_of(session)
+            labels = setting_queries.labels_of_cases(session)
+    counts = label_counts(labels, tables.maps(maps_in_force))
+    known = sorted({*maps_in_force, *counts["source"]})
+    if chosen and chosen not in known:
+        msg = f"--source: expected one of {', '.join(known)}, got {source!r}"
+        raise OverreadError(msg)
+    if export is not None:
+        write_whole(export, tables.to_csv(maps_in_force.get(chosen, maps_in_force[tables.LEVELS])).encode())
+    listed = [_described(name, counts, own, maps_in_force) for name in known if chosen in {"", name}]
+    if as_json:
+        print_json(listed)
+        return
+    for row in listed:
+        whose = "the study's own map" if row["is_own"] else "the map that comes with Overread"
+        out.print(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}", markup=False)
+        labels = [*row["labels"], *({"meaning": "– (unknown)"} | label for label in row["unknown"])]
+        heads = {"Label": "label", "Stands for": "meaning", "Cases": "n_cases"}
+        show({head: [label[name] for label in labels] for head, name in heads.items()})
+        if row["n_otherwise"]:
+            out.print(
+                f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.", markup=False
+            )
 
 
-def _misses(misses: pd.DataFrame) -> Any:
-    from evalcore.triage.words import level_letter
+def _source(source: str | None, import_: Path | None, export: Path | None, *, reset: bool) -> str:
+    from evalcore.triage.label_maps import fold
 
-    lines = [
-        [
-            str(row["model"]),
-            str(row["format"]),
-            level_letter(row["gold"]),
-            level_letter(row["predicted"]),
-            f"{row['n']:,}",
-        ]
-        for row in misses.to_dict(orient="records")
+    asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
+    acts = [name for name, is_asked in asked.items() if is_asked]
+    if len(acts) > 1:
+        msg = f"expected one of {', '.join(acts)}, got {len(acts)}"
+        raise OverreadError(msg)
+    if acts and not source:
+        msg = f"--source: expected the source whose map it is beside {acts[0]}, got nothing"
+        raise OverreadError(msg)
+    return fold(source or "")
+
+
+def _described(
+    source: str, counts: pd.DataFrame, own: Collection[str], maps_in_force: Mapping[str, Sequence[tuple[str, str]]]
+) -> dict[str, Any]:
+    """One source as --json has it."""
+    from evalcore.triage.label_maps import fold
+
+    mine = counts.loc[counts["source"].eq(source)]
+    by_label = {row["label"]: row for row in mine.to_dict(orient="records")}
+    nothing = {"n_cases": 0, "n_otherwise": 0}
+    table = maps_in_force.get(source)
+    rows = table if table is not None else list(zip(mine["written"], mine["meaning"], strict=True))
+    labels = [
+        {"label": label, "meaning": meaning} | {name: int(by_label.get(fold(label), nothing)[name]) for name in nothing}
+        for label, meaning in rows
+        if meaning is not None
     ]
-    return grid(("dangerous misses, by judge: model", "format", "needs", "answers", "cases"), lines)
+    unknown = mine.loc[mine["meaning"].isna()]
+    return {
+        "source": source,
+        "is_own": source in own,
+        "has_map": table is not None,
+        "n_cases": int(mine["n_cases"].sum()),
+        "n_otherwise": int(mine["n_otherwise"].sum()),
+        "labels": labels,
+        "unknown": [
+            {"label": label, "n_cases": int(n)} for label, n in zip(unknown["written"], unknown["n_cases"], strict=True)
+        ],
+    }
+
+
+def triage_settings(
+    export: Annotated[Path | None, typer.Option(help="Write the settings as a YAML file.")] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", help="Take the settings from a YAML file; what it leaves out gets its default."),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the settings that come with Overread.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity.
+
+    Without --json the settings are printed as the YAML file has them. With --json an object: is_own (the study has chosen), level_names (A, B, C,
+    D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
+    """
+    from evalcore.study.db import reading
+    from evalcore.triage import setting_queries
+    from evalcore.triage import settings as settings_files
+
+    if import_ is not None and reset:
+        msg = "expected --reset or a file, got both"
+        raise OverreadError(msg)
+    given = None
+    if import_ is not None:
+        given = settings_files.parse(text_of(content(import_), import_.name), import_.name)
+    with study(db) as engine:
+        if given is not None or reset:
+            triage_acts.set_triage_settings(engine, given, actor=actor(engine))
+        with reading(engine) as session:
+            own, settings = setting_queries.own(session), setting_queries.load(session)
+    if export is not None:
+        write_whole(export, settings_files.to_yaml(settings).encode())
+    if as_json:
+        print_json({"is_own": own is not None, **settings_files.plain(settings)})
+    elif export is not None:
+        out.print(f"{export} written", markup=False)
+    else:
+        out.print(settings_files.to_yaml(settings).rstrip(), markup=False)

@@ -66,8 +66,9 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
-    from evalcore.runs import spec_for
+    from evalcore.runs import check_asked, check_bounds, queries, spec_for
     from evalcore.runs.known_models import key_of, usual_file
+    from evalcore.study.db import reading
     from evalcore.study.run_states import RunKind
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
@@ -83,16 +84,20 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
             key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
     with study(db) as engine:
-        _check_cases(engine)
-        if verdicts is not None:
-            _check_judge(engine, verdicts, concurrency=concurrency, max_cost=max_cost)
+        with reading(engine) as session:
+            if CASES not in queries.datasets(session):
+                msg = "The study has no cases of triage: see `overread import`"
+                raise OverreadError(msg)
+            if (
+                verdicts is not None
+            ):  # all for which the judge would be refused later, before the first answer is paid for
+                check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
+                check_asked(session, verdicts)
+        bounds: dict[str, Any] = {"concurrency": concurrency, "max_cost": max_cost, "quiet": as_json}
         if dry_run:
-            shown = _planned(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
-            status = 0
+            shown, status = _planned(engine, answers, verdicts, **bounds), 0
         else:
-            gone = _gone(
-                engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures, quiet=as_json
-            )  # fmt: skip
+            gone = _gone(engine, answers, verdicts, max_failures=max_failures, **bounds)
             shown = dict(zip(PARTS, (part and part.as_dict() for part in gone), strict=True))
             status = max(part.exit_status for part in gone if part is not None)
     if as_json:
@@ -117,26 +122,6 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
         msg = f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}"
         raise OverreadError(msg)
     return known[name]
-
-
-def _check_cases(engine: Engine) -> None:
-    from evalcore.runs import queries
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        if CASES not in queries.datasets(session):
-            msg = "The study has no cases of triage: see `overread import`"
-            raise OverreadError(msg)
-
-
-def _check_judge(engine: Engine, verdicts: "RunSpec", *, concurrency: int, max_cost: float | None) -> None:
-    """All for which the judge would be refused later, before the first answer is paid for."""
-    from evalcore.runs import check_asked, check_bounds
-    from evalcore.study.db import reading
-
-    check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
-    with reading(engine) as session:
-        check_asked(session, verdicts)
 
 
 def _planned(

@@ -19,7 +19,8 @@ from sqlmodel import Session
 
 from evalcore.errors import ExportError, ReadOnly
 from evalcore.export.codebook import CODEBOOK, DTYPES
-from evalcore.reading import exposure_store, exposures
+from evalcore.reading import queries as reading_queries
+from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_reads import LOOK, second_looks
@@ -316,9 +317,9 @@ def record(
             person = next((person for person in contents.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind
-                examples = None if is_whole else exposures.numbers_of(session, named) - part.blind
+                examples = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
                 seen = Seen.BUNDLE if what == "bundle" else Seen.EXPORT
-                exposure_store.add_exposures(session, person.person_id, seen, examples)
+                reading_store.add_exposures(session, person.person_id, seen, examples)
             subject, detail = f"{what} as {file_format}", {"rows": n_rows, **asked}
             store.append_event(session, actor=actor.signature, action=LABELS_EXPORTED, subject=subject, detail=detail)
     except ReadOnly:

@@ -14,7 +14,7 @@ from evalcore.errors import OverreadError
 from evalcore.planning.pilot_estimates import measured
 from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, inclusion_probabilities
 from evalcore.planning.targets import N_MODELS, Target, population
-from evalcore.reading import candidates, read_queries
+from evalcore.reading import assignment_queries, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, estimator_inputs
@@ -179,7 +179,9 @@ def powered(wanted: Target, power: float | None) -> Target:
 
 def taken(session: Session) -> frozenset[int]:
     """Numbers of the responses that are assigned already."""
-    return frozenset(response for _, response in candidates.assigned(session, Ask.RUBRIC) if response is not None)
+    return frozenset(
+        response for _, response in assignment_queries.assigned(session, Ask.RUBRIC) if response is not None
+    )
 
 
 def seconds_each(session: Session) -> float | None:

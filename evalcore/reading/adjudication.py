@@ -1,32 +1,25 @@
 """Adjudication: what waits for an adjudicator, one response at a time, its readers without names; settle, and correct what was settled."""
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import pandas as pd
+from msgspec import structs
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.reading import adjudication_queries, exposures, tasks
-from evalcore.reading.adjudication_queries import (
-    Key,
-    Question,
-    Reader,
-    SaidBy,
-    questions,
-    settlement,
-    shown,
-    standing,
-    subject,
-)
+from evalcore.reading import queries, read_queries
 from evalcore.reading.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
 from evalcore.reading.conflicts import cases as by_case
-from evalcore.reading.desks import ANSWERS, check_note
 from evalcore.reading.exposing import expose
-from evalcore.reading.sheets import Sheet
+from evalcore.reading.queries import Given, Item, Material, subject
+from evalcore.reading.read_queries import Key, Said, SaidBy
+from evalcore.reading.reviewing import check_answer, check_note
 from evalcore.study import contents, frames, store
 from evalcore.study.acting import allow
 from evalcore.study.db import reading as reads
@@ -35,6 +28,7 @@ from evalcore.study.policies import allows, check_can_adjudicate, check_can_open
 from evalcore.study.schema import (
     JUDGE_SHOWN,
     Acuity,
+    Ask,
     ConflictCause,
     Label,
     RaterKind,
@@ -44,7 +38,11 @@ from evalcore.study.schema import (
     Stage,
     Verdict,
     Viewer,
-)
+)  # fmt: skip
+
+_ORDER = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
+
+# ---------------------------------------------------------------- the adjudication queue
 
 
 @dataclass(frozen=True)
@@ -85,18 +83,283 @@ class Queue:
         return next((place for place, waiting in enumerate(self.waiting) if waiting.key == key), None)
 
 
+def cases(engine: Engine, viewer: Viewer) -> Queue:
+    """What waits for this adjudicator, the worst first.
+
+    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
+    theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
+
+    Raises:
+        NotAllowed: The viewer does not adjudicate.
+    """
+    with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
+        rules = contents.rules(session)
+        items = without_judge(_needing(session, rules), rules)
+        by_worst = by_case(items.assign(reasons=items["told_reasons"]))
+        read_by = read_queries.readers(session)
+        blind = queries.blind_examples(session, viewer)
+        words = read_queries.beginnings(session, [int(number) for number in by_worst["example_id"]])
+    waiting: list[Waiting] = []
+    own: list[int] = []
+    for row in by_worst.to_dict(orient="records"):
+        key = _key(row)
+        if key[0] in blind:
+            continue
+        if not allows(check_can_settle, viewer, read_by.get(key, ())):
+            own.append(key[0])
+        else:
+            points = None if pd.isna(row["points"]) else float(row["points"])
+            waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
+    hidden = {each.key[0] for each in waiting}
+    return Queue(tuple(waiting), sum(example not in hidden for example in own))
+
+
+def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+    """Conversations with something that waits to be settled by this person; none for who does not adjudicate."""
+    if not allows(check_can_adjudicate, viewer):
+        return frozenset()
+    keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))
+    read_by = read_queries.readers(session, example_id)
+    return frozenset(key[0] for key in keys if allows(check_can_settle, viewer, read_by.get(key, ())))
+
+
+def hidden_examples(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+    """Conversations on which this person sees nobody's verdicts but their own, on no page and in no file, their settling apart.
+
+    They wait for the person's own first read, or for a settlement of theirs. The arguments are those of `to_settle`.
+    """
+    return queries.blind_examples(session, viewer) | to_settle(session, viewer, example_id)
+
+
+def _key(row: dict[Any, Any]) -> Key:
+    return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
+
+
+def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, settled_too: bool = False) -> pd.DataFrame:
+    """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
+    verdicts = read_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, on=on)
+    if settled_too:
+        verdicts = verdicts.loc[verdicts["stage"].ne(Stage.ADJUDICATED)]
+    return needing(verdicts, rules, seed=contents.study_key(session) or "")
+
+
+def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+    """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
+    with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
+        table = read_queries.settled_by(session, queries.raters_of(session, viewer))
+        words = read_queries.beginnings(session, [int(number) for number in table["example_id"]])
+    return table.assign(first_words=[words[int(number)][0] for number in table["example_id"]])
+
+
+def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+    """Criteria for the rubric's authors (`conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
+    with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
+        verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
+        return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
+
+
+# ---------------------------------------------------------------- one adjudication case
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one reader says on one item, by stage in the order of reading (until the viewer looks: `shown`); who it is, is a number alone."""
+
+    number: int
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One item that needs an adjudicator, or that the viewer has settled.
+
+    Attributes:
+        criterion: None for acuity.
+        reasons: Words of `conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
+            looked, without those that tell what the judge said.
+        tells_judge: Its being in question tells by itself what the judge said (`conflicts.needing`).
+        differ: The first reads conflict, so a settlement says why.
+        settled: The viewer's own settlement that stands.
+        seen: Numbers of all verdicts that are shown here: what `settle` is given back.
+        judge, judged: Shown only once the viewer has looked; judged is None also where the judge labelled nothing here.
+    """
+
+    ask: Ask
+    criterion: Item | None
+    reasons: tuple[str, ...]
+    tells_judge: bool
+    differ: bool
+    readers: tuple[Reader, ...]
+    settled: Said | None
+    seen: frozenset[int]
+    has_looked: bool
+    judge: str | None
+    judged: Given | None
+
+    @property
+    def criterion_id(self) -> int | None:
+        """The criterion's number; None for acuity."""
+        return self.criterion.criterion_id if self.criterion else None
+
+
 @dataclass(frozen=True)
 class Case:
     """One response, or one case, with what is in question on it; the response's model is not told."""
 
     key: Key
-    sheet: Sheet
+    material: Material
     questions: tuple[Question, ...]
 
     @property
     def n_open(self) -> int:
         """Items that are still to be settled."""
         return sum(question.settled is None for question in self.questions)
+
+
+def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
+    """Everything that the adjudicator sees of one response or case.
+
+    Items that somebody else has settled are not in question any more; those that the viewer has settled stay, to be corrected.
+
+    Raises:
+        NotFound: There is no such response or case.
+        NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
+    """
+    with reads(engine) as session:
+        case = _case(session, viewer, key)
+    expose(engine, viewer, Seen.ADJUDICATION, [key[0]])
+    return case
+
+
+def _case(session: Session, viewer: Viewer, key: Key) -> Case:
+    material = queries.material(session, (Ask.GOLD_ACUITY if key[1] is None else Ask.RUBRIC, *key))
+    allow(session, viewer, check_can_settle, read_queries.readers(session, key).get(key, ()))
+    check_can_open(viewer, key[0], queries.blind_examples(session, viewer))
+    return Case(key, material, tuple(_questions(session, viewer, key, material)))
+
+
+def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -> Iterator[Question]:
+    """The items in question, in the rubric's order, acuity last."""
+    rules = contents.rules(session)
+    items = without_judge(_needing(session, rules, key, settled_too=True), rules)
+    why = {None if pd.isna(row["criterion_id"]) else int(row["criterion_id"]): row for row in items.to_dict("records")}
+    said, mine = read_queries.said(session, key), queries.raters_of(session, viewer)
+    numbers = _numbers(session, viewer, key, said)
+    looked = read_queries.judge_shown(session, viewer.name, subject(*key))
+    judged_on = cache(lambda ask: queries.judge_on(session, (ask, *key), rules.judge))  # criteria are judged together
+    criteria: list[Item | None] = [*material.items, None]
+    for criterion in criteria:
+        number = criterion.criterion_id if criterion else None
+        on_item = [verdict for verdict in said if verdict.criterion_id == number]
+        settled = _settlement(on_item)
+        if not (number in why if settled is None else settled.rater_id in mine):
+            continue
+        ask = Ask.RUBRIC if criterion else Ask.GOLD_ACUITY if key[1] is None else Ask.RESPONSE_ACUITY
+        has_looked = number in looked
+        named, judged = judged_on(ask) if has_looked else (None, {})
+        given = _shown(on_item, has_looked=has_looked)
+        yield Question(
+            ask=ask,
+            criterion=criterion,
+            reasons=why[number]["reasons" if has_looked else "told_reasons"] if number in why else (),
+            tells_judge=bool(number in why and why[number]["tells_judge"]),
+            differ=bool(number in why and why[number]["differ"]),
+            readers=_readers(given, numbers),
+            settled=settled.nameless() if settled else None,
+            seen=_standing(given),
+            has_looked=has_looked,
+            judge=named,
+            judged=judged.get(number),
+        )
+
+
+def _settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
+    """The newest adjudication that stands on an item."""
+    given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
+    return max(given, key=lambda verdict: verdict.verdict_id, default=None)
+
+
+def _shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
+    """The verdicts on an item that its adjudicator is shown: all once they have looked at the judge's.
+
+    Until then settlements, and of each reader the read that decides, without what was said of the judge: causes, severity and kind of its
+    error, and the note of a read with the judge in view. A read that was revised came after the judge was shown; it stands in for the first
+    one only where a file brought nothing else.
+    """
+    if has_looked:
+        return list(on_item)
+    deciding: dict[int, SaidBy] = {}
+    for verdict in on_item:
+        before = deciding.get(verdict.rater_id)
+        if verdict.stage is not Stage.ADJUDICATED and (before is None or _ORDER[verdict.stage] < _ORDER[before.stage]):
+            deciding[verdict.rater_id] = verdict
+    of_judge = {"cause": None, "severity": None, "error_kind": None, "right_for_wrong_reason": False}
+    of_readers = {
+        verdict.verdict_id: structs.replace(
+            verdict, explanation=verdict.explanation if verdict.stage is Stage.FIRST else None, **of_judge
+        )
+        for verdict in deciding.values()
+    }
+    return [
+        of_readers.get(verdict.verdict_id, verdict)
+        for verdict in on_item
+        if verdict.verdict_id in of_readers or verdict.stage is Stage.ADJUDICATED
+    ]
+
+
+def _standing(on_item: Sequence[SaidBy]) -> frozenset[int]:
+    """Numbers of the verdicts that stand on an item, settlements too."""
+    return frozenset(verdict.verdict_id for verdict in on_item if verdict.label is not None)
+
+
+def _numbers(session: Session, viewer: Viewer, key: Key, said: Sequence[SaidBy]) -> dict[int, int]:
+    """Reader 1, 2, ... by rater: in an order that is random, and the same whenever this adjudicator opens this response."""
+    secret = (contents.study_key(session) or "").encode()[:64]
+
+    def place(rater: int) -> bytes:
+        words = f"{key}:{viewer.person_id}:{rater}".encode()
+        return hashlib.blake2b(words, key=secret, digest_size=8).digest()
+
+    raters = {verdict.rater_id for verdict in said if verdict.stage is not Stage.ADJUDICATED}
+    return {rater: number for number, rater in enumerate(sorted(raters, key=place), start=1)}
+
+
+def _readers(on_item: Sequence[SaidBy], numbers: dict[int, int]) -> tuple[Reader, ...]:
+    given: dict[int, list[SaidBy]] = {}
+    for verdict in on_item:
+        if verdict.stage is not Stage.ADJUDICATED:
+            given.setdefault(numbers[verdict.rater_id], []).append(verdict)
+    return tuple(
+        Reader(number, tuple(v.nameless() for v in sorted(given[number], key=lambda verdict: _ORDER[verdict.stage])))
+        for number in sorted(given)
+    )
+
+
+# ---------------------------------------------------------------- acts
+
+_NOT_ASKED = "This item is not in question any more: a read was taken back, or the study's rules have changed. Nothing was saved."
+_SETTLED = "Somebody else has settled this item meanwhile. Their settlement stands; yours was not saved."
+_OWN_TAB = "You have settled this item in another tab. That settlement is shown now; the last press was not saved."
+_AMENDED = "A reader has changed a verdict here since the screen was drawn. It is shown now: look again, then settle. Nothing was saved."
+
+
+def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> None:
+    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded.
+
+    Raises:
+        NotFound: The item is not in question.
+        NotAllowed: As for `open_case`.
+    """
+    with writing(engine) as session:
+        questions = {question.criterion_id: question for question in _case(session, viewer, key).questions}
+        if criterion_id not in questions:
+            raise NotFound(_NOT_ASKED)
+        if not questions[criterion_id].has_looked:
+            detail = {"criterion": criterion_id}
+            store.append_event(session, actor=viewer.name, action=JUDGE_SHOWN, subject=subject(*key), detail=detail)
 
 
 @dataclass(frozen=True)
@@ -116,142 +379,6 @@ class Settling:
     seen: Collection[int]
 
 
-def cases(engine: Engine, viewer: Viewer) -> Queue:
-    """What waits for this adjudicator, the worst first.
-
-    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
-    theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
-
-    Raises:
-        NotAllowed: The viewer does not adjudicate.
-    """
-    with reads(engine) as session:
-        allow(session, viewer, check_can_adjudicate)
-        rules = contents.rules(session)
-        items = without_judge(_needing(session, rules), rules)
-        found = by_case(items.assign(reasons=items["told_reasons"]))
-        read_by = adjudication_queries.readers(session)
-        blind = tasks.blind_examples(session, viewer)
-        words = adjudication_queries.beginnings(session, [int(number) for number in found["example_id"]])
-    waiting: list[Waiting] = []
-    own: list[int] = []
-    for row in found.to_dict(orient="records"):
-        key = _key(row)
-        if key[0] in blind:
-            continue
-        if not allows(check_can_settle, viewer, read_by.get(key, ())):
-            own.append(key[0])
-        else:
-            points = None if pd.isna(row["points"]) else float(row["points"])
-            waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
-    hidden = {each.key[0] for each in waiting}
-    return Queue(tuple(waiting), sum(example not in hidden for example in own))
-
-
-def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
-    """Conversations with something that waits to be settled by this person; none for who does not adjudicate."""
-    if not allows(check_can_adjudicate, viewer):
-        return frozenset()
-    keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))
-    read_by = adjudication_queries.readers(session, example_id)
-    return frozenset(key[0] for key in keys if allows(check_can_settle, viewer, read_by.get(key, ())))
-
-
-def hidden_examples(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
-    """Conversations on which this person sees nobody's verdicts but their own, on no page and in no file, their settling apart.
-
-    They wait for the person's own first read, or for a settlement of theirs. The arguments are those of `to_settle`.
-    """
-    return tasks.blind_examples(session, viewer) | to_settle(session, viewer, example_id)
-
-
-def _key(row: dict[Any, Any]) -> Key:
-    return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
-
-
-def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, settled_too: bool = False) -> pd.DataFrame:
-    """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
-    found = adjudication_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=on)
-    if settled_too:
-        found = found.loc[found["stage"].ne(Stage.ADJUDICATED)]
-    return needing(found, rules, seed=contents.study_key(session) or "")
-
-
-def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
-    """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
-    with reads(engine) as session:
-        allow(session, viewer, check_can_adjudicate)
-        found = adjudication_queries.settled_by(session, tasks.raters_of(session, viewer))
-        words = adjudication_queries.beginnings(session, [int(number) for number in found["example_id"]])
-    return found.assign(first_words=[words[int(number)][0] for number in found["example_id"]])
-
-
-def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
-    """Criteria for the rubric's authors (`conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
-    with reads(engine) as session:
-        allow(session, viewer, check_can_adjudicate)
-        verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
-        return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
-
-
-def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
-    """Everything that the adjudicator sees of one response or case.
-
-    Items that somebody else has settled are not in question any more; those that the viewer has settled stay, to be corrected.
-
-    Raises:
-        NotFound: There is no such response or case.
-        NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
-    """
-    with reads(engine) as session:
-        sheet = adjudication_queries.sheet(session, key)
-        if sheet is None:
-            msg = f"This study has no {subject(key)}. The link may belong to another study."
-            raise NotFound(msg)
-        _check(session, viewer, key)
-        found = Case(key, sheet, _asked(session, viewer, key, sheet))
-    expose(engine, viewer, Seen.ADJUDICATION, [key[0]])
-    return found
-
-
-def _check(session: Session, viewer: Viewer, key: Key) -> None:
-    allow(session, viewer, check_can_settle, adjudication_queries.readers(session, key).get(key, ()))
-    check_can_open(viewer, key[0], tasks.blind_examples(session, viewer))
-
-
-def _asked(session: Session, viewer: Viewer, key: Key, sheet: Sheet) -> tuple[Question, ...]:
-    rules = contents.rules(session)
-    why = without_judge(_needing(session, rules, key, settled_too=True), rules)
-    return tuple(questions(session, viewer, key, sheet, why, rules.judge))
-
-
-def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> None:
-    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded.
-
-    Raises:
-        NotFound: The item is not in question.
-        NotAllowed: As for `open_case`.
-    """
-    with writing(engine) as session:
-        sheet = adjudication_queries.sheet(session, key)
-        if sheet is None:
-            msg = f"This study has no {subject(key)}."
-            raise NotFound(msg)
-        _check(session, viewer, key)
-        asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
-        if criterion_id not in asked:
-            raise NotFound(_NOT_ASKED)
-        if not asked[criterion_id].has_looked:
-            detail = {"criterion": criterion_id}
-            store.append_event(session, actor=viewer.name, action=JUDGE_SHOWN, subject=subject(key), detail=detail)
-
-
-_NOT_ASKED = "This item is not in question any more: a read was taken back, or the study's rules have changed. Nothing was saved."
-_SETTLED = "Somebody else has settled this item meanwhile. Their settlement stands; yours was not saved."
-_OWN_TAB = "You have settled this item in another tab. That settlement is shown now; the last press was not saved."
-_AMENDED = "A reader has changed a verdict here since the screen was drawn. It is shown now: look again, then settle. Nothing was saved."
-
-
 def settle(
     engine: Engine, viewer: Viewer, key: Key, items: Sequence[Settling], *, at: datetime | None = None
 ) -> list[int]:
@@ -269,34 +396,30 @@ def settle(
     """
     with writing(engine) as session:
         allow(session, viewer, check_can_adjudicate)
-        store.wait_for_others(session)
-        adjudication_queries.hold_readings(session, key)
-        sheet = adjudication_queries.sheet(session, key)
-        if sheet is None or not items:
-            msg = f"{subject(key)}: expected items of a response or case of this study, got nothing to settle"
+        if not items:
+            msg = f"{subject(*key)}: expected items of a response or case of this study, got nothing to settle"
             raise NotFound(msg)
-        _check(session, viewer, key)
-        said = adjudication_queries.said(session, key)
-        mine = tasks.raters_of(session, viewer)
-        looked = adjudication_queries.judge_shown(session, viewer.name, subject(key))
+        store.wait_for_others(session)
+        queries.hold_readings(session, *key)
+        questions = {question.criterion_id: question for question in _case(session, viewer, key).questions}
+        said = read_queries.said(session, key)
+        mine = queries.raters_of(session, viewer)
+        looked = read_queries.judge_shown(session, viewer.name, subject(*key))
         for item in items:
             on_item = [verdict for verdict in said if verdict.criterion_id == item.criterion_id]
             _check_unchanged(on_item, item, mine, has_looked=item.criterion_id in looked)
-        asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
         guideline = contents.guideline(session)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
-        has_seen = exposures.saw_elsewhere(session, viewer.person_id, key[0])
+        has_seen = queries.saw_elsewhere(session, viewer.person_id, key[0])
         verdicts = []
         for item in items:
-            if item.criterion_id not in asked:
+            if item.criterion_id not in questions:
                 raise NotFound(_NOT_ASKED)
-            question = asked[item.criterion_id]
+            question = questions[item.criterion_id]
             check_settling(item, question)
-            before = [
-                v
-                for v in said
-                if (v.criterion_id, v.rater_id, v.stage) == (item.criterion_id, rater, Stage.ADJUDICATED)
-            ]
+            own = (item.criterion_id, rater, Stage.ADJUDICATED)
+            before = [v for v in said if (v.criterion_id, v.rater_id, v.stage) == own]
+            knows = has_seen or question.has_looked or question.tells_judge
             verdicts.append(
                 Verdict(
                     example_id=key[0],
@@ -308,45 +431,30 @@ def settle(
                     explanation=item.rationale.strip(),
                     conflict_cause=item.cause,
                     selection=Selection.ADJUDICATION,
-                    blinded=not (
-                        has_seen
-                        or question.has_looked
-                        or question.tells_judge
-                        or (before and before[-1].blinded is False)
-                    ),
+                    blinded=not (knows or (before and before[-1].blinded is False)),
                     created_at=at,
                     supersedes=before[-1].verdict_id if before else None,
                     guideline_version=guideline.version if guideline else None,
                 )
             )
-        is_new = all(asked[item.criterion_id].settled is None for item in items)
+        is_new = all(questions[item.criterion_id].settled is None for item in items)
         action = "conflict settled" if is_new else "settlement corrected"
         return store.add_verdicts(session, verdicts, actor=viewer.name, action=action)
 
 
 def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
-    """Nobody has said anything on the item that the screen would show by now.
-
-    Raises:
-        AlreadyChanged: Somebody has.
-    """
-    settled = settlement(on_item)
+    """Nobody has said anything on the item that the screen would show by now."""
+    settled = _settlement(on_item)
     if settled is not None and settled.rater_id not in mine:
         raise AlreadyChanged(_SETTLED)
-    if standing(shown(on_item, has_looked=has_looked)) != frozenset(item.seen):
+    if _standing(_shown(on_item, has_looked=has_looked)) != frozenset(item.seen):
         is_own = settled is not None and settled.verdict_id not in item.seen
         raise AlreadyChanged(_OWN_TAB if is_own else _AMENDED)
 
 
 def check_settling(item: Settling, question: Question) -> None:
-    """A settlement is an answer to the question, says why, and why readers differed where they did.
-
-    Raises:
-        OverreadError: One of these is missing, or the rationale is too long or no plain text.
-    """
-    if item.label not in ANSWERS[question.ask]:
-        msg = f"label: expected one of {', '.join(ANSWERS[question.ask])}, got {item.label!r}"
-        raise OverreadError(msg)
+    """A settlement is an answer to the question, says why, and why readers differed where they did."""
+    check_answer(item.label, question.ask)
     if question.differ and item.cause is None:
         msg = "Say why the readers differed: their first reads conflict."
         raise OverreadError(msg)
@@ -354,9 +462,3 @@ def check_settling(item: Settling, question: Question) -> None:
         msg = "Write the rationale: a settlement is kept with its reason."
         raise OverreadError(msg)
     check_note(item.rationale, name="rationale")
-
-
-__all__ = [
-    "Case", "Key", "Question", "Queue", "Reader", "Settling", "Waiting", "at_fault", "cases", "check_settling", "hidden_examples", "look", "open_case",
-    "settle", "settled", "subject", "to_settle",
-]  # fmt: skip

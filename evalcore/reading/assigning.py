@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -12,16 +12,16 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import candidates, exposures
+from evalcore.reading import assignment_queries, queries
 from evalcore.reading import store as reading_store
-from evalcore.reading.candidates import Planned
+from evalcore.reading.assignment_queries import Item, Planned
 from evalcore.stats.wording import counted
 from evalcore.study import browse, contents, store
 from evalcore.study.acting import allow
 from evalcore.study.browse import Filters
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import writing
-from evalcore.study.policies import STUDY, check_can_assign
+from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_read
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
@@ -32,9 +32,6 @@ MAX_MINUTES = 60 * 24 * 30
 COMPANIONS = 3
 """Of responses that somebody chose at least so many others are read with them, and as many as were chosen: see `_companions`."""
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
-
-Item = tuple[int, int | None]
-"""example_id, and response_id or None for the case itself."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Choice:
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order; None: drawn.
         reserve_minutes: For how long an opened item is kept.
-        blind: Numbers of conversations that wait for whoever assigns (`tasks.blind_examples`): filters on items, and words that are
+        blind: Numbers of conversations that wait for whoever assigns (`queries.blind_examples`): filters on items, and words that are
             searched for, leave them out, since how many fit would tell what was said there.
         make_blind: Set the study to show readers no verdict on what they have not read.
     """
@@ -128,13 +125,13 @@ class Assigned:
         if self.n_waiting:
             said.append(f"{self.n_waiting:,} more are assigned already and were left out")
         if self.n_companions:
-            said.append(
-                f"{self.n_companions:,} of them were drawn at random to be read among the chosen ones, so that no reader can tell which were chosen"
+            among = (
+                "were drawn at random to be read among the chosen ones, so that no reader can tell which were chosen"
             )
+            said.append(f"{self.n_companions:,} of them {among}")
         if self.n_alone:
-            said.append(
-                f"{counted(self.n_alone, 'item')} fewer than wanted could be drawn to be read among the chosen ones: a reader may guess which were chosen"
-            )
+            fewer = "fewer than wanted could be drawn to be read among the chosen ones: a reader may guess which were chosen"
+            said.append(f"{counted(self.n_alone, 'item')} {fewer}")
         said += [
             f"{name} has seen others' verdicts on {n:,} of {counted(self.n_items, 'item')}, and is left out there"
             for name, n in self.exposed
@@ -142,9 +139,8 @@ class Assigned:
         if self.leading:
             said.append(f"left out, since leads and researchers do not read in this study: {', '.join(self.leading)}")
         if self.n_too_few:
-            said.append(
-                f"{counted(self.n_too_few, 'item')} {'has' if self.n_too_few == 1 else 'have'} fewer readers left than are wanted"
-            )
+            have = "has" if self.n_too_few == 1 else "have"
+            said.append(f"{counted(self.n_too_few, 'item')} {have} fewer readers left than are wanted")
         if self.languages_missing:
             said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
         return said
@@ -165,46 +161,35 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         allow(session, actor, check_can_assign)
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         rules = contents.rules(session)
+        is_blind = rules.mode is ReadingMode.BLIND
         readers, leading = _readers(contents.people(session), choice, rules)
-        if choice.chosen:
-            fitting: list[Item] = _chosen(session, choice)
-            shares = {}
-        elif choice.drawn is not None:
-            fitting = list(choice.drawn.shares)
-            shares = choice.drawn.shares
-        elif choice.plan:
-            of_cases, with_rubric = choice.ask is Ask.GOLD_ACUITY, choice.ask is Ask.RUBRIC
-            population = candidates.planned(session, choice.plan, of_cases=of_cases, with_rubric=with_rubric)
-            fitting = [item for item, _ in population]
-            shares = dict(population)
-        else:
-            fitting = _fitting(session, choice)
-            shares = {}
-        waiting = candidates.assigned(session, choice.ask, drawn=not choice.chosen)
+        fitting, shares = _fitting(session, choice)
+        waiting = assignment_queries.assigned(session, choice.ask, drawn=not choice.chosen)
         free = [item for item in fitting if item not in waiting]
         if not free:
             msg = "Nothing is left to assign: no item fits" + (
                 ", or all that fit are assigned already." if fitting else "."
             )
             raise OverreadError(msg)
-        is_blind, who = rules.mode is ReadingMode.BLIND, [reader.person_id for reader in readers]
-        beside, n_alone = (
-            _companions(session, choice, free, readers, seed=seed) if choice.chosen and is_blind else ([], 0)
-        )
+        beside, n_alone = _companions(session, choice, free, readers, seed=seed) if is_blind else ([], 0)
         n_waiting = len(fitting) - len(free)
         free += beside
         drawn = draw(free, choice.n_items, seed=seed)
-        share = len(drawn) / len(free)
         n_population = choice.drawn.n_population if choice.drawn is not None else len(free)
-        languages = candidates.languages(session, {example for example, _ in drawn})
-        able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
-        seen = exposures.exposed_among(session, who, set(languages)) if is_blind else {}
+        languages = assignment_queries.languages(session, {example for example, _ in drawn})
+        able = {
+            code: [r for r in readers if code is None or code in queries.languages_of(r)]
+            for code in set(languages.values())
+        }
+        people = [reader.person_id for reader in readers]
+        seen = queries.exposed_among(session, people, set(languages)) if is_blind else {}
         n_left = {
             item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
         }
         if not any(n_left.values()) and any(able.values()):
             msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
             raise OverreadError(msg)
+        n_exposed = {r.name: sum(example in seen.get(r.person_id, ()) for example, _ in drawn) for r in readers}
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
@@ -214,7 +199,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
             readers=tuple(sorted(reader.name for reader in readers)),
             seed=seed,
-            exposed=_exposed(readers, seen, drawn),
+            exposed=tuple(sorted((name, n) for name, n in n_exposed.items() if n)),
             leading=tuple(leading),
             n_companions=len(beside),
             n_alone=n_alone,
@@ -223,21 +208,22 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             return report
         if choice.make_blind:
             store.set_rules(session, msgspec.structs.replace(rules, blind=True), actor=actor.signature)
+        selection, chosen_by = _origin(choice)
         number = reading_store.add_assignment(
             session,
-            [(*item, shares.get(item, share)) for item in drawn],
+            [(*item, shares.get(item, len(drawn) / len(free))) for item in drawn],
             ask=choice.ask,
-            readers=[reader.person_id for reader in readers],
+            readers=people,
             n_readers=choice.n_readers,
             seed=seed,
             reserve_minutes=choice.reserve_minutes,
-            selection=_selection(choice),
-            chosen_by=_chosen_by(choice),
+            selection=selection,
+            chosen_by=chosen_by,
             n_population=n_population,
             actor=actor.signature,
         )
         store.refresh_statistics(session)
-        return Assigned(**{**asdict(report), "assignment_id": number})
+        return replace(report, assignment_id=number)
 
 
 def assign_responses(
@@ -258,9 +244,7 @@ def assign_responses(
     verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
 
     Args:
-        ask: What readers are asked of them.
         readers: Names of those who may read; empty: everybody who can.
-        n_readers: How many readers a response gets.
         **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
 
     Raises:
@@ -285,9 +269,9 @@ def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]
     return [items[place] for place in order[: len(items) if n_items is None else n_items]]
 
 
-def reads(viewer: Viewer) -> tuple[str, ...]:
-    """The languages that somebody reads: English where the profile names none."""
-    return viewer.languages or ("en",)
+def readers_of(people: Iterable[Viewer]) -> list[Viewer]:
+    """Those of some people who may be asked to read."""
+    return [person for person in people if allows(check_can_read, person)]
 
 
 def _check(choice: Choice) -> None:
@@ -310,17 +294,9 @@ def _check(choice: Choice) -> None:
         raise OverreadError(msg)
 
 
-def _exposed(
-    readers: Sequence[Viewer], seen: dict[int, set[int]], items: Sequence[Item]
-) -> tuple[tuple[str, int], ...]:
-    """Who has seen verdicts on how many of the items."""
-    found = ((r.name, sum(example in seen.get(r.person_id, ()) for example, _ in items)) for r in readers)
-    return tuple(sorted((name, n) for name, n in found if n))
-
-
 def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
     """Who may read, and which leads and researchers were left out: they read blind only where the study says so."""
-    able = [person for person in people if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    able = readers_of(people)
     if unknown := sorted(set(choice.readers) - {person.name for person in able}):
         msg = f"readers: expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}, got {', '.join(unknown)}"
         raise OverreadError(msg)
@@ -340,36 +316,42 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
         with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
         msg = f"readers: expected at least {choice.n_readers}, as many as read an item, got {len(able)}{with_specialty}"
         if leading:
-            msg += (
-                f". Leads and researchers do not read here unless the rules of the study say so: {', '.join(leading)}"
-            )
+            rule = "Leads and researchers do not read here unless the rules of the study say so"
+            msg += f". {rule}: {', '.join(leading)}"
         raise OverreadError(msg)
     return able, leading
 
 
-def _fitting(session: Session, choice: Choice) -> list[Item]:
+def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, float]]:
+    """What fits the choice; and the probability of each item, where the choice says it."""
+    if choice.chosen:
+        return _chosen(session, choice), {}
+    if choice.drawn is not None:
+        return list(choice.drawn.shares), choice.drawn.shares
+    if choice.plan:
+        shares = dict(assignment_queries.planned(session, choice.plan, ask=choice.ask))
+        return list(shares), shares
     left_out = choice.blind if choice.filters.on_what_was_said() else frozenset()
     fitting: list[Item]
     if choice.ask is Ask.GOLD_ACUITY:
         fitting = [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
     else:
-        fitting = candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)
-    return [item for item in fitting if item[0] not in left_out]
+        with_rubric = choice.ask is Ask.RUBRIC
+        fitting = assignment_queries.responses(session, choice.filters, with_rubric=with_rubric)
+    return [item for item in fitting if item[0] not in left_out], {}
 
 
 def _chosen(session: Session, choice: Choice) -> list[Item]:
-    found = candidates.chosen(session, choice.chosen)
-    rubrics = (
-        candidates.having_rubric(session, set(found.values())) if choice.ask is Ask.RUBRIC else set(found.values())
-    )
+    examples = assignment_queries.chosen(session, choice.chosen)
+    with_rubric = set(_with_rubric(session, choice, [(example, number) for number, example in examples.items()]))
     for number in choice.chosen:
-        if number not in found:
+        if number not in examples:
             msg = f"expected one of this study with a text to read, got response {number}"
             raise NotFound(msg)
-        if found[number] not in rubrics:
+        if (examples[number], number) not in with_rubric:
             msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
             raise NotFound(msg)
-    return [(found[number], number) for number in choice.chosen]
+    return [(examples[number], number) for number in choice.chosen]
 
 
 def _companions(
@@ -381,46 +363,40 @@ def _companions(
     reader reads and on which none has seen verdicts: of any item the odds are even at best that it was chosen. They count as chosen, not as drawn:
     together they are no random part of anything.
     """
-    n_wanted = 0 if choice.alone else max(COMPANIONS, len(chosen))
-    if not n_wanted:
+    if choice.alone or not choice.chosen:
         return [], 0
-    taken = candidates.assigned(session, choice.ask) | set(chosen)
-    alike = candidates.alike(session, [number for _, number in chosen if number is not None])
+    n_wanted = max(COMPANIONS, len(chosen))
+    taken = assignment_queries.assigned(session, choice.ask) | set(chosen)
+    alike = assignment_queries.alike(session, [number for _, number in chosen if number is not None])
     rest = [item for item in _with_rubric(session, choice, alike) if item not in taken]
-    languages = candidates.languages(session, {example for example, _ in rest})
-    seen = set().union(*exposures.exposed_among(session, [r.person_id for r in readers], set(languages)).values())
-    common = set.intersection(*(set(reads(reader)) for reader in readers))
+    languages = assignment_queries.languages(session, {example for example, _ in rest})
+    people = [reader.person_id for reader in readers]
+    seen = set().union(*queries.exposed_among(session, people, set(languages)).values())
+    common = set.intersection(*(set(queries.languages_of(reader)) for reader in readers))
     fitting = [item for item in rest if item[0] not in seen and languages[item[0]] in {None, *common}]
-    found = draw(fitting, n_wanted, seed=seed)
-    return found, n_wanted - len(found)
+    companions = draw(fitting, n_wanted, seed=seed)
+    return companions, n_wanted - len(companions)
 
 
 def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[Item]:
     if choice.ask is not Ask.RUBRIC:
         return items
-    rubrics = candidates.having_rubric(session, {example for example, _ in items})
+    rubrics = assignment_queries.having_rubric(session, {example for example, _ in items})
     return [item for item in items if item[0] in rubrics]
 
 
-def _selection(choice: Choice) -> Selection:
+def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
+    """How the items came to be chosen, and by what, for the record."""
     if choice.chosen:
-        return Selection.VOLUNTEERED
+        return Selection.VOLUNTEERED, {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
     if choice.drawn is not None:
-        return choice.drawn.selection
-    return Selection.IMPORTANCE if choice.plan else Selection.RANDOM
-
-
-def _chosen_by(choice: Choice) -> dict[str, Any]:
-    if choice.chosen:
-        return {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
-    if choice.drawn is not None:
-        return {"plan": len(choice.drawn.shares), **choice.drawn.how}
-    return {"plan": len(choice.plan)} if choice.plan else _said(choice.filters)
-
-
-def _said(filters: Filters) -> dict[str, Any]:
-    chosen = asdict(filters).items()
-    return {name: value for name, value in chosen if value is not None and value is not False and value != ""}
+        return choice.drawn.selection, {"plan": len(choice.drawn.shares), **choice.drawn.how}
+    if choice.plan:
+        return Selection.IMPORTANCE, {"plan": len(choice.plan)}
+    filters = asdict(choice.filters).items()
+    return Selection.RANDOM, {
+        name: value for name, value in filters if value is not None and value is not False and value != ""
+    }
 
 
 def read_plan(content: bytes) -> tuple[Planned, ...]:

@@ -90,7 +90,7 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
     read is amended later.
 
     Args:
-        reads: One row a verdict of a physician, as `adjudication_queries.reads` gives them: verdict_id, example_id, response_id (missing for a case),
+        reads: One row a verdict of a physician, as `read_queries.reads` gives them: verdict_id, example_id, response_id (missing for a case),
             criterion_id (missing for acuity), points (missing where unknown), rater_id, stage, label, severity, selection, judge_label (of the
             judge that the study shows; missing where it gave none) and n_wanted (readers that the item was assigned to; missing where
             it was not assigned).
@@ -196,21 +196,15 @@ def cases(items: pd.DataFrame) -> pd.DataFrame:
         points=pd.to_numeric(each["points"]).abs().astype(float),
     )
     grouped = each.groupby(CASE)
-    found = pd.DataFrame(
-        {
-            "n_items": grouped["criterion_id"].nunique(dropna=False),
-            "rank": grouped["rank"].min(),
-        }
-    ).reset_index()
-    held = {case: tuple(order[rank] for rank in sorted(set(ranks))) for case, ranks in grouped["rank"]}
-    found["reasons"] = [held[case] for case in found[CASE].itertuples(index=False, name=None)]
-    worst = each.merge(found[[*CASE, "rank"]], on=[*CASE, "rank"]).groupby(CASE, as_index=False)["points"].max()
-    found = found.merge(worst, on=CASE)
-    found = found.assign(stake=found["points"].fillna(0)).sort_values(
-        ["rank", "stake", *CASE], ascending=[True, False, True, True]
-    )
-    found["response_id"] = found["response_id"].astype("Int64").where(found["response_id"].ne(0))
-    return found[[*CASE, "n_items", "reasons", "points"]].reset_index(drop=True)
+    table = grouped.agg(rank=("rank", "min"))
+    table["n_items"] = grouped["criterion_id"].nunique(dropna=False)
+    table["reasons"] = grouped["rank"].agg(lambda ranks: tuple(order[rank] for rank in sorted(set(ranks))))
+    worst = each.loc[each["rank"].eq(grouped["rank"].transform("min"))]
+    table["points"] = worst.groupby(CASE)["points"].max()
+    table = table.reset_index().assign(stake=lambda rows: rows["points"].fillna(0))
+    table = table.sort_values(["rank", "stake", *CASE], ascending=[True, False, True, True], ignore_index=True)
+    table["response_id"] = table["response_id"].astype("Int64").where(table["response_id"].ne(0))
+    return table[[*CASE, "n_items", "reasons", "points"]]
 
 
 FAULTS: Mapping[tuple[str, str], str] = {
@@ -242,18 +236,14 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
     once = said.drop_duplicates(["response_id", "criterion_id", "rater_id", "count"])
     counted = once.groupby("criterion_id")["count"].value_counts().unstack(fill_value=0)
     counted = counted.reindex(columns=counts, fill_value=0).astype(int)
-    table = said.drop_duplicates("criterion_id").set_index("criterion_id")[
-        [c for c in OF_CRITERION if c != "criterion_id"]
-    ]
-    table = table.join(counted)
-    table.insert(len(table.columns) - len(counts), "n_faults", table[counts].sum(axis=1))
+    table = said.drop_duplicates("criterion_id")[OF_CRITERION].set_index("criterion_id").join(counted)
+    table["n_faults"] = table[counts].sum(axis=1)
     is_settled = said["stage"].eq(Stage.ADJUDICATED)
     table["rationales"] = _lines(said.loc[is_settled]).reindex(table.index)
     table["notes"] = _lines(said.loc[~is_settled]).reindex(table.index)
-    ordered = table.reset_index().sort_values(
-        ["n_faults", "dataset", "prompt_id", "position"], ascending=[False, True, True, True]
-    )
-    return ordered[[*OF_CRITERION, "n_faults", *counts, "rationales", "notes"]].reset_index(drop=True)
+    order = ["n_faults", "dataset", "prompt_id", "position"]
+    table = table.reset_index().sort_values(order, ascending=[False, True, True, True], ignore_index=True)
+    return table[[*OF_CRITERION, "n_faults", *counts, "rationales", "notes"]]
 
 
 def _lines(said: pd.DataFrame) -> pd.Series:

@@ -10,8 +10,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import NotFound, ReadOnly
-from evalcore.reading import exposure_store, exposures, tasks
-from evalcore.reading.one_conversation import Opened, open_example
+from evalcore.reading import queries
+from evalcore.reading import store as reading_store
+from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
 from evalcore.study import contents, store, trail
 from evalcore.study.acting import allow
@@ -31,7 +32,7 @@ def open_conversation(engine: Engine, viewer: Viewer, example_id: int) -> Opened
     with reading(engine) as session:
         opened = open_example(session, example_id)
         others = opened is not None and (opened.is_case or bool(opened.verdicts["rater"].ne(viewer.name).any()))
-        is_known = not others or not exposure_store.unseen(session, viewer.person_id, Seen.CONVERSATION, [example_id])
+        is_known = not others or not reading_store.unseen(session, viewer.person_id, Seen.CONVERSATION, [example_id])
     if not is_known:
         expose(engine, viewer, Seen.CONVERSATION, [example_id])
     return opened
@@ -40,7 +41,7 @@ def open_conversation(engine: Engine, viewer: Viewer, example_id: int) -> Opened
 def preview(engine: Engine, viewer: Viewer, named: Collection[str], *, blind: frozenset[int]) -> None:
     """Write that somebody sees the rows of a table on these examples, as its column example_id names them."""
     with reading(engine) as session:
-        numbers = exposures.numbers_of(session, named) - blind  # a name may stand in two data sets
+        numbers = queries.numbers_of(session, named) - blind  # a name may stand in two data sets
     expose(engine, viewer, Seen.PREVIEW, numbers)
 
 
@@ -51,13 +52,13 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
         NotAllowed: One of them waits for the viewer's own blind read.
     """
     with reading(engine) as session:
-        if not exposure_store.unseen(session, viewer.person_id, what, examples):
+        if not reading_store.unseen(session, viewer.person_id, what, examples):
             return
     try:
         with writing(engine) as session:
             store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
             _check(session, viewer, examples)
-            if exposure_store.add_exposures(session, viewer.person_id, what, examples):
+            if reading_store.add_exposures(session, viewer.person_id, what, examples):
                 subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
                 store.append_event(
                     session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
@@ -68,7 +69,7 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
 
 
 def _check(session: Session, viewer: Viewer, examples: Collection[int]) -> None:
-    blind = tasks.blind_examples(session, viewer)
+    blind = queries.blind_examples(session, viewer)
     for number in examples:
         check_can_open(viewer, number, blind)
 
@@ -87,7 +88,7 @@ def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
         if person is None:
             msg = f"This study has no person {person_id}."
             raise NotFound(msg)
-        if exposure_store.add_exposures(session, person_id, Seen.RELEASED, None):
+        if reading_store.add_exposures(session, person_id, Seen.RELEASED, None):
             store.append_event(session, actor=viewer.signature, action="reader released", subject=person.name)
 
 

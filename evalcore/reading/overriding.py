@@ -1,6 +1,5 @@
-"""A physician's verdicts given with the judge's in view: override, say why, undo. Each is a new verdict."""
+"""A physician's verdicts of their own accord, with the judge's in view: override, say why, undo. Each is a new verdict."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine
@@ -9,12 +8,12 @@ from sqlmodel import Session
 from evalcore.errors import AlreadyChanged, NotFound
 from evalcore.reading import read_queries
 from evalcore.reading.adjudication import hidden_examples
-from evalcore.reading.desks import check_against_judge, check_answer, check_note
+from evalcore.reading.reviewing import Decision, check_answer, check_decision, of_decision
 from evalcore.study import store
 from evalcore.study.acting import allow
 from evalcore.study.db import writing
 from evalcore.study.policies import check_can_give_verdict, check_can_open
-from evalcore.study.schema import Acuity, Ask, Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
+from evalcore.study.schema import Ask, RaterKind, Selection, Stage, Verdict, Viewer
 from evalcore.study.tables import Verdict as VerdictRow
 
 _SAID = (
@@ -23,44 +22,13 @@ _SAID = (
 _TAKEN_BACK: dict[str, Any] = {"label": None, "selection": Selection.VOLUNTEERED, "blinded": False}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a physician says about one item.
-
-    Attributes:
-        cause, severity: Of the judge's error; only where the label differs from the judge's.
-        right_for_wrong_reason: Only where the label is the judge's.
-    """
-
-    label: Label | Acuity
-    cause: Cause | None = None
-    severity: Severity | None = None
-    right_for_wrong_reason: bool = False
-    note: str = ""
-
-
-def check_reading(reading: Reading, judge_label: str | None) -> None:
-    """Its parts fit each other and the judge's label on the item (None: this judge gave none).
-
-    Raises:
-        OverreadError: They do not, or the note is too long or no plain text.
-    """
-    check_against_judge(
-        reading.label,
-        judge_label,
-        names_error=bool(reading.cause or reading.severity),
-        right_for_wrong_reason=reading.right_for_wrong_reason,
-    )
-    check_note(reading.note)
-
-
 def give_verdict(
     engine: Engine,
     viewer: Viewer,
     *,
     response_id: int,
     criterion_id: int | None,
-    reading: Reading,
+    decision: Decision,
     judge: str,
     seen: int | None,
 ) -> int:
@@ -74,45 +42,36 @@ def give_verdict(
         NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
         AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
         NotFound: There is no such item.
-        OverreadError: The parts of the reading contradict each other, or the label is none to the question.
+        OverreadError: The parts of the decision contradict each other, or the label is none to the question.
     """
-    check_answer(reading.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
+    check_answer(decision.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
         allow(session, viewer, check_can_give_verdict)
-        _check_not_blind(session, viewer, response_id)
+        example_id = read_queries.example_of(session, response_id)
+        if example_id is not None:  # a page that was left open gives none on what has been assigned to the viewer since
+            check_can_open(viewer, example_id, hidden_examples(session, viewer, example_id))
         item = read_queries.item(session, response_id, criterion_id, judge=judge)
         if item is None:
             what = "is not in this study" if criterion_id is None else f"has no criterion {criterion_id}"
             msg = f"Response {response_id} {what}."
             raise NotFound(msg)
-        check_reading(reading, item["judge_label"])
+        check_decision(decision, item["judge_label"])
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         _check_seen(session, response_id, criterion_id, rater, seen)
         verdict = Verdict(
+            **of_decision(decision),
             example_id=item["example_id"],
             response_id=response_id,
             criterion_id=criterion_id,
             rater_id=rater,
             stage=Stage.OPEN,
-            label=reading.label,
-            explanation=reading.note.strip() or None,
-            cause=reading.cause,
-            severity=reading.severity,
-            right_for_wrong_reason=reading.right_for_wrong_reason,
             selection=Selection.VOLUNTEERED,
             blinded=False,
             supersedes=seen,
         )
-        overridden = item["judge_label"] is not None and reading.label != item["judge_label"]
+        overridden = item["judge_label"] is not None and decision.label != item["judge_label"]
         action = "judge overridden" if overridden else "verdict given"
         return store.add_verdicts(session, [verdict], actor=viewer.name, action=action)[0]
-
-
-def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None:
-    """A page that was left open gives no open verdict on what has been assigned to the viewer since."""
-    example_id = read_queries.example_of(session, response_id)
-    if example_id is not None:
-        check_can_open(viewer, example_id, hidden_examples(session, viewer, example_id))
 
 
 def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:
@@ -126,19 +85,18 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
         allow(session, viewer, check_can_give_verdict)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         current = _check_seen(session, response_id, criterion_id, rater, seen)
-        before = read_queries.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
         if current is None:
             msg = "There is nothing to undo here."
             raise AlreadyChanged(msg)
-        said = {name: getattr(before, name) for name in _SAID} if before else _TAKEN_BACK
+        before = read_queries.verdict_numbered(session, current.supersedes) if current.supersedes else None
         verdict = Verdict(
+            **({name: getattr(before, name) for name in _SAID} if before else _TAKEN_BACK),
             example_id=current.example_id,
             response_id=response_id,
             criterion_id=criterion_id,
             rater_id=rater,
             stage=Stage.OPEN,
             supersedes=seen,
-            **said,
         )
         return store.add_verdicts(session, [verdict], actor=viewer.name, action="verdict undone")[0]
 

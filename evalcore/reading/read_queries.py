@@ -1,16 +1,51 @@
-"""What physicians have read: one item, one person, lists of conversations, and how long it took."""
+"""What physicians have said: one item, one person, one conversation, and what adjudication is to look at."""
 
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import msgspec
 import pandas as pd
-from sqlalchemy import RowMapping, case, func, select
+from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
 from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
-from evalcore.reading.tasks import raters_of
-from evalcore.study.frames import frame, is_judge, is_read, not_superseded
-from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage, Viewer
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
+from evalcore.reading.queries import raters_of, shown_judges
+from evalcore.reading.reference import TASK
+from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
+from evalcore.study.schema import (
+    CASES,
+    FILE_IMPORTED,
+    JUDGE_SHOWN,
+    Ask,
+    RaterKind,
+    ReadingState,
+    Selection,
+    Source,
+    Stage,
+    Viewer,
+)
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AuditEvent,
+    Criterion,
+    Example,
+    ExampleSubset,
+    Model,
+    Rater,
+    Reading,
+    Response,
+    Task,
+    Verdict,
+)  # fmt: skip
+
+Key = tuple[int, int | None]
+"""A case of adjudication: example_id, and response_id or None for the case of triage itself."""
+RECENT = 500
+"""So many readings at most, the newest, tell how long the next will take."""
 
 
 def item(session: Session, response_id: int, criterion_id: int | None, *, judge: str) -> RowMapping | None:
@@ -19,17 +54,16 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
     Args:
         criterion_id: The criterion; None: the response as a whole.
     """
-    verdict = TABLES["verdict"]
-    of_judge = select(col(Rater.id)).where(is_judge(), col(Rater.name) == judge)
+    verdict = TABLES["verdict"].c
     given = (
-        select(verdict.c.label)
+        select(verdict.label)
         .where(
-            verdict.c.response_id == response_id,
-            verdict.c.criterion_id == criterion_id if criterion_id is not None else verdict.c.criterion_id.is_(None),
-            verdict.c.rater_id.in_(of_judge),
+            verdict.response_id == response_id,
+            verdict.criterion_id == criterion_id if criterion_id is not None else verdict.criterion_id.is_(None),
+            verdict.rater_id.in_(select(col(Rater.id)).where(is_judge(), col(Rater.name) == judge)),
             not_superseded(),
         )
-        .order_by(verdict.c.rater_id.desc(), verdict.c.id.desc())  # the newest prompt
+        .order_by(verdict.rater_id.desc(), verdict.id.desc())  # the newest prompt
         .limit(1)
         .scalar_subquery()
     )
@@ -43,8 +77,9 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
 
 def example_of(session: Session, response_id: int) -> int | None:
     """The example that a response answers; None where there is no such response."""
-    statement = select(col(Response.example_id)).where(col(Response.id) == response_id)
-    return session.connection().execute(statement).scalar()
+    return (
+        session.connection().execute(select(col(Response.example_id)).where(col(Response.id) == response_id)).scalar()
+    )
 
 
 def newest_of(
@@ -66,7 +101,7 @@ def verdict_numbered(session: Session, number: int) -> Verdict | None:
     return session.get(Verdict, number)
 
 
-TASK = ["ask", "example_id", "response_id"]
+# ---------------------------------------------------------------- what one person, and what all have read
 
 
 def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
@@ -76,23 +111,14 @@ def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
         ask, example_id, response_id (missing for a case), first_words, model (missing for a case), read_at; and, missing where it was not read in
         Review: reading_id, state, seconds, locked_at.
     """
-    readings = _readings(session, viewer)
-    found = _given(session, viewer).merge(readings, on=TASK, how="left")
-    found["read_at"] = found["locked_at"].fillna(found["read_at"])
-    return found.sort_values("read_at", ascending=False, kind="stable", ignore_index=True)
-
-
-def _given(session: Session, viewer: Viewer) -> pd.DataFrame:
-    """By the verdicts that stand."""
     ask = case(
         (col(Verdict.criterion_id).is_not(None), Ask.RUBRIC.value),
         (col(Verdict.response_id).is_not(None), Ask.RESPONSE_ACUITY.value),
         else_=Ask.GOLD_ACUITY.value,
     ).label("ask")
     task: tuple[Any, ...] = (ask, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
-    columns: list[Any] = [*task, func.max(col(Verdict.created_at)).label("read_at")]
-    statement = (
-        select(*columns)
+    given = (
+        select(*task, func.max(col(Verdict.created_at)).label("read_at"))
         .join(Example, col(Example.id) == col(Verdict.example_id))
         .outerjoin(Response, col(Response.id) == col(Verdict.response_id))
         .outerjoin(Model, col(Model.id) == col(Response.model_id))
@@ -105,34 +131,41 @@ def _given(session: Session, viewer: Viewer) -> pd.DataFrame:
         )
         .group_by(*task)
     )
-    return frame(session, statement).astype({"response_id": "Int64"})
-
-
-def _readings(session: Session, viewer: Viewer) -> pd.DataFrame:
-    """What they have locked in Review."""
     columns: list[Any] = [
         col(Assignment.ask), col(Task.example_id), col(Task.response_id), col(Reading.id).label("reading_id"), col(Reading.state), col(Reading.seconds),
         col(Reading.locked_at),
     ]  # fmt: skip
-    statement = (
-        select(*columns)
-        .join(Task, col(Task.id) == col(Reading.task_id))
-        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .where(col(Reading.person_id) == viewer.person_id, col(Reading.state) != ReadingState.READING)
-        .order_by(col(Reading.locked_at).desc())
+    locked = (
+        _readings(*columns).where(col(Reading.person_id) == viewer.person_id).order_by(col(Reading.locked_at).desc())
     )
-    found = frame(session, statement).drop_duplicates(TASK)
-    return found.astype({"response_id": "Int64", "reading_id": "Int64"})
+    readings = frame(session, locked).drop_duplicates(TASK).astype({"response_id": "Int64", "reading_id": "Int64"})
+    reads = frame(session, given).astype({"response_id": "Int64"}).merge(readings, on=TASK, how="left")
+    reads["read_at"] = reads["locked_at"].fillna(reads["read_at"])
+    return reads.sort_values("read_at", ascending=False, kind="stable", ignore_index=True)
+
+
+def _readings(*columns: Any) -> Any:
+    """Locked readings with their task and assignment."""
+    statement = select(*columns).join(Task, col(Task.id) == col(Reading.task_id))
+    statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+    return statement.where(col(Reading.state) != ReadingState.READING)
+
+
+def reading_times(session: Session) -> pd.DataFrame:
+    """The newest locked readings of whole responses: seconds (of each pause two minutes at most), n_criteria (1 or more)."""
+    of_example = col(Criterion.example_id)
+    rubric = select(of_example.label("example_id"), func.count().label("n_criteria")).group_by(of_example).subquery()
+    readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(
+        rubric, rubric.c.example_id == col(Task.example_id)
+    )
+    newest = readings.where(col(Assignment.ask) == Ask.RUBRIC).order_by(col(Reading.id).desc()).limit(RECENT)
+    return frame(session, newest)
 
 
 def examples_of(session: Session, viewer: Viewer) -> list[int]:
     """Examples on which a person has given any label."""
-    given = (
-        select(col(Verdict.example_id))
-        .distinct()
-        .where(is_read(Verdict), col(Verdict.rater_id).in_(raters_of(session, viewer)))
-    )
-    return sorted(session.connection().execute(given).scalars())
+    mine = is_read(Verdict), col(Verdict.rater_id).in_(raters_of(session, viewer))
+    return sorted(session.connection().execute(select(col(Verdict.example_id)).distinct().where(*mine)).scalars())
 
 
 def read_marks(session: Session) -> pd.DataFrame:
@@ -141,10 +174,7 @@ def read_marks(session: Session) -> pd.DataFrame:
     Returns:
         verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
     """
-    read, judged = (
-        TABLES["verdict"].alias("read"),
-        TABLES["verdict"].alias("judged"),
-    )
+    read, judged = TABLES["verdict"].alias("read"), TABLES["verdict"].alias("judged")
     judges = select(col(Rater.id), col(Rater.name)).where(is_judge()).subquery()
     beside = (
         (judged.c.response_id == read.c.response_id)
@@ -154,28 +184,22 @@ def read_marks(session: Session) -> pd.DataFrame:
         & judged.c.rater_id.in_(select(col(Rater.id)).where(is_judge()))
         & not_superseded(judged)
     )
+    names = ("created_at", "example_id", "response_id", "criterion_id", "rater_id", "stage", "label")
     statement = (
         select(
             read.c.id.label("verdict_id"),
-            read.c.created_at,
-            read.c.example_id,
-            read.c.response_id,
-            read.c.criterion_id,
-            read.c.rater_id,
-            read.c.stage,
-            read.c.label,
+            *(read.c[name] for name in names),
             judges.c.name.label("judge"),
             judged.c.label.label("judge_label"),
             judged.c.rater_id.label("judged_by"),
         )
         .select_from(read.outerjoin(judged, beside).outerjoin(judges, judges.c.id == judged.c.rater_id))
-        .where(is_read(read.c), read.c.label.is_not(None), not_superseded(read))
-        .where(read.c.criterion_id.is_not(None))
+        .where(is_read(read.c), read.c.label.is_not(None), not_superseded(read), read.c.criterion_id.is_not(None))
     )
-    found = frame(session, statement)
-    if found.duplicated(["verdict_id", "judge"]).any():  # several prompts of one judge: the newest counts
-        found = found.sort_values("judged_by").drop_duplicates(["verdict_id", "judge"], keep="last")
-    return found.sort_values(["verdict_id", "judge"], ignore_index=True).drop(columns="judged_by")
+    marks = frame(session, statement)
+    if marks.duplicated(["verdict_id", "judge"]).any():  # several prompts of one judge: the newest counts
+        marks = marks.sort_values("judged_by").drop_duplicates(["verdict_id", "judge"], keep="last")
+    return marks.sort_values(["verdict_id", "judge"], ignore_index=True).drop(columns="judged_by")
 
 
 def level_readers(session: Session) -> pd.Series:
@@ -184,41 +208,262 @@ def level_readers(session: Session) -> pd.Series:
     statement = (
         select(verdict.example_id, func.count(verdict.rater_id.distinct()).label("n_level_readers"))
         .join(rater, rater.c.id == verdict.rater_id)
-        .where(
-            rater.c.kind == RaterKind.REVIEWER,
-            is_read(verdict),
-            verdict.criterion_id.is_(None),
-            verdict.label.is_not(None),
-            not_superseded(),
-        )
+        .where(rater.c.kind == RaterKind.REVIEWER, is_read(verdict), verdict.criterion_id.is_(None))
+        .where(verdict.label.is_not(None), not_superseded())
         .group_by(verdict.example_id)
     )
     return frame(session, statement).set_index("example_id")["n_level_readers"]
 
 
-RECENT = 500
-"""So many readings at most, the newest, tell how long the next will take."""
+# ---------------------------------------------------------------- one conversation
 
 
-def reading_times(session: Session) -> pd.DataFrame:
-    """The newest locked readings of whole responses.
+@dataclass(frozen=True)
+class Opened:
+    """One conversation with everything on it.
 
-    Returns:
-        One row a reading: seconds (of each pause two minutes at most), n_criteria (1 or more).
+    Attributes:
+        example: Row of the example; `messages` as a list of {role, content}.
+        criteria: One row a criterion, in order.
+        responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
+        verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
+            open stage; with brought_by: who imported the file that a physician's verdict came with (missing: none did, or the trail does not tell).
     """
-    asked = (
-        select(col(Criterion.example_id).label("example_id"), func.count().label("n_criteria"))
-        .group_by(col(Criterion.example_id))
-        .subquery()
+
+    example: dict[str, Any]
+    subsets: list[str]
+    criteria: pd.DataFrame
+    responses: pd.DataFrame
+    verdicts: pd.DataFrame
+
+    @property
+    def is_case(self) -> bool:
+        """Whether it is a case of triage, with a level of care and without a rubric."""
+        return bool(self.example["dataset"] == CASES)
+
+
+def open_example(session: Session, example_id: int) -> Opened | None:
+    """Everything about one example; None where there is none of this number."""
+    row = session.get(Example, example_id)
+    if row is None:
+        return None
+    response, criterion, verdict = (TABLES[name].c for name in ("response", "criterion", "verdict"))
+    responses = (
+        select(
+            response.id.label("response_id"),
+            col(Model.name).label("model"),
+            response.dataset.label("evaluation"),
+            response.sample_index,
+            response.text,
+            response.sent_messages,
+            response.n_criteria,
+        )
+        .join(Model, col(Model.id) == response.model_id)
+        .where(response.example_id == example_id)
+        .order_by(col(Model.name), response.dataset, response.sample_index)
     )
-    columns: list[Any] = [col(Reading.seconds), asked.c.n_criteria]
+    of_example = verdict.response_id.in_(select(response.id).where(response.example_id == example_id))
     statement = (
-        select(*columns)
-        .join(Task, col(Task.id) == col(Reading.task_id))
-        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .join(asked, asked.c.example_id == col(Task.example_id))
-        .where(col(Reading.state) != ReadingState.READING, col(Assignment.ask) == Ask.RUBRIC)
-        .order_by(col(Reading.id).desc())
-        .limit(RECENT)
+        select(TABLES["verdict"], col(Rater.name).label("rater"), col(Rater.kind).label("rater_kind"))
+        .join(Rater, col(Rater.id) == verdict.rater_id)
+        .where(verdict.example_id == example_id, or_(verdict.response_id.is_(None), of_example))
+        .where(verdict.rater_id.not_in(repeats(session)))
+        .where(not_superseded(), or_(verdict.label.is_not(None), verdict.stage == Stage.OPEN))
+        .order_by(verdict.id)
+    )
+    subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
+    rubric = select(TABLES["criterion"]).where(criterion.example_id == example_id).order_by(criterion.position)
+    verdicts = frame(session, statement).rename(columns={"id": "verdict_id"})
+    is_imported = verdicts["rater_kind"].eq(RaterKind.REVIEWER) & verdicts["source"].eq(Source.IMPORT)
+    by_file = verdicts["source_hash"].where(is_imported)
+    verdicts["brought_by"] = by_file.map(_importers(session, list(by_file.dropna().unique()))).astype(object)
+    return Opened(
+        example=row.model_dump() | {"messages": json.loads(row.messages)},
+        subsets=sorted(session.connection().execute(subsets).scalars()),
+        criteria=frame(session, rubric).rename(columns={"id": "criterion_id"}),
+        responses=frame(session, responses),
+        verdicts=verdicts,
+    )
+
+
+def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
+    """Who imported the file of a content first, by its hash."""
+    if not hashes:
+        return {}
+    named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
+    imports = select(col(AuditEvent.actor), col(AuditEvent.detail)).where(
+        col(AuditEvent.action) == FILE_IMPORTED, named
+    )
+    importers: dict[str, str] = {}
+    for actor, detail in session.connection().execute(imports.order_by(col(AuditEvent.id))):
+        for each in hashes:
+            if each in detail:
+                importers.setdefault(each, actor)
+    return importers
+
+
+# ---------------------------------------------------------------- what adjudication looks at
+
+
+def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
+    """Of physicians, not of judges: on a response or case, on all of an example, or anywhere."""
+    verdict = TABLES["verdict"].c
+    conditions: list[ColumnElement[bool]] = [is_read(verdict)]
+    if isinstance(on, int):
+        conditions.append(verdict.example_id == on)
+    elif on is not None:
+        response = verdict.response_id.is_(None) if on[1] is None else verdict.response_id == on[1]
+        conditions += [verdict.example_id == on[0], response]
+    return conditions
+
+
+def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | int | None = None) -> pd.DataFrame:
+    """Physicians' standing verdicts, as `conflicts.needing` takes them, with verdict_id.
+
+    Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
+
+    Args:
+        judge: The judge that the study shows, or None, as `queries.judge_on` chooses.
+        with_judge: Read the judge's labels too; else judge_label is missing throughout.
+        on: Only on this response or case; or on everything of this example.
+    """
+    verdict, criterion = TABLES["verdict"], TABLES["criterion"]
+    names = ("example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
+    drawn = verdict.c.selection.in_([Selection.RANDOM, Selection.IMPORTANCE])
+    submitted = (verdict.c.stage == Stage.OPEN) & drawn
+    statement = (
+        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points)
+        .select_from(verdict.outerjoin(criterion, criterion.c.id == verdict.c.criterion_id))
+        .where(verdict.c.label.is_not(None), or_(not_superseded(), submitted), *_on(on))
+    )
+    table = _numbered(frame(session, statement), "response_id", "criterion_id", "points")
+    kinds = zip(table["criterion_id"].notna(), table["response_id"].isna(), strict=True)
+    asks = [Ask.RUBRIC if rubric else Ask.GOLD_ACUITY if of_case else Ask.RESPONSE_ACUITY for rubric, of_case in kinds]
+    table["ask"] = pd.Series(asks, index=table.index, dtype="str")
+    table = table.merge(_wanted(session, on), on=TASK, how="left")
+    # chosen and assigned: such reads fill a place too
+    table["selection"] = table["selection"].mask(table.pop("chosen").eq(1), None)
+    if not with_judge:
+        return table.assign(judge_label=None)
+    return table.merge(_judged(session, judge, on), on=["response_id", "criterion_id"], how="left")
+
+
+def _numbered(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Numbers that may be missing as such, and the example's as a plain one, also where there is no row to tell by."""
+    table = table.assign(**{name: pd.to_numeric(table[name]).astype("Int64") for name in names})
+    return (
+        table.assign(example_id=pd.to_numeric(table["example_id"]).astype("int64")) if "example_id" in table else table
+    )
+
+
+def _wanted(session: Session, on: Key | int | None) -> pd.DataFrame:
+    """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
+    task = TABLES["task"].c
+    chosen = case((col(Assignment.selection) == Selection.VOLUNTEERED, 1), else_=0)
+    names: tuple[Any, ...] = (col(Assignment.ask), task.example_id, task.response_id)
+    statement = (
+        select(*names, func.max(col(Assignment.n_readers)).label("n_wanted"), func.max(chosen).label("chosen"))
+        .join(Task, col(Task.assignment_id) == col(Assignment.id))
+        .group_by(*names)
+    )
+    if on is not None:
+        statement = statement.where(task.example_id == (on if isinstance(on, int) else on[0]))
+    table = _numbered(frame(session, statement), "response_id")
+    whole = {name: pd.to_numeric(table[name]).astype("int64") for name in ("n_wanted", "chosen")}
+    return table.assign(ask=table["ask"].astype("str"), **whole)
+
+
+def _judged(session: Session, judge: str | None, on: Key | int | None) -> pd.DataFrame:
+    """The labels of the judge that each response shows, on responses that physicians read: response_id, criterion_id, judge_label."""
+    verdict = TABLES["verdict"].c
+    judges = shown_judges(select(verdict.response_id).where(verdict.response_id.is_not(None), *_on(on)), judge)
+    shown = (judges.c.response_id == verdict.response_id) & (judges.c.rater_id == verdict.rater_id)
+    statement = (
+        select(verdict.response_id, verdict.criterion_id, verdict.label.label("judge_label"))
+        .join(judges, shown)
+        .where(verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded())
+    )
+    return _numbered(frame(session, statement), "response_id", "criterion_id")
+
+
+def readers(session: Session, on: Key | int | None = None) -> dict[Key, set[str]]:
+    """Names of those who ever gave a verdict on a response or case, adjudications apart; also where it was taken back."""
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"]
+    statement = (
+        select(verdict.example_id, verdict.response_id, rater.c.name)
+        .join(rater, rater.c.id == verdict.rater_id)
+        .where(verdict.stage != Stage.ADJUDICATED, *_on(on))
+        .distinct()
+    )
+    named: dict[Key, set[str]] = {}
+    for example_id, response_id, name in session.connection().execute(statement):
+        named.setdefault((example_id, response_id), set()).add(name)
+    return named
+
+
+def settled_by(session: Session, rater_ids: list[int]) -> pd.DataFrame:
+    """What some raters have settled: example_id, response_id, n_items, settled_at; the newest first."""
+    verdict = TABLES["verdict"].c
+    settled_at = func.max(verdict.created_at)
+    statement = (
+        select(verdict.example_id, verdict.response_id, func.count().label("n_items"), settled_at.label("settled_at"))
+        .where(verdict.stage == Stage.ADJUDICATED, verdict.rater_id.in_(rater_ids), *_on(None))
+        .where(verdict.label.is_not(None), not_superseded())
+        .group_by(verdict.example_id, verdict.response_id)
+        .order_by(settled_at.desc())
     )
     return frame(session, statement)
+
+
+def beginnings(session: Session, example_ids: list[int]) -> dict[int, tuple[str, str | None]]:
+    """First words and language of conversations, by example_id."""
+    columns: list[Any] = [col(Example.id), col(Example.first_words), col(Example.language)]
+    rows = session.connection().execute(select(*columns).where(col(Example.id).in_(example_ids)))
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A physician's standing verdict on one item, in full; who gave it is not told."""
+
+    verdict_id: int
+    criterion_id: int | None
+    stage: Stage
+    label: str | None
+    explanation: str | None
+    reason: str | None
+    cause: str | None
+    severity: str | None
+    error_kind: str | None
+    right_for_wrong_reason: bool
+    conflict_cause: str | None
+    blinded: bool | None
+    created_at: datetime
+
+
+class SaidBy(Said, frozen=True):
+    """The same with who gave it, as a number."""
+
+    rater_id: int
+
+    def nameless(self) -> Said:
+        """The verdict without who gave it."""
+        return Said(**{name: getattr(self, name) for name in Said.__struct_fields__})
+
+
+def said(session: Session, key: Key) -> list[SaidBy]:
+    """Every standing verdict of physicians on a response or a case, oldest first; settlements taken back too (label None)."""
+    verdict = TABLES["verdict"].c
+    names = [name for name in SaidBy.__struct_fields__ if name != "verdict_id"]
+    statement = (
+        select(verdict.id.label("verdict_id"), *(verdict[name] for name in names))
+        .where(or_(verdict.label.is_not(None), verdict.stage == Stage.ADJUDICATED), *_on(key), not_superseded())
+        .order_by(verdict.id)
+    )
+    return [msgspec.convert(dict(row), SaidBy) for row in session.connection().execute(statement).mappings()]
+
+
+def judge_shown(session: Session, actor: str, subject: str) -> set[int | None]:
+    """On which items of a response or case somebody has looked at the judge's verdict, by criterion_id (None: acuity)."""
+    looked = (col(AuditEvent.action) == JUDGE_SHOWN) & (col(AuditEvent.actor) == actor)
+    details = select(col(AuditEvent.detail)).where(looked, col(AuditEvent.subject) == subject)
+    return {json.loads(detail)["criterion"] for detail in session.connection().execute(details).scalars()}

@@ -8,7 +8,7 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
 from sqlmodel import Session, SQLModel
 
-from evalcore.reading.sheets import shown_judges
+from evalcore.reading.queries import shown_judges
 from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData, is_drawn
@@ -45,7 +45,7 @@ def blind_reads(
         A read made in Review is revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any
         `revised` verdict on the response.
         Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
-        today (`sheets.judge_on`).
+        today (`queries.judge_on` of reading).
     """
     firsts = _firsts()
     reads = frame(session, _beside(firsts, judge)).sort_values(

@@ -11,7 +11,7 @@ import pandas as pd
 from sqlalchemy import and_, func, select
 from sqlmodel import Session, col
 
-from evalcore.reading import candidates
+from evalcore.reading import assignment_queries
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.recipes import by_recipe
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
@@ -196,7 +196,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
-    fitting = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
+    fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
     return frozenset(response for _, response in fitting if response is not None)
 
 

@@ -5,13 +5,14 @@ Acts raise NotAllowed where who acts is no lead, NotFound where there is no such
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import pandas as pd
 
 from evalcore.errors import RunRefused
 from evalcore.judges import queries as jury_queries
 from evalcore.runs import item_queries, queries, store
+from evalcore.runs.item_queries import Usage
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
 from evalcore.runs.spec import RunSpec, is_address
 from evalcore.study.acting import allow
@@ -19,7 +20,6 @@ from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies
 from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, JURY, PARSER, RULES, Format, Viewer
-from evalcore.study.store import is_storable
 from evalcore.triage.predictions import JURY as MAJORITY
 
 MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20
@@ -40,15 +40,12 @@ def start(
     max_cost: float | None = None,
     max_failures: int = STREAK,
 ) -> int:
-    """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`.
+    """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`. Returns its number.
 
     Args:
         concurrency: Questions in flight at once, in each process that works on it.
         max_cost: US dollars at which it stops; None: no limit. That of the latest start counts.
         max_failures: So many failures in a row, of one process, stop it.
-
-    Returns:
-        The run's number.
     """
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
@@ -128,40 +125,32 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     """
     _check(session, spec)
     n_all, n_there = item_queries.counted(session, spec)
-    left, n_questions = item_queries.Left(0, 0), 0
+    n_open = n_failed = n_questions = 0
     for before in queries.rows(session, fingerprint=spec.fingerprint):  # one at most
-        left = item_queries.left(session, before.run_id, spec)
+        n_open, n_failed = item_queries.left(session, before.run_id, spec)
         n_questions = queries.counts(session, before.run_id).n_questions
-    n_missing = n_all - n_there - left.n_failed
+    n_missing = n_all - n_there - n_failed
     if spec.limit is not None:  # on the questions of the run, those that have ended among them
-        n_missing = min(n_missing, spec.limit - n_questions + left.n_open)
+        n_missing = min(n_missing, spec.limit - n_questions + n_open)
     each = expected(session, spec)
-    prompt_tokens, completion_tokens = round(each.prompt_tokens * n_missing), round(each.completion_tokens * n_missing)
+    prompt_tokens = round((each.prompt_tokens or 0.0) * n_missing)
+    completion_tokens = round((each.completion_tokens or 0.0) * n_missing)
     return Planned(
         n_all=n_all,
         n_there=n_there,
-        n_failed=left.n_failed,
+        n_failed=n_failed,
         n_missing=n_missing,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         cost=spec.model.cost(prompt_tokens, completion_tokens),
         seconds_each=each.seconds,
-        n_before=each.n_before,
+        n_before=each.n_questions,
     )
 
 
-class Expected(NamedTuple):
-    """What a question is expected to take, all its calls together; as `Planned` has it."""
-
-    prompt_tokens: float
-    completion_tokens: float
-    seconds: float | None
-    n_before: int
-
-
-def expected(session: Session, spec: RunSpec) -> Expected:
-    """What a question of a run is expected to take (see `plan`)."""
-    before = item_queries.usage_before(session, spec) or item_queries.Usage(0, None, None, None)
+def expected(session: Session, spec: RunSpec) -> Usage:
+    """What a question of a run is expected to take, all its calls together (see `plan`)."""
+    before = item_queries.usage_before(session, spec) or Usage(0, None, None, None)
     prompt, completion = before.prompt_tokens, before.completion_tokens
     if prompt is None:
         asker, questions = Asker(spec), item_queries.drawn(session, spec, N_DRAWN)
@@ -172,7 +161,7 @@ def expected(session: Session, spec: RunSpec) -> Expected:
     if completion is None:
         usual = VERDICT_TOKENS if spec.kind is RunKind.JUDGE else ANSWER_TOKENS
         completion = float(min(usual, spec.model.max_tokens or usual))
-    return Expected(prompt, completion, before.seconds, before.n_questions)
+    return Usage(before.n_questions, prompt, completion, before.seconds)
 
 
 def spent(session: Session, run_id: int) -> float | None:
@@ -240,7 +229,7 @@ def _check(session: Session, spec: RunSpec) -> None:
 
 def _check_spec(spec: RunSpec) -> None:
     name, is_triage = spec.model.name, spec.kind is RunKind.TRIAGE
-    if not name.strip() or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
+    if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         _refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
         _refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")

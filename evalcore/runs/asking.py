@@ -11,10 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import NamedTuple, Protocol, TypeVar
-
-import msgspec
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
 from evalcore.runs import queries, store
@@ -22,13 +19,22 @@ from evalcore.runs.model_client import CallFailed
 from evalcore.runs.prompts import Asked, Asker
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
 from evalcore.runs.replies import Judged
-from evalcore.runs.spec import CUT_OFF, LAST_ONE, MAX_RAW, WAS_STOPPED, Call, ChatRequest, ModelSettings, Reply
+from evalcore.runs.spec import (
+    CUT_OFF,
+    LAST_ONE,
+    MAX_RAW,
+    WAS_STOPPED,
+    Call,
+    ChatRequest,
+    ModelSettings,
+    Reply,
+    storable,
+)
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
-from evalcore.study.db import Engine, Session, writing
+from evalcore.study.db import DBAPIError, Engine, Session, writing
 from evalcore.study.run_states import Outcome
-from evalcore.study.store import is_storable
 
 PATIENCE_SECONDS = 60.0
 """For so long a database that does not take what is written is tried again."""
@@ -63,12 +69,7 @@ class Client(Protocol):
 
 
 class Called(NamedTuple):
-    """What came of a call.
-
-    Attributes:
-        answer: A judge's verdict or a model's answer; None where none came.
-        may_be_asked_again: A whole reply came that cannot be read: another may be readable.
-    """
+    """What came of a call; it may be asked again where a whole reply came that cannot be read."""
 
     call: Call
     answer: Judged | str | None = None
@@ -84,8 +85,8 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
             question_id=number,
             outcome=outcome,
             status=came.status,
-            error=None if error is None else storable(error),
-            reply=None if raw is None else storable(raw),
+            error=None if error is None else storable(error)[:MAX_RAW],
+            reply=None if raw is None else storable(raw)[:MAX_RAW],
             prompt_tokens=came.prompt_tokens,
             completion_tokens=came.completion_tokens,
             cost=model.cost(came.prompt_tokens, came.completion_tokens),
@@ -96,7 +97,8 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
     try:
         request = asker.request(asked)
     except RunRefused as error:  # these texts cannot be asked about; those of other questions can
-        return Called(Call(question_id=number, outcome=Outcome.REJECTED, error=storable(str(error)), attempts=0))
+        sentence = storable(str(error))[:MAX_RAW]
+        return Called(Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0))
     try:
         reply = await client.ask(request)
     except CallFailed as failed:
@@ -108,17 +110,6 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
         sentence = f"{invalid}{' (the reply was cut off at its longest)' if is_cut else ''}"
         return Called(told(reply, Outcome.UNREADABLE, sentence, reply.text), may_be_asked_again=True)
     return Called(told(reply, Outcome.ANSWERED, CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
-
-
-def storable(text: str) -> str:
-    r"""What a text column of both databases can hold of what came from a server, at most `MAX_RAW` characters.
-
-    >>> storable("half \ud83d and \x00")
-    'half ? and �'
-    """
-    if not is_storable(text):
-        text = text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
-    return text[:MAX_RAW]
 
 
 # ---------------------------------------------------------------- being told to stop
@@ -185,8 +176,7 @@ class DatabaseGone(OverreadError):
 class DatabaseThread:
     """The one thread of a worker that speaks to the database, one transaction after the other: the event loop never waits for it.
 
-    Attributes:
-        is_troubled: The last transaction was not taken, and is being tried again.
+    It is troubled while the last transaction was not taken, and is being tried again.
     """
 
     def __init__(self, engine: Engine, *, changed: Callable[[], None]) -> None:
@@ -197,21 +187,18 @@ class DatabaseThread:
     async def write(self, act: Callable[[Session], _T], *, seconds: float | None = None) -> _T:
         """One transaction; tried again for some seconds where the database is locked, full or away, and twice where another process was first.
 
-        Raises:
-            DatabaseGone: It was not taken.
-            IntegrityError: It breaks a rule of the database, each time.
-            Exception: What the act itself raised.
+        DatabaseGone: it was not taken. `store.CONFLICT`: it breaks a rule of the database, each time.
         """
         until, pause = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds), _FIRST_PAUSE
         loop, n_first = asyncio.get_running_loop(), 0
         while True:
             try:
                 done = await loop.run_in_executor(self._thread, self._transaction, act)
-            except IntegrityError:  # another process was first; what breaks a rule each time is the caller's to part
+            except store.CONFLICT:  # another process was first; what breaks a rule each time is the caller's to part
                 n_first += 1
                 if n_first == _MOST_FIRST:
                     raise
-            except (DatabaseFault, OperationalError, InternalError, InterfaceError) as error:
+            except store.NOT_TAKEN as error:
                 self._set(troubled=True)
                 if time.monotonic() + pause > until:
                     words = error.reason if isinstance(error, DatabaseFault) else " ".join(str(error.orig).split())
@@ -239,9 +226,7 @@ class DatabaseThread:
 class Keeping:
     """Answers on their way from the event loop into the database; `end` is called with the fault where they cannot be written.
 
-    Attributes:
-        n_lost: Answers that could not be saved.
-        n_there: Answers that were not kept, since the item had one by then.
+    Counted are answers that could not be saved (n_lost), and those that were not kept, since the item had one by then (n_there).
     """
 
     def __init__(
@@ -293,11 +278,7 @@ class Keeping:
             self._changed()
 
     async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
-        """Save answers; where one of them cannot be written, all but that one.
-
-        Raises:
-            DatabaseGone: Those that are still in hand were not saved.
-        """
+        """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
         try:
             saved = await self._database.write(
                 partial(save_answers, saving=self._saving, answers=batch), seconds=seconds
@@ -334,12 +315,7 @@ class Keeping:
 
 
 class Asking:
-    """One worker at work. Made and used in one event loop.
-
-    Attributes:
-        reason: Why it stopped; None where nothing was left to take.
-        for_all: The reason stops the whole run, not this worker alone.
-    """
+    """One worker at work, in one event loop; why it stopped (None: nothing was left to take), and whether that stops the whole run."""
 
     def __init__(
         self,
@@ -483,14 +459,10 @@ class Asking:
     def _arrive(
         self, asked: Asked, calls: tuple[Call, ...], outcome: Outcome | None, answer: Judged | str | None
     ) -> None:
-        arrived = Answer(asked.question, calls, outcome, suspects=asked.suspects)
+        said: dict[str, Any] = {"text": answer}
         if isinstance(answer, Judged):
-            arrived = msgspec.structs.replace(
-                arrived, label=answer.label, explanation=answer.explanation or None, confidence=answer.confidence
-            )
-        elif answer is not None:
-            arrived = msgspec.structs.replace(arrived, text=answer)
-        self.kept.add(arrived)
+            said = {"label": answer.label, "explanation": answer.explanation or None, "confidence": answer.confidence}
+        self.kept.add(Answer(asked.question, calls, outcome, suspects=asked.suspects, **said))
         if outcome is None:
             return
         self.figures.count_end(outcome)

@@ -21,14 +21,12 @@ from math import ceil
 from multiprocessing import resource_tracker
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 from evalcore.errors import OverreadError, RunRefused
 from evalcore.runs import Stop, Worked, acts, finish, queries, work
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
 from evalcore.settings import PREFIX, settings
-from evalcore.study.db import Engine, open_study, reading
+from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import Viewer
 
@@ -55,7 +53,6 @@ def work_on_cluster(
     """Ask what a run has to ask, on the workers of a cluster, until nothing is left or somebody says stop.
 
     Args:
-        run_id: Of a run that was started.
         address: Of the scheduler (tcp://HOST:PORT), or local:N for N workers on this machine.
         stop: How it is told to stop: the run is stopped, and its workers finish what is in flight.
         progress: Is told about once a second how far the run is.

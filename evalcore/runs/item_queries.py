@@ -37,13 +37,9 @@ class Part(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The items of a part.
+    """The items of a part: the statement gives their key (example_id, response_id, criterion_id), in the order in which they are asked.
 
-    Attributes:
-        statement: Their key, in the order in which they are asked.
-        key: Their example_id, response_id and criterion_id.
-        is_there: The condition that an item has an answer.
-        mixed: A number by which the items stand in an order that has nothing to do with what they are.
+    `mixed` is a number by which they stand in an order that has nothing to do with what they are.
     """
 
     statement: Select[Any]
@@ -186,14 +182,7 @@ def _mixed(*columns: Any) -> ColumnElement[int]:
 # ---------------------------------------------------------------- how many, and which
 
 
-class Counted(NamedTuple):
-    """Items of a run: all, and those that have an answer."""
-
-    n_all: int
-    n_there: int
-
-
-def counted(session: Session, spec: RunSpec) -> Counted:
+def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
     """All items of a run, and those that have an answer."""
     n_all = n_there = 0
     for part in parts(spec):
@@ -202,25 +191,18 @@ def counted(session: Session, spec: RunSpec) -> Counted:
         summed = found.statement.order_by(None).with_only_columns(func.count(), there)
         every, with_answer = session.connection().execute(summed).one()
         n_all, n_there = n_all + int(every), n_there + int(with_answer)
-    return Counted(n_all, n_there)
+    return n_all, n_there
 
 
-class Left(NamedTuple):
-    """Questions of a run whose items have no answer: still to be asked, and failed."""
-
-    n_open: int
-    n_failed: int
-
-
-def left(session: Session, run_id: int, spec: RunSpec) -> Left:
-    """What is left of a run that was started; questions whose answer has come in another way since are not."""
+def left(session: Session, run_id: int, spec: RunSpec) -> tuple[int, int]:
+    """Questions of a run whose items have no answer, whichever way it came: still to be asked, and failed."""
     outcome = TABLES["run_question"].c.outcome
     n_open = n_failed = 0
     for part in parts(spec):
         of_part = (*not_answered(run_id, part), ~has_answer(spec, part))
         every, ended = session.connection().execute(select(func.count(), func.count(outcome)).where(*of_part)).one()
         n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
-    return Left(n_open, n_failed)
+    return n_open, n_failed
 
 
 def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
@@ -237,12 +219,7 @@ def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
 
 
 class Usage(NamedTuple):
-    """What a question took on average, all its calls together.
-
-    Attributes:
-        n_questions: So many questions the averages are of.
-        prompt_tokens, completion_tokens: None where no server has counted them.
-    """
+    """What so many questions took on average, all their calls together; tokens are None where no server has counted them."""
 
     n_questions: int
     prompt_tokens: float | None
@@ -266,5 +243,4 @@ def usage_before(session: Session, spec: RunSpec) -> Usage | None:
     n, n_calls, *each = session.connection().execute(summed).one()
     if not n:
         return None
-    prompt, completion, seconds = (None if mean is None else float(mean) * n_calls / n for mean in each)
-    return Usage(int(n), prompt, completion, seconds)
+    return Usage(int(n), *(None if mean is None else float(mean) * n_calls / n for mean in each))

@@ -4,40 +4,19 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta
 
 from evalcore.errors import RunRefused, shape_fault
-from evalcore.runs.spec import ModelSettings, is_address
+from evalcore.runs.spec import LONGEST_WORDS, ModelSettings, is_address
 from evalcore.settings import settings, shipped
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
-LONGEST_WORDS = 200
 _SECRET = re.compile(r"key|token|secret|password|passwd|auth|bearer|credential", re.IGNORECASE)
 
-Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
-Price = Annotated[float, Meta(ge=0, le=1e9)]
-
-
-class _Model(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A table of the file; prices are in US dollars for a million tokens."""
-
-    base_url: str
-    api_model: Words | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
-    price_in: Price | None = None
-    price_out: Price | None = None
-    family: Words | None = None
-    key_variable: Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,99}$")] | None = None
-    structured: bool | None = None
-    timeout_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
-
-
-_KEYS = _Model.__struct_fields__
+_KEYS = ModelSettings.__struct_fields__[1:]
 _PATTERNS = {
     "key_variable": "expected the name of an environment variable in capital letters, digits and underscores, and not the key itself",
     "api_model": "expected printable characters without blanks around them",
@@ -84,15 +63,10 @@ def load(path: Path) -> dict[str, ModelSettings]:
 
 
 def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
-    """The settings of one model: what the options say, else what the file says.
+    """The settings of one model, by the study's name: what the options (keys of the file; None: not said) say, else what the file says.
 
     A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file
     does, or the same without encryption, the file's key is not sent there: `key_variable` has to be said, too.
-
-    Args:
-        name: As the study calls the model.
-        path: The file; None: there is none.
-        options: Keys of the file; None: not said.
 
     Raises:
         RunRefused: As `load`; or nobody says where the model is.
@@ -111,11 +85,7 @@ def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
 
 
 def key_of(settings: ModelSettings) -> str | None:
-    """The key, from the environment; None where the model needs none.
-
-    Raises:
-        RunRefused: The variable is not set, or is empty.
-    """
+    """The key, from the environment; None where the model needs none. RunRefused: the variable is not set, or is empty."""
     if settings.key_variable is None:
         return None
     key = os.environ.get(settings.key_variable, "").strip()
@@ -131,8 +101,9 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
         raise RunRefused(msg)
     if isinstance(table, dict):
         _check_keys(table, _KEYS, f"{place}.")
+        table = {"name": name, "api_model": name} | table
     try:
-        model = msgspec.convert(table, type=_Model)
+        model = msgspec.convert(table, type=ModelSettings)
     except msgspec.ValidationError as error:
         field, colon, expected = shape_fault(error, {}).rpartition(": ")
         expected = _PATTERNS.get(field, expected) if "regex" in expected else expected
@@ -144,8 +115,7 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
             "without user name, password and query"
         )
         raise RunRefused(msg)
-    given = {key: value for key, value in msgspec.structs.asdict(model).items() if value is not None}
-    return ModelSettings(**{"name": name, "api_model": name} | given | {"base_url": model.base_url.rstrip("/")})
+    return msgspec.structs.replace(model, base_url=model.base_url.rstrip("/"))
 
 
 def _check_keys(table: Mapping[str, Any], known: Iterable[str], place: str) -> None:

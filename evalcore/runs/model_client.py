@@ -23,7 +23,7 @@ import stamina
 from httpx_aiohttp import AiohttpTransport
 
 from evalcore.errors import OverreadError, RunRefused
-from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address
+from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address, storable
 from evalcore.study.run_states import Outcome
 
 HIDDEN = "[key]"
@@ -40,14 +40,7 @@ class NoCompletion(ValueError):
 
 
 class Completion(msgspec.Struct, frozen=True, gc=False):
-    """A whole chat completion.
-
-    Attributes:
-        text: What the model said; "" where it declined without a word.
-        refusal: Why it is no answer, one sentence; None where it is one.
-        finish: Why it ended, as the server says.
-        prompt_tokens, completion_tokens: As the server counts; None where it does not say, or no count.
-    """
+    """A whole chat completion; `refusal` says why it is no answer, `finish` why it ended, as the server says."""
 
     text: str
     refusal: str | None
@@ -57,11 +50,7 @@ class Completion(msgspec.Struct, frozen=True, gc=False):
 
 
 def read(body: bytes) -> Completion:
-    """The completion that a body holds.
-
-    Raises:
-        NoCompletion: The body is not whole JSON, or has no choice with a text or a refusal.
-    """
+    """The completion that a body holds. NoCompletion: it is not whole JSON, or has no choice with a text or a refusal."""
     try:
         whole = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -147,11 +136,6 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 def one_line(text: str) -> str:
     """A text with one blank for all that separates its words."""
     return " ".join(text.split())
-
-
-def storable(text: str) -> str:
-    """The text with a replacement character for each NUL, which PostgreSQL does not take."""
-    return text.replace("\x00", "\ufffd")
 
 
 class Hider:
@@ -250,13 +234,7 @@ class NoSchema(CallFailed):
 
 
 def completion_of(received: Received, *, may_drop_schema: bool) -> Completion:
-    """The completion that was received.
-
-    Raises:
-        NoSchema: The server does not take the JSON schema, and it may be left out.
-        TryAgain: No whole reply.
-        CallFailed: What another try would not change.
-    """
+    """The completion that was received. NoSchema: the server does not take the schema; TryAgain: no whole reply; CallFailed: for good."""
     body = bytes(received.body)
     if received.broke:
         raise TryAgain(Outcome.UNREACHABLE, received.broke)
@@ -317,10 +295,8 @@ class ModelClient:
     """Asks one model; at most `concurrency` questions are on their way at a time, however many ask.
 
     It hands its requests to the transport itself: httpx.AsyncClient, which would only hand them on, doubles the work of a question (redirects,
-    cookies, and circular garbage). A proxy that the environment names is used, but never for an address of this machine.
-
-    Raises:
-        RunRefused: The key or the address cannot be sent.
+    cookies, and circular garbage). A proxy that the environment names is used, but never for an address of this machine. RunRefused: the key
+    or the address cannot be sent.
     """
 
     def __init__(
@@ -512,8 +488,10 @@ def _address(settings: ModelSettings) -> httpx.URL:
 def _proxy(url: httpx.URL) -> httpx.Proxy | None:
     """The proxy that the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) names for this address."""
     known = getproxies()
-    address = known.get(url.scheme) or known.get("all")
-    if not address or _is_here(url.host) or proxy_bypass(url.host):
+    address, is_here = known.get(url.scheme) or known.get("all"), url.host.split(".")[-1] == "localhost"
+    with suppress(ValueError):
+        is_here = ipaddress.ip_address(url.host).is_loopback
+    if not address or is_here or proxy_bypass(url.host):
         return None
     try:
         proxy = httpx.Proxy(address)
@@ -523,12 +501,3 @@ def _proxy(url: httpx.URL) -> httpx.Proxy | None:
         msg = "the proxy that the environment names is none for HTTP; NO_PROXY lists the hosts that are reached without one"
         raise RunRefused(msg)
     return proxy
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

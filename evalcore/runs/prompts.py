@@ -22,11 +22,10 @@ import msgspec
 from evalcore.errors import JudgeReplyInvalid, RunRefused
 from evalcore.runs.queries import Texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
-from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec
+from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, storable
 from evalcore.runs.suspicion import suspects
 from evalcore.study.run_states import RunKind
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message
-from evalcore.study.store import is_storable
 
 CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT
 """What the judges' prompts ask the confidence for."""
@@ -99,10 +98,9 @@ def _version(name: str, requests: Sequence[ChatRequest]) -> str:
 
 @dataclass(frozen=True)
 class AnswerPrompt:
-    """Asks a model for an answer, with nothing but the turns themselves.
+    """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels.
 
-    Attributes:
-        with_levels: The case is shown in one turn with the four levels; the answer ends with `ACUITY: <letter>`, as `levels.answer` reads it.
+    With levels the answer ends with `ACUITY: <letter>`, as `levels.answer` reads it.
     """
 
     with_levels: bool = False
@@ -296,7 +294,7 @@ class Asker:
         if not text.strip():
             msg = "expected an answer, got An empty reply"
             raise JudgeReplyInvalid(msg)
-        if not is_storable(text):
+        if storable(text) != text:
             msg = "expected text, got A reply with half of a character"
             raise JudgeReplyInvalid(msg)
         return text

@@ -49,8 +49,7 @@ class RunRow(NamedTuple):
 class Calls(NamedTuple):
     """What the calls of a run took: tokens as far as servers count them, US dollars as far as they are known (None: of no call).
 
-    Attributes:
-        n_without_cost: Calls that brought a reply and whose cost is not known.
+    Without cost are calls that brought a reply and whose cost is not known.
     """
 
     n_calls: int
@@ -125,11 +124,7 @@ def run(session: Session, run_id: int) -> RunRow:
 
 
 def rows(
-    session: Session,
-    *,
-    run_ids: Collection[int] | None = None,
-    name: str | None = None,
-    fingerprint: str | None = None,
+    session: Session, *, run_ids: Collection[int] | None = None, name: str | None = None, fingerprint: str | None = None
 ) -> list[RunRow]:
     """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
     table = TABLES["run"].c

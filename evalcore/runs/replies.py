@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from evalcore.errors import JudgeReplyInvalid
+from evalcore.runs.spec import storable
 from evalcore.study.schema import Acuity, Label
 
 EXPLANATION, MET, LEVEL, CONFIDENCE = "explanation", "criteria_met", "level", "confidence"
@@ -16,7 +17,6 @@ NO_LEVEL = "none"
 MAX_QUOTE = 120  # characters of what came, in a message
 
 _LEVELS: dict[str, Acuity | Label] = {letter: Acuity(letter) for letter in "ABCD"} | {NO_LEVEL: Label.CANNOT_ASSESS}
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _BRACKETS = re.compile(r"[\[\]]")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
@@ -57,7 +57,7 @@ def read_verdict(text: str, *, of_levels: bool, with_confidence: bool) -> Judged
     ):  # fmt: skip
         _refuse(CONFIDENCE, stated, "a number from 0 to 1")
     confidence = math.fabs(stated) if with_confidence else None  # -0.0 is 0
-    return Judged(label, _UNSTORABLE.sub("\ufffd", words).strip(), confidence)
+    return Judged(label, storable(words).strip(), confidence)
 
 
 def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:

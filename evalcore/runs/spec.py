@@ -1,9 +1,12 @@
 """What a run asks, of whom, and what came of it, as checked types."""
 
 import hashlib
+import re
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from evalcore.study.run_states import Outcome, RunKind
 from evalcore.study.schema import Message
@@ -16,6 +19,21 @@ WAS_STOPPED = "the run was stopped"
 """Why a worker ends that was told to."""
 LAST_ONE = ", the last one: "
 """In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+LONGEST_WORDS = 200
+Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+def storable(text: str) -> str:
+    r"""A text as both databases take it: U+FFFD for NUL, which PostgreSQL refuses, and for half of a surrogate pair, which no UTF-8 has.
+
+    >>> storable("half \ud83d and \x00")
+    'half � and �'
+    """
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def is_address(value: object) -> bool:
@@ -35,6 +53,8 @@ def is_address(value: object) -> bool:
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is reached and asked. Holds no key: only the name of the environment variable that has it.
 
+    The bounds are held against files of models, which have these keys but the name.
+
     Attributes:
         base_url: Up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; no user name or password in it.
         temperature, max_tokens: As the API takes them; None: not sent.
@@ -47,15 +67,15 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     base_url: str
-    api_model: str
-    temperature: float | None = None
-    max_tokens: int | None = None
-    price_in: float | None = None
-    price_out: float | None = None
-    family: str | None = None
-    key_variable: str | None = None
+    api_model: Words
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
+    family: Words | None = None
+    key_variable: Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,99}$")] | None = None
     structured: bool | None = None
-    timeout_seconds: float = 120.0
+    timeout_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] = 120.0
 
     @property
     def asked_how(self) -> tuple[str, float | None, int | None]:
@@ -134,13 +154,9 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """A whole reply of a model.
+    """A whole reply of a model; tokens as the server counts them, `finish` as it says ("stop", "length", ...).
 
-    Attributes:
-        prompt_tokens, completion_tokens: As the server counts them; None where it does not say.
-        finish: Why it ended, as the server says ("stop", "length", ...).
-        attempts: How many times it was asked for, the last included.
-        seconds: From the first try to the reply.
+    Attempts count the last; seconds are from the first try to the reply.
     """
 
     text: str

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import exists, func, insert, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError, InterfaceError, InternalError, OperationalError
 from sqlmodel import Session
 
-from evalcore.errors import NotFound
+from evalcore.errors import DatabaseFault, NotFound
 from evalcore.runs.item_queries import evaluation, has_answer, not_answered, open_questions, parts
 from evalcore.runs.queries import CHUNK, clock, this_host, workers
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
@@ -21,6 +22,10 @@ from evalcore.study.store import Bulk, append_event, ensure_rater, written
 from evalcore.study.tables import TABLES, now
 from evalcore.triage.store import set_confidence_meaning
 
+CONFLICT = IntegrityError
+"""Another process was first in the very moment, or a rule of the database is broken."""
+NOT_TAKEN = (DatabaseFault, OperationalError, InternalError, InterfaceError)
+"""The database is locked, full or away: the same again may go well."""
 MAX_REASON = 2_000
 _COLUMNS = ("run_id", "example_id", "response_id", "criterion_id", "format", "sample_index", "repeat")
 _RUN, _WORKER, _QUESTION = (TABLES[name] for name in ("run", "run_worker", "run_question"))
@@ -35,10 +40,7 @@ def start_run(
     """The run of this fingerprint, made at the first call and opened again at later ones; with questions for all that has no answer yet.
 
     Questions that have failed stay as they are (`retry_questions`). Questions whose answer has come in another way, e.g. with a file, are
-    closed. With nothing left to ask the run is done. Two processes that start it at once make its questions once.
-
-    Returns:
-        Its number.
+    closed. With nothing left to ask the run is done. Two processes that start it at once make its questions once. Returns its number.
     """
     row = {
         "kind": spec.kind.value,
@@ -162,13 +164,9 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
 
 
 class Orders(NamedTuple):
-    """What a worker is told when it says that it lives.
+    """What a worker is told when it says that it lives: to finish and end; whether it was taken for dead, so that what it held is free.
 
-    Attributes:
-        stop: It shall finish what is in flight and end.
-        was_dead: It was taken for dead, and what it held is free.
-        n_others: Other workers of the run that live.
-        max_cost: Of the run, by its latest start.
+    Others are those of the run that live; max_cost is of its latest start.
     """
 
     stop: bool
@@ -185,11 +183,7 @@ class Lot(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a run stands when one of its workers has ended.
-
-    Attributes:
-        n_left: Questions that are open, those that others hold among them.
-    """
+    """How a run stands when one of its workers has ended: questions that are open, and how many of them others hold."""
 
     state: RunState
     reason: str | None
@@ -318,11 +312,9 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Saved(NamedTuple):
-    """What a transaction has written.
+    """What a transaction has written; n_there: answers that were not kept.
 
-    Attributes:
-        n_there: Answers that were not kept, since the item has one by now: it came with a file, from another run, or from a worker that
-            took the question over.
+    Their item has one by now: it came with a file, from another run, or from a worker that took the question over.
     """
 
     n_answers: int
@@ -330,11 +322,7 @@ class Saved(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """Whose answers are written.
-
-    Attributes:
-        meaning: What a judge's confidence is the probability of, where it states one.
-    """
+    """Whose answers are written; `meaning`: what a judge's confidence is the probability of, where it states one."""
 
     run_id: int
     worker_id: int
@@ -363,8 +351,7 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     whose = {"run_id": saving.run_id, "worker_id": saving.worker_id}
     calls = [call for answer in written_calls for call in answer.calls]
     bulk.insert_only(
-        "run_call",
-        [whose | msgspec.structs.asdict(call) | {"outcome": call.outcome.value, "at": at} for call in calls],
+        "run_call", [whose | msgspec.structs.asdict(call) | {"outcome": call.outcome.value, "at": at} for call in calls]
     )
     lost = [answer for answer in ended if answer.question.question_id not in ours]
     n_there = len(good) - n_new + sum(answer.outcome is Outcome.ANSWERED for answer in lost)
@@ -477,12 +464,9 @@ def _await_index(bulk: Bulk, texts: Iterable[tuple[int, str | None]]) -> None:
 
 
 def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> None:
-    """Write down why some responses are suspect, in the caller's transaction, whose audit event tells of it.
+    """Write down why some responses are suspect (by response, sentences of `suspicion.suspects`), in the caller's transaction.
 
     What was said of such a response before is replaced, so that to say the same again changes nothing. Two processes may flag the same responses at once.
-
-    Args:
-        reasons: By response, sentences of `suspicion.suspects`, one or more.
     """
     rows = TABLES["suspect_response"]
     numbers = sorted(reasons)  # in one order everywhere, so that two who write do not wait for each other in a ring

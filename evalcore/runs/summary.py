@@ -99,11 +99,7 @@ class Figures:
         return (calls.cost or 0.0) + calls.n_without_cost * self.expected_cost
 
     def add_up(self, stands: Counts, calls: Calls, *, unsaved: Counter[Outcome]) -> None:
-        """The run as it stands now: its questions, what came of them, and the calls without this worker's.
-
-        Args:
-            unsaved: What has ended here and is not in the study yet.
-        """
+        """The run as it stands now, and the calls without this worker's; `unsaved`: what has ended here and is not in the study yet."""
         self.n_questions, self.outcomes, self.calls = stands.n_questions, stands.outcomes, calls
         self._ended_then = self.ended - unsaved
         self._spent_then, self._n_calls_then = self._spent(self.mine), self.mine.n_calls

@@ -16,8 +16,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 import evalcore
 from evalcore.errors import DatabaseFault, RunRefused
 from evalcore.runs import acts, queries, store
@@ -29,7 +27,7 @@ from evalcore.runs.queries import Progress, RunRow, WorkerRow
 from evalcore.runs.store import Ended, Saving
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
-from evalcore.study.db import Engine, Session, connect, reading, writing
+from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
 from evalcore.study.run_states import Outcome, RunKind, RunState
 from evalcore.study.schema import Administrator
 from evalcore.study.store import index_texts
@@ -123,9 +121,7 @@ def work(
     hold. A run that is done or stopped is left as it is: `start` opens it. At the end of a run of triage the judges that ship read the levels.
 
     Args:
-        run_id: Of a run that was started.
         key: Is sent to the server, and kept nowhere.
-        stop: How this worker is told to stop.
         progress: Is told several times a second how far the run is, from the event loop: it shall return at once.
         client: Who is asked, made and not yet entered; None: the server of the run's model.
         most: Questions that it takes at most, as a part of what others take; None: as many as there are.
@@ -186,8 +182,7 @@ class _BrokenOff(Exception):
 def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
     """What follows when nobody asks any more: levels of triage are read, and texts enter the index; again changes nothing.
 
-    Returns:
-        The levels; None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
+    The levels are None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
     """
 
     def look(_n_read: int, _most: int | None) -> None:
@@ -226,7 +221,7 @@ def _figures(session: Session, row: RunRow) -> Figures:
         calls=queries.calls(session, row.run_id),
         n_workers=len(alive(session, row.run_id)),
         max_cost=row.max_cost,
-        cost_each=row.spec.model.cost(ceil(each.prompt_tokens), ceil(each.completion_tokens)),
+        cost_each=row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0)),
     )
 
 
@@ -245,18 +240,12 @@ def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -
 
 
 def start_worker(engine_location: str, run_id: int) -> int:
-    """Start a process that works on a run that is open, and wait until it does, or has ended.
+    """Start a process that works on a run that is open, and wait until it does, or has ended. Returns the process's number.
 
     It outlives the browser and the server that started it, and is found again by its row. What it prints goes to a file in the system's temporary
     folder that only the present account can read. It is told by its environment which study it is: arguments are seen by everybody on the
-    machine, and a URL may hold a password. The key it takes from there, too.
-
-    Args:
-        engine_location: Database URL, or path of a SQLite file, as `db.connect` takes it.
-        run_id: Of a run that was started (`runs.start`).
-
-    Returns:
-        The process's number.
+    machine, and a URL may hold a password. The key it takes from there, too. RunRefused: the run is not open, the variable with the key is
+    not set here, or the process ended with an error, whose last words are in the sentence.
     """
     engine = connect(engine_location)
     try:

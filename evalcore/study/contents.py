@@ -156,7 +156,7 @@ def holdings(counts: Mapping[str, int]) -> str:
 
 
 def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `own_reads.totals`.
+    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `reference.totals`.
 
     Without reads of conversations that may not be seen.
     """

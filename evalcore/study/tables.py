@@ -564,7 +564,7 @@ class Reading(Numbered, table=True):
         place: The item in hand, from 0: where a reader goes on after a lost connection.
         judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
         guideline_version: The newest when it was opened.
-        control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`desks.control_keys`),
+        control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`reviewing.control_keys`),
             made when it was locked; None where none was made.
         knows_model: The reader says that they know which model this is.
     """

@@ -59,7 +59,7 @@ from evalcore.triage.rates import (
     rates,
     summary,
 )
-from evalcore.triage.words import points
+from evalcore.triage.words import NAMES, by_model, points, rate_words, short_reason
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
@@ -184,6 +184,33 @@ def corrected(
     of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
     table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=of, reason=made["needed"])
     return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), table, pd.DataFrame())
+
+
+def matrices(
+    basis: Basis,
+    triage_data: TriageData,
+    found: pd.DataFrame,
+    *,
+    judges: Mapping[str, str],
+    held: Held = USUAL,
+    known: Sequence[Answers] | None = None,
+) -> Matrices:
+    """The matrices of all models by the chosen basis; all as for `harm`."""
+    if basis is Basis.PHYSICIANS:
+        return by_physicians(triage_data, settled=held.settled)
+    if basis is Basis.CORRECTED:
+        return corrected(triage_data, found, judges, held, known=known)
+    return by_judge(triage_data, found)
+
+
+def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
+    """Some measures of `Matrices.rates` by the headers of a table: a row a model and format, in their order."""
+    of = by_model(rates.assign(reason=[short_reason(reason) for reason in rates["reason"]]))
+    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
+    occurring = [name for name in measures if any(name in rows for rows in of.values())]
+    return columns | {
+        NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
+    }
 
 
 # ---------------------------------------------------------------- harm

@@ -191,7 +191,7 @@ def opened(queue: Queue, key: Key) -> None:
     following = steps(queue, key)
     with reading(common.engine()) as session:
         guideline = contents.guideline(session)
-    as_markdown, sheet, answer = bool(st.session_state.get("formatted")), case.sheet, ""
+    as_markdown, sheet, answer = bool(st.session_state.get("formatted")), case.material, ""
     if sheet.response is not None:
         answer = html.response("The response", "its model is hidden", sheet.response, as_markdown=as_markdown)
     left, right = st.columns([55, 45], gap="large")

@@ -9,21 +9,20 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Key, Question, Settling
-from evalcore.reading.adjudication_queries import Said
 from evalcore.reading.conflicts import SENTENCES, Reason
-from evalcore.reading.desks import MAX_NOTE, as_label
-from evalcore.reading.sheets import Given
-from evalcore.study.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity, Stage, Viewer
+from evalcore.reading.queries import Given
+from evalcore.reading.read_queries import Said
+from evalcore.reading.reviewing import MAX_NOTE, as_label
+from evalcore.study.schema import Acuity, CannotReason, ConflictCause, Label, Stage, Viewer
 from evalcore.study.tables import now
 from pages.review.html import KEYS_HINT, QUESTIONS, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
 from pages.shared import common, html, keys, suspects
-from pages.shared.keys import ANSWERS, CAUSES, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, SEVERITIES, WORDS, Panel, Press
+from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
 
 GONE = "Somebody else has settled this item meanwhile, or its reads were changed. What stands is kept; the last press was not saved."
 CHANGED = "A verdict here has changed since the screen was drawn. It is shown now: look again."
 NOTE = "rationale_"
-KINDS = {ErrorKind.OMISSION: "the answer omits something", ErrorKind.COMMISSION: "the answer says what it should not"}
 ON, OFF = ":material/radio_button_checked:", ":material/radio_button_unchecked:"
 
 
@@ -263,12 +262,7 @@ def _said(said: Said, before: Said | None) -> str:
         words = ["kept after the judge was shown"]
     if said.reason:
         words.append(REASONS[CannotReason(said.reason)].lower())
-    if said.cause:
-        words.append(CAUSES[Cause(said.cause)].lower())
-    if said.severity:
-        words.append(f"error {SEVERITIES[Severity(said.severity)].lower()}")
-    if said.error_kind:
-        words.append(KINDS[ErrorKind(said.error_kind)])
+    words += error_words(said.cause, said.severity, said.error_kind)
     if said.right_for_wrong_reason:
         words.append("right verdict for the wrong reason")
     about = f"<small>{html.escaped(' · '.join(words))}</small>" if words else ""

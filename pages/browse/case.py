@@ -6,9 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import exposing
 from evalcore.study.db import reading
-from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.data import Kind, TriageData, described
@@ -42,13 +40,7 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
 
     A fragment, as the rubric of other conversations is.
     """
-    waits = reason(check_can_open, viewer, example_id, common.blind(viewer))
-    if waits:  # it was assigned to the viewer after the page had been drawn
-        st.html(html.notice(waits))
-        return
-    opened = None
-    with common.shown_errors():
-        opened = exposing.open_conversation(common.engine(), viewer, example_id)
+    opened = rubric.open_conversation(viewer, example_id)
     if opened is None:
         return
     with reading(common.engine()) as session:
@@ -59,18 +51,9 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
     triage_data = described(found, rule)
     of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
     st.html(needs(triage_data, of_case))
-    why_not = reason(check_can_give_verdict, viewer)
-    if why_not:
-        st.html(html.notice(why_not, reachable=True))
-    notice = st.session_state.pop("rubric_notice", None)
-    if notice:
-        st.html(html.notice(notice, kind="warning"))
-    cells = rubric.Cells(viewer, opened.verdicts, "", disabled=bool(why_not), wide=len(response_ids) == 1)
+    cells = rubric.cells(viewer, opened, "", response_ids)
     names = dict(zip(opened.responses["response_id"], response_names(opened.responses), strict=True))
-    columns = (
-        st.columns(len(response_ids), gap="medium") if len(response_ids) > 1 else [st.container() for _ in response_ids]
-    )
-    for response, column in zip(response_ids, columns, strict=True):
+    for response, column in zip(response_ids, rubric.columns(response_ids), strict=True):
         with column:
             st.html(f'<h3 class="or-part" dir="auto">Level that {html.escaped(names[response])} recommends</h3>')
             cells.cell(response, None)
@@ -134,17 +117,13 @@ def answers(triage_data: TriageData) -> str:
     for word, usual in usual_judges(triage_data).items():
         judges = [usual, *(judge for judge in triage_data.judges(word) if judge != usual)]
         for judge in judges:
-            found = predictions(triage_data, {word: judge})
-            found = found.loc[found["n_samples"].gt(found["n_unread"])].assign(
-                model=lambda rows: rows["model"].astype(str)
-            )
+            table = predictions(triage_data, {word: judge})
+            table = table.loc[table["n_samples"].gt(table["n_unread"])]
+            table = table.assign(model=table["model"].astype(str), n_samples=table["n_samples"] - table["n_unread"])
             lines = []
-            for row in found.sort_values("model").to_dict(orient="records"):
-                _, shares, words = triage_html.samples_line(
-                    {str(name): value for name, value in row.items()}
-                    | {"n_samples": row["n_samples"] - row["n_unread"]}
-                )
-                lines.append((str(row["model"]), shares, words))
+            for row in table.sort_values("model").to_dict(orient="records"):
+                _, shares, words = triage_html.samples_line({str(name): value for name, value in row.items()})
+                lines.append((row["model"], shares, words))
             parts.append(f'<h3 class="or-part">{FORMATS[word]}<small> read by {html.escaped(judge)}</small></h3>')
             parts.append(triage_html.votes(lines))
     return "".join(parts)

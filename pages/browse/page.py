@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import NotAllowed
 from evalcore.reading import exposing
-from evalcore.reading.one_conversation import Opened
+from evalcore.reading.read_queries import Opened
+from evalcore.settings import settings
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
-from evalcore.study.schema import Format, Viewer
-from pages.browse import case, find
-from pages.shared import common, html, routes, rubric, suspects
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
+from evalcore.triage.cases import Miss, chosen_cases
+from evalcore.triage.data import Kind
+from pages.browse import case
+from pages.shared import common, html, routes, rubric, suspects, tables
 from pages.shared import filters as shared_filters
 from pages.shared.html import response_names
 
@@ -36,6 +40,11 @@ FORMATS = {
     Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
 }  # fmt: skip
 """How a model was asked about a case of triage."""
+KEYS = (*shared_filters.SELECTS, "q", "differ", "points")
+CACHED_CHOICES = 50
+ALL_POINTS = (MIN_POINTS, MAX_POINTS)
+NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
+"""What a field holds that asks for nothing, where it is not None."""
 OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
@@ -44,72 +53,49 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     scores = [column for column in listed.columns if column.startswith("score ") and listed[column].notna().any()]
     scores = scores[:SCORED_MODELS]
     theme = "Theme" if listed["source"].isna().all() else "Theme or source"
-    table = pd.DataFrame(
-        {
-            theme: listed["theme"]
-            .map(shared_filters.plain, na_action="ignore")
-            .astype(object)  # of cases alone none has a theme, and pandas takes that for numbers
-            .fillna(listed["source"])
-            .fillna("–"),
-            "Conversation": listed["first_words"],
-            **{column: listed[column] for column in scores},
-            "Physicians": [_marks(row) for row in listed.itertuples()],
-            "Criteria": listed["n_criteria"].where(listed["source"].isna()).astype("Int64"),
-            "Turns": listed["n_turns"],
-            "Language": listed["language"].map(LANGUAGES).fillna("–"),
-        }
-    )
-    if table["Criteria"].isna().all():  # cases alone
-        table = table.drop(columns="Criteria")
-    bars = {
-        column: st.column_config.ProgressColumn(
-            column.removeprefix("score "), min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
-        )
-        for column in scores
+    # of cases alone none has a theme, and pandas takes that for numbers
+    themes = listed["theme"].map(shared_filters.plain, na_action="ignore").astype(object)
+    columns = {
+        theme: themes.fillna(listed["source"]).fillna("–"),
+        "Conversation": listed["first_words"],
+        **{column: listed[column] for column in scores},
+        "Physicians": [_marks(row) for row in listed.itertuples()],
+        "Criteria": listed["n_criteria"].where(listed["source"].isna()).astype("Int64"),
+        "Turns": listed["n_turns"],
+        "Language": listed["language"].map(LANGUAGES).fillna("–"),
     }
-    small = {name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()}
-    words = {
-        name: st.column_config.TextColumn(width=width)
-        for name, width in {
-            **WORDS, theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES,
-        }.items()
-    }  # fmt: skip
-    event = st.dataframe(
-        table,
-        key="list",
-        hide_index=True,
-        height=min(LIST_HEIGHT, 38 + 35 * max(len(table), 1)),
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config=bars | small | words,
-        placeholder="",
-        alt="Conversations that fit the filters",
-    )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    if touched:
-        open_(int(listed.index[touched[0]]))
-    made = (
+    if columns["Criteria"].isna().all():  # cases alone
+        del columns["Criteria"]
+    widths = WORDS | {theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES}
+    config = {
+        **{
+            column: st.column_config.ProgressColumn(
+                column.removeprefix("score "), min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
+            )
+            for column in scores
+        },
+        **{name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()},
+        **{name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
+    }
+    alt = "Conversations that fit the filters"
+    place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
+    if place is not None:
+        open_(int(listed.index[place]))
+    of_judge = (
         f"Scores are by the judge {judge}: points of met criteria over the positive points; an empty cell has no score."
-        if judge and scores
-        else ""
     )
-    blind = (
-        "Opening it shows its verdicts, and takes it out of your blind reads. "
-        if allows(check_can_read, viewer)
-        else ""
-    )
-    st.html(html.foot(f"Click a row to open it. {blind}{made}"))
+    blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
+    words = (blind if allows(check_can_read, viewer) else "") + (of_judge if judge and scores else "")
+    st.html(html.foot(f"Click a row to open it. {words}"))
 
 
-def _marks(row: object) -> str:
-    marks = (
-        (getattr(row, "n_overridden", 0), "overridden"),
-        (getattr(row, "n_conflicting", 0), "in conflict"),
-    )
-    if not any(count for count, _ in marks):
-        readers = int(getattr(row, "n_level_readers", 0))
-        return "read, none overridden" if getattr(row, "n_read", 0) else f"read by {readers}" if readers else "–"
-    return " · ".join(f"{int(count)} {word}" for count, word in marks if count)
+def _marks(row: Any) -> str:
+    marks = ((row.n_overridden, "overridden"), (row.n_conflicting, "in conflict"))
+    if any(count for count, _ in marks):
+        return " · ".join(f"{int(count)} {word}" for count, word in marks if count)
+    if row.n_read:
+        return "read, none overridden"
+    return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
 
 
 def waiting_words(n_hidden: int) -> str:
@@ -173,19 +159,13 @@ def detail(
     panel: Callable[[list[int]], None]
     if opened.is_case:
         panel = partial(case.panel, viewer, example_id)
-        responses = opened.responses
-        if not responses.empty and responses["text"].eq("").all():
+        if not opened.responses.empty and opened.responses["text"].eq("").all():
             st.html(html.quiet("Of the answers to this case only the levels are known, not the texts."))
     else:
-        panel = _rubric_panel(viewer, filters, judge, example_id)
+        matching = common.read("matching", filters, example_id)
+        only = matching if matching and st.toggle("Only criteria that fit the filters", key="only") else None
+        panel = partial(rubric.panel, viewer, example_id, judge=judge, only=only)
     _laid_out(example, chosen, judge, panel, as_markdown=as_markdown)
-
-
-def _rubric_panel(viewer: Viewer, filters: Filters, judge: str, example_id: int) -> Callable[[list[int]], None]:
-    """Draws the rubric beside some responses; whether all of it, is asked here."""
-    matching = common.read("matching", filters, example_id)
-    only = matching if matching and st.toggle("Only criteria that fit the filters", key="only") else None
-    return lambda shown: rubric.panel(viewer, example_id, shown, judge, only)
 
 
 def _laid_out(
@@ -198,7 +178,6 @@ def _laid_out(
         for (_, response), column in zip(chosen.iterrows(), st.columns(len(shown), gap="medium"), strict=True):
             with column:
                 _response(response, judge, as_markdown=as_markdown)
-                suspects.show(int(response["response_id"]))
         st.html('<hr class="or-rule">')
         with st.container(key="rubric_wide"):
             panel(shown)
@@ -208,7 +187,6 @@ def _laid_out(
         st.html(html.conversation(example["messages"], as_markdown=as_markdown))
         for _, response in chosen.iterrows():
             _response(response, judge, as_markdown=as_markdown)
-            suspects.show(int(response["response_id"]))
         if not shown and not example["is_answered"]:
             st.html(
                 html.notice("No model has answered this conversation yet: import a results file on the Study page.")
@@ -239,29 +217,128 @@ def choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
-    if row["evaluation"] in FORMATS:
-        st.html(html.response(row["name"], FORMATS[row["evaluation"]], row["text"], as_markdown=as_markdown))
-        _sent(row, as_markdown=as_markdown)
-        return
-    with reading(common.engine()) as session:
-        scores = common.judge_scores(session)
-    found = scores.loc[scores["response_id"].eq(row["response_id"]) & scores["judge"].eq(judge)]
-    words = "no score yet"
-    if len(found) and pd.notna(found["score"].iloc[0]):
-        first = found.iloc[0]
-        words = (
-            f"score by {judge}: {first['score']:.2f} ({first['achieved'] or 0:.0f} of {first['possible']:.0f} points)"
-        )
-    elif len(found):
-        words = f"no score by {judge}: a verdict is missing, or no criterion has positive points"
+    words = FORMATS.get(row["evaluation"]) or _score_words(row["response_id"], judge)
     st.html(html.response(row["name"], words, row["text"], as_markdown=as_markdown))
-    _sent(row, as_markdown=as_markdown)
-
-
-def _sent(row: pd.Series, *, as_markdown: bool) -> None:
     if isinstance(row["sent_messages"], str):
         with st.expander("This model was sent another prompt than the conversation above", icon=":material/warning:"):
             st.html(html.conversation(json.loads(row["sent_messages"]), as_markdown=as_markdown))
+    suspects.show(int(row["response_id"]))
+
+
+def _score_words(response_id: int, judge: str) -> str:
+    with reading(common.engine()) as session:
+        scores = common.judge_scores(session)
+    scored = scores.loc[scores["response_id"].eq(response_id) & scores["judge"].eq(judge)]
+    if scored.empty:
+        return "no score yet"
+    first = scored.iloc[0]
+    if pd.isna(first["score"]):
+        return f"no score by {judge}: a verdict is missing, or no criterion has positive points"
+    points = f"{first['achieved'] or 0:.0f} of {first['possible']:.0f} points"
+    return f"score by {judge}: {first['score']:.2f} ({points})"
+
+
+# ---------------------------------------------------------------- the filters: kept in the address, so that a link opens the same view
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the bar asks for.
+
+    Attributes:
+        kind: Of a case, by its panel: a key of `filters.KINDS`.
+        miss: Which way a model answers a case wrongly: a key of `filters.MISSES`.
+    """
+
+    filters: Filters
+    kind: str | None = None
+    miss: str | None = None
+
+    def cases(self, viewer: Viewer) -> frozenset[int] | None:
+        """The cases that fit kind and miss; None where neither is asked for."""
+        if self.kind is None and self.miss is None:
+            return None
+        hidden = common.blind(viewer)
+        return _cases(settings().db, common.judged_version(), common.version(), hidden, self, viewer)
+
+    def words(self) -> list[str]:
+        """What is asked for, as short words."""
+        kind = [f"{self.kind} cases"] if self.kind else []
+        miss = [f"a model answers {shared_filters.MISSES[self.miss]}"] if self.miss else []
+        return [*shared_filters.words(self.filters), *kind, *miss]
+
+
+@st.cache_data(max_entries=CACHED_CHOICES, show_spinner=False)
+def _cases(
+    location: str,  # noqa: ARG001 - with the versions and what is hidden it is the key
+    judged_version: common.Version,  # noqa: ARG001
+    data_version: common.Version,  # noqa: ARG001
+    hidden: frozenset[int],  # noqa: ARG001
+    chosen: Chosen,
+    _viewer: Viewer,
+) -> frozenset[int]:
+    filters = chosen.filters
+    return chosen_cases(
+        common.triage_data(_viewer),
+        kind=Kind(chosen.kind) if chosen.kind else None,
+        miss=Miss(chosen.miss) if chosen.miss else None,
+        judge=filters.judge,
+        model=filters.model,
+        asked=filters.format,
+    )
+
+
+def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
+    """Search, theme, what physicians did, and the rest behind a button; folded into one button while a conversation is open.
+
+    Folded or not, every filter is drawn: one that is not drawn would leave the address.
+
+    Args:
+        hidden: Conversations that wait for the viewer's first read: their models are not named.
+    """
+    fields = shared_filters.Fields(hidden)
+    on = sum(map(_is_on, KEYS))
+    if folded:
+        with st.popover(f"Filters ({on} on)" if on else "Filters", icon=":material/tune:", key="filters_folded"):
+            rest = _more(fields)
+            first = {"search": fields.search(), **fields.choose("theme", "reads")}
+            of_panels = fields.of_cases("kind", "miss")
+    else:
+        with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
+            first = {"search": fields.search(), **fields.choose("theme", "reads")}
+            with st.popover("More filters", icon=":material/tune:", width=160, key="filters_more"):
+                rest = _more(fields)
+                of_panels = fields.of_cases("kind", "miss")
+            st.button("Clear", icon=":material/close:", type="tertiary", key="clear", disabled=not on, on_click=_clear)
+    return Chosen(Filters(**{**rest, **first}), **of_panels)
+
+
+def _more(fields: shared_filters.Fields) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    columns = (("dataset", "category", "axis"), ("subset", "language", "sign"), ("model", "judge", "label"))
+    for names, column in zip(columns, st.columns(3), strict=True):
+        with column:
+            chosen |= fields.choose(*names)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        points = st.slider(
+            "Points", MIN_POINTS, MAX_POINTS, ALL_POINTS, key="points", bind="query-params", persist_state="session"
+        )
+        chosen["judges_differ"] = fields.judges_differ()
+    points_of = shared_filters.points_of(chosen.pop("sign"), *points)
+    return {**chosen, **points_of, **fields.of_cases("source", "format", "level")}
+
+
+def _clear() -> None:
+    """Ask for nothing. An address is kept by its fields: Streamlit takes nothing out of it but by them."""
+    for key in filter(_is_on, KEYS):
+        st.session_state[key] = NOTHING.get(key)
+
+
+def _is_on(key: str) -> bool:
+    """Whether a field asks for anything; before it was ever drawn its address says so."""
+    if key in st.session_state:
+        return bool(st.session_state[key] != NOTHING.get(key))
+    return key in st.query_params
 
 
 viewer = common.require()
@@ -275,7 +352,7 @@ if not is_open:
     st.html(html.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
-    asked = find.bar(hidden=hidden, folded=is_open)
+    asked = bar(hidden=hidden, folded=is_open)
 filters = asked.filters
 if filters.search or filters.language:
     prepare_search(common.engine())

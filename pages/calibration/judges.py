@@ -1,29 +1,28 @@
 """Judges' confidence: a section of the Calibration page. What it means first; then how far it is borne out by physicians' blind reads."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import confidence_meaning, sections
+from evalcore.calibration import SEED, figures
 from evalcore.calibration import queries as calibration_queries
-from evalcore.calibration.figures import reliability
-from evalcore.calibration.sections import Calibrated, judge_finding
+from evalcore.calibration.confidence import criteria_meanings, judges_on_criteria, judges_on_levels
+from evalcore.calibration.reliability import Calibrated, brier_columns, error_columns, judge_finding
 from evalcore.judges.figures import BLUE
 from evalcore.rubric.data import RubricData
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.study.schema import Viewer
 from evalcore.triage.data import TriageData
 from evalcore.triage.predictions import JURY
-from pages.calibration import meaning
-from pages.shared import calibration_choice, common, html, judges_choice, page_cache, tables, theme
-from pages.shared.calibration_choice import BRIER, HOW_FAR
+from pages.calibration import confidence
+from pages.shared import common, html, judges_choice, page_cache, tables, theme, triage_choice
 from pages.shared.triage_choice import Here
 
 CRITERIA, LEVELS = "criteria", "levels of care"
 DRAWN, EVERY = "drawn reads", "all blind reads"
-SIDES = ("under-confident", "over-confident")
 NOT_DRAWN = "No item here was drawn with a known probability, so all blind reads count, without weights."
 NO_JUDGE = "No judge has labelled a criterion yet. Begin with a file of results, or of a judge's verdicts."
 NO_CONFIDENCE = (
@@ -54,58 +53,50 @@ FOOT = (
 
 
 class Criteria(NamedTuple):
-    """What judges state on criteria."""
+    """What judges state on criteria, as it is stored."""
 
     counts: pd.DataFrame
     beside: pd.DataFrame
 
 
-class Shown(NamedTuple):
-    """What the section shows of one kind of label."""
-
-    found: Calibrated
-    """A group a judge that states a confidence, and one for the majority of several."""
-    only: str
-    """Which reads count, where the choice was not to be had; else ""."""
-
-
 def show(here: Here) -> None:
     """What the judges' confidence means, and how far it is borne out."""
     viewer = here.viewer
-    criteria = page_cache.computed(as_read, viewer, lambda: _criteria(viewer))
-    meanings = tuple(calibration_choice.meanings().items())
-    of_levels = page_cache.computed(level_meanings, viewer, lambda: common.triage_data(viewer), meanings)
-    of_criteria = confidence_meaning.criteria_meanings(criteria.counts, dict(meanings))
+    criteria: Criteria = page_cache.computed(as_read, viewer, partial(_criteria, viewer))
+    of_levels = confidence.meanings_of_levels(viewer)
+    of_criteria = criteria_meanings(criteria.counts, dict(confidence.meanings()))
     with here.row:
         usual = int(of_criteria.empty and not of_levels.empty)
-        about = calibration_choice.one_of("About", [CRITERIA, LEVELS], "calibration_about", width=170, usual=usual)
-        reads = calibration_choice.one_of("Reads", [DRAWN, EVERY], "calibration_reads", width=170)
+        about = confidence.one_of("About", [CRITERIA, LEVELS], "calibration_about", width=170, usual=usual)
+        reads = confidence.one_of("Reads", [DRAWN, EVERY], "calibration_reads", width=170)
         own = st.container(horizontal=True, width="content")
     table = of_criteria if about == CRITERIA else of_levels
     if len(table):
-        meaning.show(viewer, table, key=f"calibration_{about[:1]}")
-    found = _shown(viewer, criteria, table, about, reads)
-    options = _options(found.found)
+        confidence.show_meanings(viewer, table, key=f"calibration_{about[:1]}")
+    numbers = partial(_on_levels, viewer, table) if about == LEVELS else partial(_on_criteria, viewer, criteria, table)
+    calibrated = numbers(reads == DRAWN)
+    is_drawn = reads == DRAWN and bool(calibrated.errors["n"].any())
+    if reads == DRAWN and not is_drawn:
+        calibrated = numbers(False)  # noqa: FBT003 - whether drawn reads alone count
+    errors, majorities = calibrated.errors, calibrated.majorities
+    options = sorted(map(str, errors.loc[errors["n"].gt(0), "group"]), key=lambda name: name in majorities)
     if not options:
         _nothing(here, table, about)
         return
-    if found.only:
-        st.html(html.quiet(found.only))
+    if reads == DRAWN and not is_drawn:
+        st.html(html.quiet(NOT_DRAWN))
     with own:
-        name = str(calibration_choice.one_of("Confidence of", options, "calibration_judge", width=230))
-    _one(found.found, name, about)
-    errors = found.found.errors
+        name = str(confidence.one_of("Confidence of", options, "calibration_judge", width=230))
+    _one(calibrated, name, about)
     if len(errors) > 1:
-        calibration_choice.errors_tables(errors, _names(errors, about), key="calibration_judges", items="Items")
-        calibration_choice.reasons(errors)
+        groups = [str(group).rpartition(", ") for group in errors["group"]]
+        names = {"Judge": list(errors["group"].astype(str))}
+        if about == LEVELS:
+            names = {"Judge": [judge for judge, _, _ in groups], "Format": [word for _, _, word in groups]}
+        confidence.errors_tables(errors, names, key="calibration_judges", items="Items")
     cluster = "conversation" if about == CRITERIA else "case"
-    st.html(
-        html.foot(
-            FOOT.format(cluster=cluster, clusters=f"{cluster}s")
-            + (MAJORITY if found.found.majorities else "")
-            + f"{calibration_choice.ERRORS_WORDS} What those would give is drawn; seed {sections.SEED}."
-        )
-    )
+    foot = FOOT.format(cluster=cluster, clusters=f"{cluster}s") + (MAJORITY if majorities else "")
+    st.html(html.foot(f"{foot}{confidence.ERRORS_WORDS} What those would give is drawn; seed {SEED}."))
 
 
 # ---------------------------------------------------------------- numbers, kept
@@ -115,46 +106,37 @@ def _criteria(viewer: Viewer) -> Criteria:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
         counts = calibration_queries.stated(session, blind=hidden)
-        beside = calibration_queries.beside_reads(session, judged=common.judged_labels)
-    return Criteria(counts, calibration_queries.without(beside, hidden))
+        beside = calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
+    return Criteria(counts, beside)
 
 
 def as_read(criteria: Criteria) -> Criteria:
-    """What judges state on criteria, as it is stored."""
+    """What judges state on criteria, kept as it is."""
     return criteria
 
 
-def level_meanings(triage_data: TriageData, meanings: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
-    """As `confidence_meaning.level_meanings`."""
-    return confidence_meaning.level_meanings(triage_data, dict(meanings))
-
-
-def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], reads: str) -> Calibrated:
-    """As `sections.judges_on_criteria`."""
+def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], drawn: bool) -> Calibrated:  # noqa: FBT001 - as it is kept
+    """As `judges_on_criteria`."""
     criteria, meanings, rubric_data = of
-    return sections.judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=reads == DRAWN)
+    return judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=drawn)
 
 
-def on_levels(of: tuple[TriageData, pd.DataFrame], reads: str) -> Calibrated:
-    """As `sections.judges_on_levels`."""
-    return sections.judges_on_levels(of[0], of[1], drawn=reads == DRAWN)
+def on_levels(of: tuple[TriageData, pd.DataFrame], drawn: bool) -> Calibrated:  # noqa: FBT001 - as it is kept
+    """As `judges_on_levels`."""
+    return judges_on_levels(*of, drawn=drawn)
 
 
-def _numbers(viewer: Viewer, criteria: Criteria, table: pd.DataFrame, about: str, reads: str) -> Calibrated:
-    found: Calibrated
-    if about == LEVELS:
-        found = page_cache.computed(on_levels, viewer, lambda: (common.triage_data(viewer), table), reads)
-    else:
-        several = judges_choice.computed(has_several, viewer)
-        found = page_cache.computed(
-            on_criteria, viewer, lambda: (criteria, table, common.rubric_data(viewer) if several else None), reads
-        )
-    return found
+def _on_levels(viewer: Viewer, table: pd.DataFrame, drawn: bool) -> Calibrated:  # noqa: FBT001
+    kept: Calibrated = page_cache.computed(on_levels, viewer, lambda: (common.triage_data(viewer), table), drawn)
+    return kept
 
 
-def _criteria_judges(viewer: Viewer) -> list[str]:
-    found: list[str] = judges_choice.computed(judges_choice.names, viewer)
-    return found
+def _on_criteria(viewer: Viewer, criteria: Criteria, table: pd.DataFrame, drawn: bool) -> Calibrated:  # noqa: FBT001
+    several = judges_choice.computed(has_several, viewer)
+    kept: Calibrated = page_cache.computed(
+        on_criteria, viewer, lambda: (criteria, table, common.rubric_data(viewer) if several else None), drawn
+    )
+    return kept
 
 
 def has_several(rubric_data: RubricData) -> bool:
@@ -162,124 +144,73 @@ def has_several(rubric_data: RubricData) -> bool:
     return len(rubric_data.voters) > 1 or rubric_data.repeats.shape[1] > 0
 
 
-def _several(here: Here, about: str) -> bool:
-    """Whether there is a majority to ask for. The parser reads what an answer states: it is no judge of levels."""
-    if about == CRITERIA:
-        return bool(judges_choice.computed(has_several, here.viewer))
-    return any(JURY in names for names in here.known.judges.values())
-
-
-def _shown(viewer: Viewer, criteria: Criteria, table: pd.DataFrame, about: str, reads: str) -> Shown:
-    """By the reads that were asked for; by all of them where none was drawn."""
-    found = _numbers(viewer, criteria, table, about, reads)
-    if reads == DRAWN and not _options(found):
-        every = _numbers(viewer, criteria, table, about, EVERY)
-        if _options(every):
-            return Shown(every, NOT_DRAWN)
-    return Shown(found, "")
-
-
-def _options(found: Calibrated) -> list[str]:
-    """Whose confidence can be shown: judges first, then majorities."""
-    names = [str(name) for name in found.errors.loc[found.errors["n"].gt(0), "group"]]
-    return sorted(names, key=lambda name: name in found.majorities)
-
-
 # ---------------------------------------------------------------- drawing
 
 
-def _one(found: Calibrated, name: str, about: str) -> None:
+def _one(calibrated: Calibrated, name: str, about: str) -> None:
     """One judge, or a majority: the finding, the diagram, and its numbers beside it."""
-    is_majority = name in found.majorities
-    row = found.errors.loc[found.errors["group"].eq(name)].iloc[0].to_dict()
+    is_majority = name in calibrated.majorities
+    mine = calibrated.errors.loc[calibrated.errors["group"].eq(name)]
+    row = mine.iloc[0].to_dict()
     label, cluster = ("criterion", "conversation") if about == CRITERIA else ("level", "case")
-    st.html(
-        html.finding(judge_finding(row, called(name, about), label=label, cluster=cluster, is_majority=is_majority))
-    )
-    mine = found.reliability.loc[found.reliability["group"].eq(name)]
-    figure = reliability(
-        mine.assign(panel="", series=name),
+    judge, _, word = name.rpartition(", ")
+    title = f"{judge} in {word}" if about == LEVELS and judge else name
+    st.html(html.finding(judge_finding(row, title, label=label, cluster=cluster, is_majority=is_majority)))
+    bins = calibrated.reliability.loc[calibrated.reliability["group"].eq(name)]
+    figure = figures.reliability(
+        bins.assign(panel="", series=name),
         {"": ""},
         {name: BLUE},
         {},
         x_title="Judges that say so (share)" if is_majority else "Confidence that its label is right",
         y_title="Right, by physicians (share)",
-        sides=SIDES,
         ink=theme.ink(),
     )
     with st.container(horizontal=True, vertical_alignment="top", key="calibration_one"):
-        st.plotly_chart(
+        theme.figure(
             figure,
             width="content",
-            config={"displayModeBar": False},
             key="calibration_reliability",
             alt="What is right by physicians over stated confidence, with 95 % intervals",
         )
         with st.container(width="content"):
-            cells: dict[str, Any] = {**HOW_FAR, **BRIER}
+            cells: dict[str, list[Any]] = error_columns(mine) | brier_columns(mine)
             tables.show(
                 {
                     "Measure": list(MEASURES),
-                    "Value": [cells[head](row) for head in MEASURES],
+                    "Value": [cells[head][0] for head in MEASURES],
                     "What it says": list(MEASURES.values()),
                 },
                 key="calibration_measures",
                 alt="Measures of calibration with 95 % intervals",
             )
-            st.html(html.quiet(_counts(row, label, cluster, is_majority=is_majority)))
-
-
-def _names(errors: pd.DataFrame, about: str) -> dict[str, list[str]]:
-    """The first columns of the tables: whose confidence it is, and of levels in which format."""
-    groups = [str(name) for name in errors["group"]]
-    if about == CRITERIA:
-        return {"Judge": groups}
-    parts = [name.rpartition(", ") for name in groups]
-    return {"Judge": [judge for judge, _, _ in parts], "Format": [asked for _, _, asked in parts]}
-
-
-def called(name: str, about: str) -> str:
-    """What a judge of the table is called inside a sentence; of levels the format is part of its name.
-
-    >>> called("Magpie, conversation", LEVELS), called("Wren", CRITERIA)
-    ('Magpie in conversation', 'Wren')
-    """
-    judge, _, asked = name.rpartition(", ")
-    return f"{judge} in {asked}" if about == LEVELS and judge else name
-
-
-def _counts(row: dict[Any, Any], label: str, cluster: str, *, is_majority: bool) -> str:
-    items = counted(row["n"], label, "criteria" if label == "criterion" else None)
-    why = "without a majority of three votes or more" if is_majority else "which have no confidence"
-    left = f"; {row['n_left_out']:,} left out, {why}" if row["n_left_out"] else ""
-    return f"{items} in {counted(row['n_clusters'], cluster)}{left}; {counted(row['n_bins'], 'bin')}."
-
-
-# ---------------------------------------------------------------- nothing to draw
+            items = counted(row["n"], label, "criteria" if about == CRITERIA else None)
+            why = "without a majority of three votes or more" if is_majority else "which have no confidence"
+            left = f"; {row['n_left_out']:,} left out, {why}" if row["n_left_out"] else ""
+            where = f"{counted(row['n_clusters'], cluster)}{left}; {counted(row['n_bins'], 'bin')}"
+            st.html(html.quiet(f"{items} in {where}."))
 
 
 def _nothing(here: Here, table: pd.DataFrame, about: str) -> None:
-    """Why nothing can be drawn, and what to do next."""
+    """Why nothing can be drawn, and what to do next. The parser reads what an answer states: it is no judge of levels."""
     viewer = here.viewer
-    several = _several(here, about)
-    if len(table) and not table["usable"].any() and not several:
+    several = any(JURY in names for names in here.known.judges.values())
+    if about == CRITERIA:
+        several = bool(judges_choice.computed(has_several, viewer))
+    is_usable = bool(table["usable"].any())
+    if len(table) and not is_usable and not several:
         return  # the question above is what comes next
-    if table["usable"].any() or several:
+    if is_usable or several:
         what = "criterion" if about == CRITERIA else "response"
-        st.html(
-            html.finding(
-                f"No physician has read blind a {what} that these confidences are about, so nothing says how far they hold."
-            )
+        sentence = (
+            f"No physician has read blind a {what} that these confidences are about, so nothing says how far they hold."
         )
-        if not calibration_choice.waits(viewer):
-            calibration_choice.nothing(
-                "Assign items to readers: their blind reads are the reference.", label="Assign items to readers"
-            )
-        return
-    if calibration_choice.waits(viewer):
-        return
-    if about == LEVELS:
-        calibration_choice.nothing(NO_LEVELS, label="Import a file")
-        return
-    judges = _criteria_judges(viewer)
-    calibration_choice.nothing(NO_JUDGE if not judges else NO_CONFIDENCE.format(judge=judges[0]), label="Import a file")
+        st.html(html.finding(sentence))
+        next_step = "Assign items to readers: their blind reads are the reference.", "Assign items to readers"
+    elif about == LEVELS:
+        next_step = NO_LEVELS, "Import a file"
+    else:
+        judges = judges_choice.computed(judges_choice.names, viewer)
+        next_step = NO_JUDGE if not judges else NO_CONFIDENCE.format(judge=judges[0]), "Import a file"
+    if not triage_choice.waits(viewer):
+        triage_choice.nothing(*next_step)

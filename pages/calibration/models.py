@@ -1,73 +1,100 @@
-"""Models' confidence: a section of the Calibration page. How sure a model is of its level against whether it is right, on clear cases."""
+"""Models' confidence on clear cases, their samples beside panels' votes on ambiguous ones, and routing: three sections of the Calibration page."""
 
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import sections
-from evalcore.calibration.figures import reliability
-from evalcore.calibration.sections import NO_CONFIDENCE, OfModels, models_findings
+from evalcore.calibration import SEED, figures, routing
+from evalcore.calibration.case_spread import (
+    NO_SPREAD,
+    OfAmbiguous,
+    from_zero,
+    on_ambiguous,
+    spread_columns,
+    spread_findings,
+)
+from evalcore.calibration.confidence import NO_CONFIDENCE, models_confidence, models_findings
+from evalcore.calibration.reliability import Calibrated
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.intervals import NO_VALUE, percent_words
+from evalcore.stats.wording import counted, decimal
 from evalcore.triage.data import Kind
-from pages.calibration import meaning as calibration_meaning
-from pages.shared import calibration_choice, html, theme, triage_choice
-from pages.shared.calibration_choice import ALL_MODELS, ERRORS_WORDS
+from evalcore.triage.settings import rule_words
+from evalcore.triage.words import level_letter
+from pages.calibration import confidence
+from pages.calibration.confidence import ALL_MODELS, ERRORS_WORDS, own
+from pages.shared import html, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Here, Read
 
-FOOT = (
+BOTH = "both formats"
+BY_SHARE, BY_CONFIDENCE = "share of misses to catch", "confidence"
+USUAL_THRESHOLD = 0.8
+TALLEST = 8
+REST = ("Right, of those kept", "Ambiguous cases sent")
+"""Columns of routing that stand in a table of their own, since all of them are wider than the page."""
+MODELS_FOOT = (
     "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share of its "
     "valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge states says "
     "how sure "
     "the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models that stand at one "
     "confidence are drawn a little apart. Bars and intervals are 95 %. "
 )
+AMBIGUOUS_FOOT = (
+    "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "
+    "samples give by chance: 0 for a model that draws from the same physicians, on average; single cases may lie below 0. Entropy is 0 where all say one "
+    "level and 2 bits where all four come equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the "
+    "physicians. By chance: what a model that draws from the panel would have, with as many votes and samples. Intervals are 95 % (t over cases)."
+)
+ROUTING_FOOT = (
+    "A dangerous miss is an emergency (gold D) that is answered with any lower level, or a case with gold C that is answered A, as on the Triage page. A case "
+    "goes to a human where the model's confidence lies below the threshold; a case without a confidence (no level was found, or there is one answer alone and "
+    "it states none) always goes. The lines are of all clear cases. {how} Cases sent is the share of the clear cases that go: what it "
+    "costs. Right, of those kept: the share of right answers among the cases that stay with the model. Ambiguous cases have no right answer, so "
+    "they stand apart. Intervals are 95 % (Wilson). "
+)
+BY_HALVES = (
+    "The threshold is the lowest that catches the wanted share on one half of the cases, drawn at random and the same for every model; the large marks and "
+    "the table are of the other half, since on the half that chose it a threshold looks better than it is."
+)
+AS_GIVEN = "The large marks and the table are of all cases at the threshold that was set here."
 
 
-def confidence(read: Read, source: str) -> OfModels:
-    """As `sections.models_confidence`."""
-    return sections.models_confidence(calibration_choice.own(read, source))
+def _model(here: Here) -> str:
+    with here.row:
+        options = [ALL_MODELS, *here.known.models]
+        return str(confidence.one_of("Model", options, "calibration_model", width=180))
+
+
+# ---------------------------------------------------------------- clear cases
+
+
+def clear(read: Read, source: str) -> tuple[Calibrated, pd.DataFrame]:
+    """As `models_confidence`."""
+    return models_confidence(own(read, source))
 
 
 def show(here: Here) -> None:
-    """Reliability of each model."""
-    if calibration_choice.without_levels(here):
+    """How sure each model is of its level against whether it is right."""
+    if confidence.without_levels(here):
         return
-    viewer, chosen = here.viewer, here.chosen
     if not here.known.n_kinds[Kind.CLEAR]:
-        calibration_choice.nothing(
+        triage_choice.nothing(
             "No case of this study has a clear gold, so nothing says whether an answer is right. Import cases with a level, or a panel's votes.",
-            label="Import cases",
+            "Import cases",
         )
         return
-    meaning = calibration_choice.model_meaning(viewer, chosen)
-    with here.row:
-        model = calibration_choice.one_of("Model", [ALL_MODELS, *here.known.models], "calibration_model", width=180)
-        source = calibration_choice.confidence(meaning)
-    if len(meaning):
-        calibration_meaning.show(viewer, meaning, key="calibration_own", of_models=True)
-    found: OfModels = triage_choice.computed(confidence, viewer, chosen, source)
-    errors = calibration_choice.named(found.found.errors, model)
+    model = _model(here)
+    (reliability, errors, _), sources = here.computed(clear, confidence.source(here))
+    reliability, errors, sources = (confidence.of_model(table, model) for table in (reliability, errors, sources))
     if not errors["n"].any():
-        calibration_choice.nothing(
-            NO_CONFIDENCE + " Import several samples of each answer, or confidences.", label="Import predictions"
-        )
+        sentence = f"{NO_CONFIDENCE} Import several samples of each answer, or confidences."
+        triage_choice.nothing(sentence, "Import predictions")
         return
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
-    _diagram(calibration_choice.named(found.found.reliability, model))
-    names = {"Model": list(errors["model"]), "Format": list(errors["format"].map(FORMATS))}
-    calibration_choice.errors_tables(
-        errors, names, key="calibration_models", items="Cases", more={"Confidence is": _sources(found, model)}
-    )
-    calibration_choice.reasons(errors)
-    st.html(html.foot(f"{FOOT}{ERRORS_WORDS} Seed {sections.SEED}, for what perfectly calibrated data would give."))
-
-
-def _diagram(table: pd.DataFrame) -> None:
     models = triage_choice.colours()
-    st.plotly_chart(
-        reliability(
-            table.assign(panel=table["format"], series=table["model"]),
+    theme.figure(
+        figures.reliability(
+            reliability.assign(panel=reliability["format"], series=reliability["model"]),
             FORMATS,
             colour_of(models),
             dash_of(models),
@@ -76,19 +103,196 @@ def _diagram(table: pd.DataFrame) -> None:
             ink=theme.ink(),
         ),
         width="content",
-        config={"displayModeBar": False},
         key="calibration_models_reliability",
         alt="Share of right answers over the model's confidence, by model and format, with 95 % intervals",
     )
+    confidence.errors_tables(
+        errors,
+        {"Model": errors["model"], "Format": errors["format"]},
+        key="calibration_models",
+        items="Cases",
+        more={"Confidence is": [_source_words(row["n_stated"], row["n_shares"]) for row in sources.to_dict("records")]},
+    )
+    st.html(html.foot(f"{MODELS_FOOT}{ERRORS_WORDS} Seed {SEED}, for what perfectly calibrated data would give."))
 
 
-def _sources(found: OfModels, model: str) -> list[str]:
-    """What each model's confidence is made of."""
-    rows = calibration_choice.named(found.sources, model).to_dict(orient="records")
-    words = {"n_stated": "stated", "n_shares": "share of samples"}
-    said = []
-    for row in rows:
-        parts = [(row[name], word) for name, word in words.items() if row[name]]
-        alone = len(parts) == 1
-        said.append(", ".join(word if alone else f"{word} ({n:,})" for n, word in parts) or NO_VALUE)
-    return said
+def _source_words(n_stated: int, n_shares: int) -> str:
+    """What a model's confidence is made of."""
+    if n_stated and n_shares:
+        return f"stated ({n_stated:,}), share of samples ({n_shares:,})"
+    return "stated" if n_stated else "share of samples" if n_shares else NO_VALUE
+
+
+# ---------------------------------------------------------------- ambiguous cases
+
+
+def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> OfAmbiguous:
+    """As `on_ambiguous`."""
+    return on_ambiguous(read.triage_data, own(read, source), dict(judges))
+
+
+def show_ambiguous(here: Here) -> None:
+    """How far models' samples lie from panels' votes where physicians do not agree, and the cases."""
+    if confidence.without_levels(here):
+        return
+    rule = rule_words(here.settings.rule)
+    if not here.known.n_kinds[Kind.AMBIGUOUS]:
+        st.html(html.finding("No case of this study is ambiguous."))
+        sentence = f"A case is ambiguous by {rule}. Import cases with a panel's votes, or change the rule on Study."
+        triage_choice.nothing(sentence, "Go to Study")
+        return
+    spread: OfAmbiguous = here.computed(ambiguous, here.chosen.judges, confidence.source(here))
+    if spread.summary.empty:
+        sentence = f"{NO_SPREAD} Import the panels' votes and several samples of each answer."
+        triage_choice.nothing(sentence, "Import a file")
+    else:
+        for sentence in spread_findings(spread.summary):
+            st.html(html.finding(sentence))
+        table = triage_choice.in_order(spread.summary)
+        theme.figure(
+            figures.spread(from_zero(table), FORMATS, colour_of(triage_choice.colours()), ink=theme.ink()),
+            key="calibration_spread",
+            alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
+        )
+        tables.show(
+            spread_columns(table),
+            key="calibration_far",
+            names=("Model",),
+            alt="Samples beside votes by model and format",
+        )
+    st.subheader("Sure where physicians are not", anchor=False)
+    _cases(here, spread.cases)
+    few = (
+        f" {counted(spread.n_few, 'answer')} with one valid sample are left out, since one shows no spread."
+        if spread.n_few
+        else ""
+    )
+    st.html(html.foot(f"Ambiguous: {rule}. {AMBIGUOUS_FOOT}{few} Seed {SEED}."))
+
+
+def _cases(here: Here, cases: pd.DataFrame) -> None:
+    """As a table, of which a row can be opened, and as a list; both lead to the case."""
+    if cases.empty:
+        st.html(html.quiet("No ambiguous case has both the votes of a panel and two samples of a model with a level."))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="calibration_of"):
+        models, formats = [ALL_MODELS, *here.known.models], [BOTH, *FORMATS]
+        model = confidence.one_of("Model", models, "calibration_of_model", width=180)
+        word = confidence.one_of("Format", formats, "calibration_of_format", width=160)
+    fits = (cases["model"].astype(str).eq(model) | (model == ALL_MODELS)) & (
+        cases["format"].astype(str).eq(word) | (word == BOTH)
+    )
+    if not fits.any():
+        st.html(html.quiet("No ambiguous case with votes has two samples with a level here."))
+        return
+    listed = with_predictions(here, cases.loc[fits])
+    touched = _table(listed, here.read.triage_data.cases)
+    listed = listed if touched is None else listed.iloc[[touched]]
+    triage_cases.listing(here, listed, key="calibration_cases", notes=panel_notes(listed))
+
+
+def with_predictions(here: Here, cases: pd.DataFrame) -> pd.DataFrame:
+    """Cases of `OfAmbiguous` as rows of predictions, with what was measured of them."""
+    found = here.read.found
+    mine = found.loc[found["kind"].eq(Kind.AMBIGUOUS)]
+    keys = ["row", "model", "format"]
+    measured = ["concentration", "entropy_panel", "entropy_model", "panel_share", "confidence"]
+    return cases[[*keys, *measured]].merge(mine, on=keys, how="left")
+
+
+def panel_notes(cases: pd.DataFrame) -> list[str]:
+    """What of the panel chose the model's level."""
+    shares = zip(cases["panel_share"], cases["predicted"], strict=True)
+    return [f"{percent_words(share)} of the panel chose {level_letter(level)}" for share, level in shares]
+
+
+def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
+    """The cases in their order; which row was clicked."""
+    table = tables.frame(
+        {
+            "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
+            "Model": listed["model"].astype(str),
+            "Format": listed["format"].astype(str),
+            "Answers": listed["predicted"].map(level_letter),
+            "Confidence": listed["confidence"].map(percent_words),
+            "Votes for it": listed["panel_share"].map(percent_words),
+            "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
+            "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
+            "Concentration (bits)": listed["concentration"].map(decimal),
+        }
+    )
+    pixels = tables.row_pixels(table, ("Model",))
+    event = st.dataframe(
+        table,
+        key="calibration_case_list",
+        hide_index=True,
+        width="content",
+        height=tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != tables.ROW_PIXELS else None,
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config=tables.formats(table, ("Model",)),
+        alt="Ambiguous cases, those first where the model is sure and physicians are not",
+    )
+    st.html(html.quiet("Click a row to see that case alone."))
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < len(table) else None
+
+
+# ---------------------------------------------------------------- routing
+
+
+def curves(read: Read, source: str, at: float | None = None) -> pd.DataFrame:
+    """As `routing.curves`."""
+    return routing.curves(own(read, source), at=at)
+
+
+def halves(read: Read, source: str, wanted: float) -> pd.DataFrame:
+    """As `routing.routing_chosen`."""
+    return routing.routing_chosen(own(read, source), wanted)
+
+
+def show_routing(here: Here) -> None:
+    """At which confidence a case would go to a human: the curve of each model, and what the chosen threshold does."""
+    if confidence.without_levels(here):
+        return
+    model, source = _model(here), confidence.source(here)
+    wanted, threshold = None, USUAL_THRESHOLD
+    with here.row:
+        if confidence.one_of("Choose by", [BY_SHARE, BY_CONFIDENCE], "calibration_by", width=210) == BY_SHARE:
+            wanted = confidence.slider("Misses to catch", 0.5, 1.0, routing.WANTED, "calibration_wanted")
+        else:
+            threshold = confidence.slider("Below this confidence", 0.0, 1.0, threshold, "calibration_threshold")
+    lines = here.computed(curves, source)
+    if lines.empty:
+        triage_choice.nothing(routing.NOTHING_TO_ROUTE, "Import a file")
+        return
+    table = here.computed(curves, source, threshold) if wanted is None else here.computed(halves, source, wanted)
+    table = table if "undefined" in table else table.assign(undefined="")
+    lines, table = (confidence.of_model(part, model) for part in (lines, table))
+    st.html(html.finding(routing.routing_finding(table, wanted)))
+    models = triage_choice.colours()
+    theme.figure(
+        figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=theme.ink()),
+        width="content",
+        key="calibration_routing",
+        alt="Share of the dangerous misses that is caught over the share of cases that goes to a human, by model and format",
+    )
+    columns = routing.routing_columns(table)
+    if len(columns["Model"]):
+        tables.show(
+            {name: column for name, column in columns.items() if name not in REST},
+            key="calibration_routing_table",
+            names=("Model",),
+            optional=("Without a confidence",),
+            alt="What the threshold catches and costs, by model and format",
+        )
+        tables.show(
+            {name: columns[name] for name in ("Model", "Format", *REST)},
+            key="calibration_routing_rest",
+            names=("Model",),
+            alt="What stays with the model, and ambiguous cases, by model and format",
+        )
+    confidence.show_reasons(table)
+    foot = ROUTING_FOOT.format(how=AS_GIVEN if wanted is None else BY_HALVES)
+    st.html(html.foot(foot if wanted is None else f"{foot}Seed {SEED}, for the halves."))

@@ -6,9 +6,8 @@ from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format
 from evalcore.triage.data import Kind
-from pages.calibration import ambiguous, judges, routing
-from pages.calibration import models as calibration_models
-from pages.shared import calibration_choice, common, html, page_cache, theme, triage_choice
+from pages.calibration import confidence, judges, models
+from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 
 JUDGES, MODELS, AMBIGUOUS, ROUTING = "Judges' confidence", "Models' confidence", "Ambiguous cases", "Routing"
@@ -23,20 +22,11 @@ SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 SHOWN = {
     JUDGES: judges.show,
-    MODELS: calibration_models.show,
-    AMBIGUOUS: ambiguous.show,
-    ROUTING: routing.show,
+    MODELS: models.show,
+    AMBIGUOUS: models.show_ambiguous,
+    ROUTING: models.show_routing,
 }
 """The section that is chosen; the others are not computed."""
-
-
-def nothing() -> None:
-    """There is nothing to show yet: why, and the way to change it."""
-    st.html(html.heading(TITLE, "No judge and no cases in this study yet"))
-    calibration_choice.nothing(
-        "Begin with a judge's verdicts that come with a confidence, or with cases of triage and what models answered to them.",
-        label="Import a file",
-    )
 
 
 def line(section: str, known: About, chosen: Chosen) -> str:
@@ -45,10 +35,9 @@ def line(section: str, known: About, chosen: Chosen) -> str:
         return "What judges say of their own labels, beside physicians' blind reads of the same items"
     if not known.n_samples:
         return f"{counted(known.n_cases, 'case')}, no answers yet" if known.n_cases else "No cases of triage yet"
-    n = known.n_kinds[Kind.AMBIGUOUS if section == AMBIGUOUS else Kind.CLEAR]
-    kind = "ambiguous" if section == AMBIGUOUS else "clear"
-    models = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
-    return f"{counted(n, f'{kind} case')}, answers of {models}; levels of {chosen.judge_words}"
+    kind = Kind.AMBIGUOUS if section == AMBIGUOUS else Kind.CLEAR
+    who = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
+    return f"{counted(known.n_kinds[kind], f'{kind} case')}, answers of {who}; levels of {chosen.judge_words}"
 
 
 viewer = common.require()
@@ -57,7 +46,11 @@ with theme.figures_fetched(wanted=bool(common.read("models"))):
     known = triage_choice.about(viewer)
 if not known.n_cases and not common.read("judges") and not common.blind(viewer):
     with top:
-        nothing()
+        st.html(html.heading(TITLE, "No judge and no cases in this study yet"))
+        triage_choice.nothing(
+            "Begin with a judge's verdicts that come with a confidence, or with cases of triage and what models answered to them.",
+            "Import a file",
+        )
     st.stop()
 section = page_cache.section("calibration", SECTIONS)
 chosen = Chosen(())
@@ -71,4 +64,4 @@ with top:
 if common.blind(viewer):
     st.html(html.quiet(f"What waits for your own {own_act(viewer)} is left out of all numbers here."))
 SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
-calibration_choice.leave()
+confidence.leave()

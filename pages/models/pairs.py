@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading.one_conversation import open_example
+from evalcore.reading.read_queries import open_example
 from evalcore.rubric import figures, finding, parts
 from evalcore.rubric.comparison import differences, judge_only_warning, win_rate
 from evalcore.rubric.data import RubricData

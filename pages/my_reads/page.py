@@ -4,11 +4,10 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import desks
-from evalcore.reading.deciding import Decision
-from evalcore.reading.desks import Desk
-from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, totals
+from evalcore.reading import reviewing
 from evalcore.reading.read_queries import my_reads
+from evalcore.reading.reference import TASK, by_task, final_labels, read_words, totals
+from evalcore.reading.reviewing import Decision, OpenReview
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_open, check_can_read
@@ -73,15 +72,15 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
             st.query_params.pop("read", None)
             st.rerun()
     try:
-        desk = desks.desk(common.engine(), viewer, reading_id)
+        desk = reviewing.open_review(common.engine(), viewer, reading_id)
     except OverreadError as error:
         st.html(html.notice(str(error), kind="error"))
         return
     left, right = st.columns([58, 42], gap="large")
     with left, st.container(key="reading"):
-        st.html(html.conversation(desk.sheet.messages, as_markdown=False))
-        if desk.sheet.response is not None:
-            st.html(html.response("The response", "", desk.sheet.response, as_markdown=False))
+        st.html(html.conversation(desk.material.messages, as_markdown=False))
+        if desk.material.response is not None:
+            st.html(html.response("The response", "", desk.material.response, as_markdown=False))
     with right, st.container(key="desk"):
         amend(viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id))
 
@@ -93,7 +92,7 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
     Args:
         finals: The adjudicated label by criterion_id (None for acuity), where an item was settled.
     """
-    desk = desks.desk(common.engine(), viewer, reading_id)
+    desk = reviewing.open_review(common.engine(), viewer, reading_id)
     if desk.state is ReadingState.DONE:
         _Amending(viewer, desk, finals).draw()
         return
@@ -104,7 +103,7 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
 class _Amending(DecidingPanel):
     panel = Panel.AMEND
 
-    def __init__(self, viewer: Viewer, desk: Desk, finals: dict[int | None, str]) -> None:
+    def __init__(self, viewer: Viewer, desk: OpenReview, finals: dict[int | None, str]) -> None:
         super().__init__(viewer, desk)
         self.keys = [key for key in desk.keys if key in desk.first]
         self._finals = finals

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, tasks
-from evalcore.reading.own_reads import read_words
+from evalcore.reading import adjudication, assignment_queries, queries
+from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.intervals import share_words
 from evalcore.stats.wording import counted
@@ -39,7 +39,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
     lines = []
     if allows(check_can_read, viewer):
         with reading(common.engine()) as session:
-            progress = tasks.progress(session, viewer, now())
+            progress = queries.progress(session, viewer, now())
         if progress.n_left:
             left = html.left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
@@ -69,7 +69,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
     lines = []
     if allows(check_can_assign, viewer):
         with reading(common.engine()) as session:
-            assigned = tasks.assignments(session)
+            assigned = assignment_queries.assignments(session)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
         if wanted:
             lines.append(

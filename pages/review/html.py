@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from evalcore.reading.sheets import Given, Item
-from evalcore.reading.tasks import Draft, Progress
-from evalcore.study.schema import Ask, Cause, Label, Severity
+from evalcore.reading.queries import Draft, Given, Item, Progress
+from evalcore.study.schema import Ask, Label
 from pages.shared import html
-from pages.shared.keys import CAUSES, REASONS, SEVERITIES
+from pages.shared.keys import REASONS, error_words
 
 MINUTE, FEW_MINUTES = 60, 1.5
 QUESTIONS = {
@@ -132,13 +131,7 @@ def decided_words(first: Given, decided: Given | None) -> str:
     words = ["kept" if decided.label == first.label else f"revised to {(decided.label or '').replace('_', ' ')}"]
     if decided.right_for_wrong_reason:
         words = ["judge's reason wrong"]
-    if decided.cause:
-        words.append(CAUSES[Cause(decided.cause)].lower())
-    if decided.severity:
-        words.append(f"error {SEVERITIES[Severity(decided.severity)].lower()}")
-    if decided.error_kind:
-        words.append(decided.error_kind)
-    return " · ".join(words)
+    return " · ".join([*words, *error_words(decided.cause, decided.severity, decided.error_kind)])
 
 
 def looked_again(lines: Sequence[str]) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore.reading import reviewing, tasks
-from evalcore.reading.desks import Desk
-from evalcore.reading.tasks import Progress
+from evalcore.reading import queries, reviewing
+from evalcore.reading.queries import Progress
+from evalcore.reading.reviewing import OpenReview
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents, families
@@ -23,23 +23,13 @@ from pages.shared import html as shared_html
 
 def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
     """The queue is empty: why, and what to do instead."""
+    title, words = "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
     if progress.n_done:
-        st.html(
-            shared_html.heading(
-                "Everything is read", f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
-            )
-        )
-    else:
-        st.html(
-            shared_html.heading(
-                "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
-            )
-        )
-    st.html(
-        shared_html.notice(
-            "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
-        )
-    )
+        words = f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
+        title = "Everything is read"
+    st.html(shared_html.heading(title, words))
+    lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
+    st.html(shared_html.notice(lead))
     with st.container(horizontal=True):
         st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")
         st.page_link(routes.BROWSE, label="Browse", icon=":material/menu_book:")
@@ -47,28 +37,28 @@ def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
             st.page_link(routes.STUDY, label="Assign items", icon=":material/database:")
 
 
-def texts(desk: Desk) -> None:
+def texts(desk: OpenReview) -> None:
     """The conversation and the response, its model unnamed."""
     as_markdown = st.session_state.get("formatted", False)
-    st.html(shared_html.conversation(desk.sheet.messages, as_markdown=as_markdown))
-    if desk.sheet.response is not None:
-        st.html(shared_html.response("The response", "", desk.sheet.response, as_markdown=as_markdown))
+    st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
+    if desk.material.response is not None:
+        st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))
         if desk.judge is not None:  # the judge is in view: never before
             suspects.show(desk.asked.response_id)
 
 
-def names_model(desk: Desk) -> bool:
+def names_model(desk: OpenReview) -> bool:
     """Whether the texts name one of the study's models or their makers, whoever wrote this one; looked up once for each read."""
     kept = st.session_state.get("names_model")
     if kept is None or kept[0] != desk.reading.id:
-        said = "\n".join([*(turn["content"] for turn in desk.sheet.messages), desk.sheet.response or ""])
+        said = "\n".join([*(turn["content"] for turn in desk.material.messages), desk.material.response or ""])
         with reading(common.engine()) as session:
             kept = desk.reading.id, families.mentions(said, contents.models(session), family_table(session))
         st.session_state["names_model"] = kept
     return bool(kept[1])
 
 
-def heading(desk: Desk, progress: Progress, said: str) -> None:
+def heading(desk: OpenReview, progress: Progress, said: str) -> None:
     """Where one is, and what became of the read before: "Response 14 of 60, about 35 minutes left"."""
     is_locked = desk.state is not ReadingState.READING
     place = progress.n_done + (0 if is_locked else 1)
@@ -84,17 +74,15 @@ def heading(desk: Desk, progress: Progress, said: str) -> None:
 @st.cache_data(ttl=common.LATELY_SECONDS, max_entries=common.CACHED_LISTS, show_spinner=False)
 def measured(_session: Any, location: str, person: Viewer, n_assignments: int) -> Progress:  # noqa: ARG001 - the key
     """How far a reader is, a minute old at most: to count what waits for them takes longer than all else of a press."""
-    return tasks.progress(_session, person, now())
+    return queries.progress(_session, person, now())
 
 
-def far(session: Any, desk: Desk | None) -> Progress:
+def far(session: Any, desk: OpenReview | None) -> Progress:
     """How far the viewer is: what they have read is counted anew; what others took from them since is seen within a minute."""
     if desk is None:
-        return tasks.progress(session, viewer, now())
-    lately, n_done = (
-        measured(session, settings().db, viewer, tasks.n_assignments(session)),
-        tasks.n_locked(session, viewer),
-    )
+        return queries.progress(session, viewer, now())
+    lately = measured(session, settings().db, viewer, queries.n_assignments(session))
+    n_done = queries.n_locked(session, viewer)
     n_left = lately.n_done + lately.n_left - n_done
     return msgspec.structs.replace(lately, n_done=n_done, n_left=max(n_left, int(desk.state is ReadingState.READING)))
 

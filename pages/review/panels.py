@@ -9,10 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import OverreadError
 from evalcore.judges.record import record_for, sentence
-from evalcore.reading import deciding, desks, reviewing, tasks
-from evalcore.reading.deciding import Decision
-from evalcore.reading.desks import MAX_NOTE, Desk
-from evalcore.reading.tasks import Draft
+from evalcore.reading import queries, reviewing
+from evalcore.reading.queries import Draft
+from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, CannotReason, Cause, ErrorKind, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
@@ -90,12 +89,12 @@ class ListPanel(ItemPanel):
 
     number: int
 
-    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None = None) -> None:
+    def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None = None) -> None:
         self.viewer, self.desk, self.guideline = viewer, desk, guideline
         self.number = desk.reading.id or 0
         self.ask = desk.asked.ask
         self.keys: Sequence[int | None] = desk.keys
-        self.items = {item.criterion_id: item for item in desk.sheet.items}
+        self.items = {item.criterion_id: item for item in desk.material.items}
         self.said = ""
 
     def draw(self) -> None:
@@ -181,7 +180,7 @@ class ListPanel(ItemPanel):
 
 
 @common.fragment
-def mark(viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
+def mark(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
     """The right side of a read that is not locked: one key a criterion, every mark stored at once.
 
     Args:
@@ -193,7 +192,7 @@ def mark(viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool
 class _Marking(ListPanel):
     panel = Panel.MARK
 
-    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
+    def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
         super().__init__(viewer, desk, guideline)
         self._names_model = names_model
         self._saved_at = desk.reading.last_at
@@ -201,7 +200,7 @@ class _Marking(ListPanel):
 
     def _stored(self) -> dict[int | None, Draft]:
         with reading(common.engine()) as session:
-            return tasks.drafts(session, self.number)
+            return queries.drafts(session, self.number)
 
     def _start(self) -> int:
         return self.desk.reading.place  # where the reader was when the connection was lost
@@ -212,7 +211,7 @@ class _Marking(ListPanel):
             super().go(place)
 
     def _save(self, draft: Draft, *, then: int) -> bool:
-        label, at = desks.as_label(draft.label), now()
+        label, at = reviewing.as_label(draft.label), now()
         is_saved = self.act(
             lambda: reviewing.mark(
                 common.engine(), self.viewer, self.number, self.key, label, reason=draft.reason, note=draft.note, then=then, at=at
@@ -235,7 +234,7 @@ class _Marking(ListPanel):
     def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> bool:
         place = self.at
         asks_reason = label is Label.CANNOT_ASSESS and reason is None
-        missing = desks.missing(list(self.keys), self._drafts)
+        missing = reviewing.missing(list(self.keys), self._drafts)
         then = place if asks_reason else self.next_open(missing, place)
         is_saved = self._save(Draft(label, reason, self._stored_note() or None), then=then)
         if is_saved:
@@ -283,12 +282,12 @@ class _Marking(ListPanel):
         st.html(html.rows(lines))
 
     def _last_row(self) -> None:
-        n_missing, n = len(desks.missing(list(self.keys), self._drafts)), len(self.keys)
+        n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
             if pressed and self.act(self._lock):
-                locked = desks.desk(common.engine(), self.viewer, self.number)
+                locked = reviewing.open_review(common.engine(), self.viewer, self.number)
                 # no judge has a say on what a case needs
                 agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
                 st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
@@ -318,19 +317,19 @@ class DecidingPanel(ListPanel):
         key, before = self.key, self.desk.decided.get(self.key)
         seen = before.verdict_id if before else None
         is_saved = self.act(
-            lambda: deciding.decide(common.engine(), self.viewer, self.number, key, decision, seen=seen)
+            lambda: reviewing.revise(common.engine(), self.viewer, self.number, key, decision, seen=seen)
         )
         if is_saved:
-            self.desk = desks.desk(common.engine(), self.viewer, self.number)
+            self.desk = reviewing.open_review(common.engine(), self.viewer, self.number)
         return is_saved
 
     def standing(self) -> Decision:
         """What stands on the item in hand, to be said again with something changed."""
         given = self.desk.decided.get(self.key)
         if given is None:
-            return Decision(label=desks.as_label(self.desk.first[self.key].label))  # type: ignore[arg-type]
+            return Decision(label=reviewing.as_label(self.desk.first[self.key].label))  # type: ignore[arg-type]
         return Decision(
-            label=desks.as_label(given.label),  # type: ignore[arg-type]
+            label=reviewing.as_label(given.label),  # type: ignore[arg-type]
             cause=Cause(given.cause) if given.cause else None,
             severity=Severity(given.severity) if given.severity else None,
             error_kind=ErrorKind(given.error_kind) if given.error_kind else None,
@@ -361,13 +360,13 @@ class DecidingPanel(ListPanel):
 @common.fragment
 def reveal(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
     """The right side of a read that is locked: where the judge says something else, keep or revise; one key a decision."""
-    _Revealing(viewer, desks.desk(common.engine(), viewer, reading_id), guideline).draw()
+    _Revealing(viewer, reviewing.open_review(common.engine(), viewer, reading_id), guideline).draw()
 
 
 class _Revealing(DecidingPanel):
     """The control comes first and by itself; then what differs from the judge, then the rest, without the control."""
 
-    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+    def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None) -> None:
         super().__init__(viewer, desk, guideline)
         self._choices = keys.error_choices(self.ask)
         self._order()
@@ -410,7 +409,7 @@ class _Revealing(DecidingPanel):
 
     def _kept(self) -> Decision:
         """The label of the first read again."""
-        label = desks.as_label(self.desk.first[self.key].label)
+        label = reviewing.as_label(self.desk.first[self.key].label)
         return Decision(label=label, note=self.standing().note)  # type: ignore[arg-type]
 
     def _answers(self) -> bool:
@@ -426,7 +425,7 @@ class _Revealing(DecidingPanel):
             st.session_state[self._asked_name] = next(iter(self._choices)), self._kept()
             return True
         if keys.press(Press.REVISE, "Revise to the judge's", f"revise_{self.number}"):
-            label = desks.as_label(self.desk.judged[self.key].label)
+            label = reviewing.as_label(self.desk.judged[self.key].label)
             return self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
         return False
 
@@ -466,7 +465,7 @@ class _Revealing(DecidingPanel):
                 n_waiting, name = len(self.desk.undecided), f"onward_{self.number}"
                 is_off = bool(n_waiting)
                 pressed = keys.press(Press.ONWARD, "Next response", name, type="primary", disabled=is_off)
-                if pressed and self.act(lambda: deciding.finish(common.engine(), self.viewer, self.number)):
+                if pressed and self.act(lambda: reviewing.finish(common.engine(), self.viewer, self.number)):
                     st.rerun()
                 st.html(stamp(f"{self._n_first - n_waiting} of {self._n_first} decided"), width="content")
             super()._last_row()

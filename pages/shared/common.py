@@ -22,11 +22,11 @@ from streamlit.errors import StreamlitAPIException
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
-from evalcore.reading import exposing, tasks
+from evalcore.reading import exposing
+from evalcore.reading import queries as reading_queries
 from evalcore.reading.adjudication import to_settle
-from evalcore.reading.own_reads import own_items
 from evalcore.reading.read_queries import examples_of, level_readers, read_marks
-from evalcore.reading.reference import overridden_items
+from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.blind_reads import blind_reads
@@ -183,7 +183,9 @@ def triage_data(person: Viewer) -> TriageData:
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
-    return _once(("to read", person, among), lambda session: tasks.blind_examples(session, person, among=among))
+    return _once(
+        ("to read", person, among), lambda session: reading_queries.blind_examples(session, person, among=among)
+    )
 
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:

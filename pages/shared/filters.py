@@ -1,6 +1,6 @@
 """The fields by which conversations are chosen, in the same words in every form."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,31 @@ def plain(word: str) -> str:
     return word.replace("_", " ")
 
 
+def _language(code: str) -> str:
+    return LANGUAGES.get(code, code)
+
+
+SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = {
+    "dataset": ("Data set", None, plain),
+    "subset": ("Subset", None, str),
+    "theme": ("Theme", None, plain),
+    "category": ("Category", None, plain),
+    "language": ("Language", None, _language),
+    "axis": ("Axis of the criterion", None, plain),
+    "sign": ("Criterion", list(SIGNS), SIGNS.__getitem__),
+    "model": ("Model", None, str),
+    "judge": ("Judge", None, str),
+    "label": ("The judge says", ["met", "not_met"], LABELS.__getitem__),
+    "reads": ("Physicians", READ_STATES, READS.__getitem__),
+    "source": ("Source of the case", None, str),
+    "format": ("Asked as", list(FORMATS), FORMATS.__getitem__),
+    "level": ("A judge reads the level", list(LEVELS), LEVELS.__getitem__),
+    "kind": ("Kind of case", list(KINDS), KINDS.__getitem__),
+    "miss": ("A model answers", list(MISSES), MISSES.__getitem__),
+}
+"""Of each field its label, its options (None: what the study holds), and how an option reads."""
+
+
 @dataclass(frozen=True)
 class Fields:
     """The fields of one form of filters, in the same words everywhere.
@@ -59,14 +84,23 @@ class Fields:
         kept = {"bind": "query-params", "persist_state": "session"} if self.in_address else {}
         return {"key": self.form + key, "disabled": self.disabled, **kept}
 
-    def _select(self, key: str, label: str, options: Sequence[str], shown: Callable[[str], str] = plain) -> str | None:
-        chosen: str | None = st.selectbox(
-            label, options, index=None, format_func=shown, placeholder="Any", **self._named(key)
-        )
-        return chosen
+    def choose(self, *names: str, **labels: str) -> dict[str, str | None]:
+        """Fields of `SELECTS` beside one another: what was chosen in each.
 
-    def _choice(self, key: str, label: str, shown: Callable[[str], str] = plain) -> str | None:
-        return self._select(key, label, common.read("choices")[key], shown)
+        Args:
+            labels: Of fields that have another label here.
+        """
+        chosen = {}
+        for name in names:
+            label, options, shown = SELECTS[name]
+            if name == "model":
+                options = common.read("models", self.hidden)
+            elif options is None:
+                options = common.read("judges") if name == "judge" else common.read("choices")[name]
+            chosen[name] = st.selectbox(
+                labels.get(name, label), options, index=None, format_func=shown, placeholder="Any", **self._named(name)
+            )
+        return chosen
 
     def search(self) -> str:
         """Words that occur in the conversation or in what was said of it."""
@@ -75,121 +109,47 @@ class Fields:
         )
         return said or ""
 
-    def dataset(self) -> str | None:
-        """The data set."""
-        return self._choice("dataset", "Data set")
-
-    def subset(self) -> str | None:
-        """The part of a data set."""
-        return self._choice("subset", "Subset", str)
-
-    def theme(self) -> str | None:
-        """The theme."""
-        return self._choice("theme", "Theme")
-
-    def category(self) -> str | None:
-        """The category that physicians agreed on."""
-        return self._choice("category", "Category")
-
-    def language(self) -> str | None:
-        """The language."""
-        return self._choice("language", "Language", lambda code: LANGUAGES.get(code, code))
-
-    def axis(self) -> str | None:
-        """The axis of a criterion."""
-        return self._choice("axis", "Axis of the criterion")
-
-    def sign(self) -> str | None:
-        """The sign of a criterion's points: a key of `SIGNS`."""
-        return self._select("sign", "Criterion", list(SIGNS), SIGNS.__getitem__)
-
-    def model(self) -> str | None:
-        """The model that answered."""
-        return self._select("model", "Model", common.read("models", self.hidden), str)
-
-    def judge(self) -> str | None:
-        """The judge that labelled."""
-        return self._select("judge", "Judge", common.read("judges"), str)
-
-    def label(self) -> str | None:
-        """What the judge says."""
-        return self._select("label", "The judge says", ["met", "not_met"], LABELS.__getitem__)
-
     def judges_differ(self) -> bool:
         """Whether judges say different things."""
         return st.toggle("Judges disagree", **self._named("differ"))
 
-    def has_cases(self) -> bool:
-        """Whether the study has cases of triage, so that it makes sense to ask for them."""
-        return bool(common.read("choices")["source"])
-
-    def source(self) -> str | None:
-        """The source of a case of triage."""
-        return self._choice("source", "Source of the case", str)
-
-    def format(self) -> str | None:
-        """How models were asked about a case."""
-        return self._select("format", "Asked as", list(FORMATS), FORMATS.__getitem__)
-
-    def level(self) -> str | None:
-        """The level of care that a judge reads out of a response."""
-        return self._select("level", "A judge reads the level", list(LEVELS), LEVELS.__getitem__)
-
-    def kind(self) -> str | None:
-        """What a case can be asked about: a key of `KINDS`."""
-        return self._select("kind", "Kind of case", list(KINDS), KINDS.__getitem__)
-
-    def miss(self) -> str | None:
-        """Which way a model answers a case wrongly: a key of `MISSES`."""
-        return self._select("miss", "A model answers", list(MISSES), MISSES.__getitem__)
-
-    def of_cases(self) -> Filters:
-        """The filters that cases of triage alone have; nothing is drawn where the study has none."""
-        if not self.has_cases():
-            return Filters()
+    def of_cases(self, *names: str) -> dict[str, str | None]:
+        """The fields that cases of triage alone have; nothing is drawn where the study has none."""
+        if not common.read("choices")["source"]:
+            return {}
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            return Filters(source=self.source(), format=self.format(), level=self.level())
-
-    def reads(self, label: str) -> str | None:
-        """What physicians have done."""
-        return self._select("reads", label, READ_STATES, READS.__getitem__)
+            return self.choose(*names)
 
 
-def points_of(sign: str | None, low: int = MIN_POINTS, high: int = MAX_POINTS) -> tuple[int | None, int | None]:
+def points_of(sign: str | None, low: int = MIN_POINTS, high: int = MAX_POINTS) -> dict[str, int | None]:
     """From and to how many points a criterion of this sign has, within a range; None where that asks for nothing."""
     if sign == "undesirable":
         high = min(high, -1)
     elif sign == "desirable":
         low = max(low, 1)
-    return (None if low == MIN_POINTS else low), (None if high == MAX_POINTS else high)
+    return {"points_from": None if low == MIN_POINTS else low, "points_to": None if high == MAX_POINTS else high}
 
 
 def words(filters: Filters) -> list[str]:
     """The filters that are on, as short words."""
-    named = {
-        "search": filters.search and f"“{filters.search}”",
-        "theme": filters.theme and plain(filters.theme),
-        "reads": filters.reads and f"physicians {READS[filters.reads]}",
-        "dataset": filters.dataset,
-        "subset": filters.subset,
-        "category": filters.category and plain(filters.category),
-        "language": filters.language and LANGUAGES.get(filters.language, filters.language),
-        "axis": filters.axis and plain(filters.axis),
-        "model": filters.model,
-        "judge": filters.judge,
-        "label": filters.label and f"judge says {LABELS[filters.label]}",
-        "differ": filters.judges_differ and "judges disagree",
-        "points": _points_words(filters),
-        "source": filters.source and f"cases of {filters.source}",
-        "format": filters.format,
-        "level": filters.level and f"a judge reads {LEVELS[filters.level]}",
-    }
-    return [str(word) for word in named.values() if word]
-
-
-def _points_words(filters: Filters) -> str:
-    if filters.points_from is None and filters.points_to is None:
-        return ""
     low = MIN_POINTS if filters.points_from is None else filters.points_from
     high = MAX_POINTS if filters.points_to is None else filters.points_to
-    return f"points {low} to {high}"
+    named = (
+        filters.search and f"“{filters.search}”",
+        filters.theme and plain(filters.theme),
+        filters.reads and f"physicians {READS[filters.reads]}",
+        filters.dataset,
+        filters.subset,
+        filters.category and plain(filters.category),
+        filters.language and _language(filters.language),
+        filters.axis and plain(filters.axis),
+        filters.model,
+        filters.judge,
+        filters.label and f"judge says {LABELS[filters.label]}",
+        filters.judges_differ and "judges disagree",
+        (filters.points_from, filters.points_to) != (None, None) and f"points {low} to {high}",
+        filters.source and f"cases of {filters.source}",
+        filters.format,
+        filters.level and f"a judge reads {LEVELS[filters.level]}",
+    )
+    return [str(word) for word in named if word]

@@ -142,7 +142,8 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
 # ---------------------------------------------------------------- what is read out of it
 
 WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
-REASONS, CAUSES, SEVERITIES = (dict(keys.values()) for keys in (REASON_KEYS, CAUSE_KEYS, SEVERITY_KEYS))
+REASONS, CAUSES = dict(REASON_KEYS.values()), dict(CAUSE_KEYS.values())
+SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 
 
@@ -156,6 +157,13 @@ def error_choices(ask: Ask) -> dict[str, Choices]:
     if ask is not Ask.RUBRIC:
         return {"cause": LEVEL_CAUSE_KEYS, "severity": SEVERITY_KEYS}
     return {"cause": CAUSE_KEYS, "severity": SEVERITY_KEYS, "error_kind": KIND_KEYS}
+
+
+def error_words(cause: str | None, severity: str | None, error_kind: str | None = None) -> list[str]:
+    """What a verdict says of a judge's error, in words."""
+    words = [CAUSES[Cause(cause)].lower()] if cause else []
+    words += [f"error {SEVERITIES[Severity(severity)].lower()}"] if severity else []
+    return words + ([KINDS[ErrorKind(error_kind)].lower()] if error_kind else [])
 
 
 def keys_of(panel: Panel, ask: Ask) -> list[Key]:

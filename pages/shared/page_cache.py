@@ -38,6 +38,27 @@ def computed(
     return _computed(settings().db, common.version(), common.blind(viewer), name, about, arguments, make, of)
 
 
+@st.cache_resource(max_entries=14, show_spinner=False)
+def _shared(
+    location: str,  # noqa: ARG001 - the key
+    version: common.Version,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    about: Hashable,  # noqa: ARG001 - the key
+    _make: Callable[[], Any],
+) -> Any:
+    return _make()
+
+
+def shared(make: Callable[[], Any], viewer: Viewer, about: Hashable, *, version: common.Version | None = None) -> Any:
+    """What `make()` gives, not copied: it is shared by everybody who looks, so never change it.
+
+    Args:
+        about: What it is, and of what; part of the key.
+        version: Of what it is made from; None: of all of the study.
+    """
+    return _shared(settings().db, version or common.version(), common.blind(viewer), about, make)
+
+
 def leave(page: str, keys: Sequence[str], **more: Any) -> None:
     """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page."""
     kept = {key: st.session_state[key] for key in keys if key in st.session_state}

@@ -6,15 +6,16 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import OverreadError
 from evalcore.reading import exposing, overriding
-from evalcore.reading.desks import as_label
-from evalcore.reading.overriding import Reading
+from evalcore.reading.read_queries import Opened
+from evalcore.reading.reviewing import Decision, as_label
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages.shared import common, html
-from pages.shared.keys import CAUSES, SEVERITIES, causes
+from pages.shared.keys import CAUSES, SEVERITIES, causes, error_words
 
 WORDS: dict[Label | Acuity, str] = {
     Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"
@@ -36,22 +37,10 @@ def panel(
 
     A fragment: a click redraws the rubric alone, and the conversation stays as it is.
     """
-    waits = reason(check_can_open, viewer, example_id, common.blind(viewer))
-    if waits:  # it was assigned to the viewer after the page had been drawn
-        st.html(html.notice(waits))
-        return
-    opened = None
-    with common.shown_errors():
-        opened = exposing.open_conversation(common.engine(), viewer, example_id)
+    opened = open_conversation(viewer, example_id)
     if opened is None:
         return
-    why_not = reason(check_can_give_verdict, viewer)
-    if why_not:
-        st.html(html.notice(why_not, reachable=True))
-    notice = st.session_state.pop("rubric_notice", None)
-    if notice:
-        st.html(html.notice(notice, kind="warning"))
-    drawn = Cells(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
+    drawn = cells(viewer, opened, judge, response_ids)
     for row in opened.criteria.to_dict(orient="records"):
         number = int(row["criterion_id"])
         if only is not None and not any((response, number) in only for response in response_ids):
@@ -59,12 +48,7 @@ def panel(
         points = None if pd.isna(row["points"]) else row["points"]
         tags = [tag.replace("_", " ") for tag in (row["axis"], row["cluster"] and "consensus") if isinstance(tag, str)]
         st.html(html.criterion(int(row["position"]), row["text"], points, tags))
-        columns = (
-            st.columns(len(response_ids), gap="medium")
-            if len(response_ids) > 1
-            else [st.container() for _ in response_ids]
-        )
-        for response, column in zip(response_ids, columns, strict=True):
+        for response, column in zip(response_ids, columns(response_ids), strict=True):
             with column:
                 drawn.cell(response, number)
         st.html('<hr class="or-rule">')
@@ -72,6 +56,33 @@ def panel(
         drawn.acted
     ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
         common.draw_anew()
+
+
+def open_conversation(viewer: Viewer, example_id: int) -> Opened | None:
+    """The conversation, which is written down as seen; None where it cannot be shown, and that is said."""
+    waits = reason(check_can_open, viewer, example_id, common.blind(viewer))
+    if waits:  # it was assigned to the viewer after the page had been drawn
+        st.html(html.notice(waits))
+        return None
+    with common.shown_errors():
+        return exposing.open_conversation(common.engine(), viewer, example_id)
+    return None
+
+
+def columns(response_ids: Sequence[int]) -> Sequence[DeltaGenerator]:
+    """A place for each of some responses, beside one another."""
+    n = len(response_ids)
+    return st.columns(n, gap="medium") if n > 1 else [st.container() for _ in response_ids]
+
+
+def cells(viewer: Viewer, opened: Opened, judge: str, response_ids: Sequence[int]) -> "Cells":
+    """What draws the verdicts on some responses; above them why the viewer gives none, and what became of the last press."""
+    why_not = reason(check_can_give_verdict, viewer)
+    if why_not:
+        st.html(html.notice(why_not, reachable=True))
+    if notice := st.session_state.pop("rubric_notice", None):
+        st.html(html.notice(notice, kind="warning"))
+    return Cells(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
 
 
 class Cells:
@@ -119,7 +130,7 @@ class Cells:
         if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
             st.html(html.notice(changed, kind="warning"))
-        stored = Reading(
+        stored = Decision(
             label=as_label(mine["label"]) if mine else None,  # type: ignore[arg-type]
             cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
             severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
@@ -154,7 +165,7 @@ class Cells:
                 return
         said = stored
         if label is not None and label != stored.label:
-            said = Reading(label=label, note=stored.note)
+            said = Decision(label=label, note=stored.note)
         elif stored.label is not None:
             known = causes(of_criterion=criterion is not None)
             said = self._details(key, seen, stored, of_judge, known)
@@ -165,7 +176,7 @@ class Cells:
                     self._viewer,
                     response_id=response,
                     criterion_id=criterion,
-                    reading=said,
+                    decision=said,
                     judge=judge,
                     seen=seen,
                 ),
@@ -174,8 +185,8 @@ class Cells:
             )
 
     def _details(
-        self, key: str, seen: int | None, stored: Reading, of_judge: str | None, known: dict[Cause, str]
-    ) -> Reading:
+        self, key: str, seen: int | None, stored: Decision, of_judge: str | None, known: dict[Cause, str]
+    ) -> Decision:
         """Why it differs (of the causes that are known) and how bad that is, or that the reason is wrong; and a note."""
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"details_{key}"):
             said = stored
@@ -242,10 +253,7 @@ def read(row: dict[str, Any]) -> str:
     if row["source"] == Source.IMPORT:
         by = f" by {row['brought_by']}" if row["brought_by"] else ""
         words.append(f"from a file, imported {common.local_day(row['recorded_at'])}{by}")
-    if row["cause"]:
-        words.append(CAUSES[Cause(row["cause"])].lower())
-    if row["severity"]:
-        words.append(f"error {SEVERITIES[Severity(row['severity'])].lower()}")
+    words += error_words(row["cause"], row["severity"])
     if row["right_for_wrong_reason"]:
         words.append("right verdict for the wrong reason")
     return html.read_verdict(row["rater"], row["label"], row["stage"], words, row["explanation"])

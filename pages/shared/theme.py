@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from evalcore.figures.colours import INK_ON_PAPER, INK_ON_SLATE
@@ -14,6 +16,11 @@ FETCHED = "figures_fetched"
 def ink() -> str:
     """The colour of words in figures, in the viewer's theme."""
     return INK_ON_SLATE if st.context.theme.type == "dark" else INK_ON_PAPER
+
+
+def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> None:
+    """A figure without Plotly's tool bar; `alt` is for those who do not see it."""
+    st.plotly_chart(drawn, config={"displayModeBar": False}, key=key, alt=alt, **more)
 
 
 @contextmanager

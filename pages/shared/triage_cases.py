@@ -1,54 +1,65 @@
-"""Cases as a list: the patient's first words, what the model told the patient, how it was read, and the way to the whole case."""
+"""Cases as a list: the patient's first words, what the model told the patient, how it was read, and the ways to the case and to readers."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import candidates
+from evalcore.reading import assignment_queries
+from evalcore.reading.assigning import READERS_EACH, assign_responses
 from evalcore.study.db import reading
-from evalcore.study.schema import Ask, Format, Viewer
+from evalcore.study.policies import check_can_assign, reason
+from evalcore.study.schema import Ask, Format, Role, Viewer
 from evalcore.triage.cases import shown_samples
 from evalcore.triage.data import SHARES, TriageData
 from evalcore.triage.predictions import joined
 from evalcore.triage.queries import Told, told
-from pages.shared import common, html, routes, suspects, triage_assigning, triage_choice, triage_html
+from pages.shared import common, html, routes, suspects, triage_html
 from pages.shared.html import response_names
-from pages.shared.triage_choice import FORMATS, Chosen
+from pages.shared.triage_choice import Here
 
 SHOWN = 10
 OF_CASES = ("example_id", "case_id", "source", "first_words", "n_votes", "n_removed", *SHARES)
+ASSIGNED = "Physicians have it to read already. What they read enters the matrices by physicians; it was chosen, so it enters no estimate."
 
 
-def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, said: Sequence[str] = ()) -> None:
+def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = (), nothing: str = "") -> None:
     """Cases in their order, ten at a time.
 
     Args:
         rows: Rows of `Read.found`: one a case, model and format.
         key: Of the list; the beginning of its elements' keys.
-        said: What else is said of each row, in words; none: nothing.
+        notes: What else is said of each row, in words; none: nothing.
+        nothing: What is said where there is no row.
     """
-    n_pages = max(math.ceil(len(rows) / SHOWN), 1)
+    if rows.empty:
+        st.html(html.quiet(nothing))
+        return
+    n_pages = math.ceil(len(rows) / SHOWN)
     head = st.container()
     page = st.pagination(n_pages, key=f"{key}_page") if n_pages > 1 else 1
-    here = slice((page - 1) * SHOWN, page * SHOWN)
-    judges = dict(chosen.judges)
-    part = described(triage_choice.read(viewer, chosen).triage_data, rows.iloc[here], judges)
-    words = list(said[here]) or [""] * len(part)
+    shown = slice((page - 1) * SHOWN, page * SHOWN)
+    judges = dict(here.chosen.judges)
+    part = described(here.read.triage_data, rows.iloc[shown], judges)
+    words = list(notes[shown]) or [""] * len(part)
     with reading(common.engine()) as session:
         texts = told(session, [number for number in part["response_id"] if number >= 0])
-        assigned = candidates.assigned(session, Ask.RESPONSE_ACUITY)
+        assigned = assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)
     with head:
-        common.list_openly(viewer, part["example_id"])
+        common.list_openly(here.viewer, part["example_id"])
         for place, (row, more) in enumerate(zip(part.to_dict(orient="records"), words, strict=True)):
             with st.container(gap="xsmall", key=f"{key}_{place}"):
                 _card(row, texts.get(row["response_id"]), judges.get(str(row["format"]), ""), more)
-                _acts(viewer, row, assigned, f"{key}_{place}")
+                with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_{place}_acts"):
+                    open_case(row["example_id"], [row["sample_name"]])
+                    if row["response_id"] >= 0:
+                        item = (int(row["example_id"]), int(row["response_id"]))
+                        _assign(here.viewer, item, is_assigned=item in assigned, key=f"{key}_{place}_assign")
 
 
 def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
@@ -58,8 +69,9 @@ def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, 
     known), response_id (of it, -1: none), sample_level (as the judge of its format read it; NaN where it did not) and sample_name (as Browse calls it).
     """
     numbers = triage_data.samples["row"].to_numpy()
-    begin, end = (np.searchsorted(numbers, rows["row"].to_numpy(), side=side) for side in _SIDES)
-    parts = [np.arange(one, other) for one, other in zip(begin, end, strict=True)]
+    wanted = rows["row"].to_numpy()
+    bounds = zip(np.searchsorted(numbers, wanted), np.searchsorted(numbers, wanted, side="right"), strict=True)
+    parts = [np.arange(begin, end) for begin, end in bounds]
     places = np.unique(np.concatenate([*parts, np.zeros(0, dtype=np.int64)])).astype(np.int64)
     samples = triage_data.samples.iloc[places].reset_index(drop=True)
     levels = triage_data.levels.iloc[places].reset_index(drop=True)
@@ -84,27 +96,39 @@ def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, 
     )
 
 
-_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
-
-
-def _card(row: Mapping[Any, Any], said: Told | None, judge: str, more: str) -> None:
+def _card(row: Mapping[Any, Any], text: Told | None, judge: str, more: str) -> None:
     head = triage_html.needs_gives(row["gold"], row.get("read_level", row["predicted"]))
-    about = (str(row["model"]), FORMATS[row["format"]], str(row["case_id"]), more)
+    about = (str(row["model"]), str(row["format"]), str(row["case_id"]), more)
     lines = [triage_html.samples_line(row), *([triage_html.panel_line(row)] if row["n_votes"] else [])]
     read = triage_html.physicians_read(row["read_level"]) if "read_level" in row else ""
-    if said and not math.isnan(row["sample_level"]):
-        read += triage_html.read_as(judge, row["sample_level"], said.explanations.get(judge, ""), row["predicted"])
-        read += suspects.of(int(row["response_id"]))
-    answer = triage_html.told(said.text if said else "", str(row["model"]))
-    st.html(triage_html.case(str(row["first_words"]), head, about, answer, triage_html.votes(lines) + read))
+    answer, read_as = answer_parts(row, text, judge, str(row["model"]))
+    st.html(triage_html.case(str(row["first_words"]), head, about, answer, triage_html.votes(lines) + read + read_as))
 
 
-def _acts(viewer: Viewer, row: Mapping[Any, Any], assigned: "set[tuple[int, int | None]]", key: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_acts"):
-        open_case(row["example_id"], [row["sample_name"]])
-        if row["response_id"] >= 0:
-            item = (int(row["example_id"]), int(row["response_id"]))
-            triage_assigning.button(viewer, item, is_assigned=item in assigned, key=f"{key}_assign")
+def answer_parts(row: Mapping[Any, Any], text: Told | None, judge: str, title: str) -> tuple[str, str]:
+    """HTML of the answer of a row of `described`, and of how its judge read it."""
+    answer = triage_html.told(text.text if text else "", title)
+    if text is None or math.isnan(row["sample_level"]):
+        return answer, ""
+    read = triage_html.read_as(judge, row["sample_level"], text.explanations.get(judge, ""), row["predicted"])
+    return answer, read + suspects.of(int(row["response_id"]))
+
+
+def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str) -> None:
+    """Put the response before physicians; disabled with the reason where they have it already, or the viewer may not."""
+    why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
+    pressed = st.button(
+        "Assigned" if is_assigned else "Assign for review",
+        icon=":material/check:" if is_assigned else ":material/assignment_ind:",
+        disabled=bool(why),
+        help=why or None,
+        key=key,
+    )
+    if pressed:
+        reviewers = sum(Role.REVIEWER in person.roles for person in common.read("people"))
+        with common.shown_errors():
+            assign_responses(common.engine(), [item[1]], actor=viewer, n_readers=min(READERS_EACH, max(reviewers, 1)))
+            st.rerun()
 
 
 def open_case(example_id: int, names: Sequence[str]) -> None:
@@ -116,8 +140,3 @@ def open_case(example_id: int, names: Sequence[str]) -> None:
         icon=":material/menu_book:",
         query_params={"example": str(example_id), **({"shown": shown} if shown else {})},
     )
-
-
-def none(sentence: str) -> None:
-    """There is no case to list: why."""
-    st.html(html.quiet(sentence))

@@ -1,4 +1,4 @@
-"""What the sections of the Triage page share: the choice in the row of controls, and the numbers of that choice, which are kept."""
+"""What the sections of Triage and Calibration share: the choice in the row of controls, the numbers of that choice, and what is said without any."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,10 +10,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.settings import settings
-from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading
+from evalcore.study.policies import own_act
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
@@ -21,7 +20,7 @@ from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.predictions import JURY, joined, judges_by_format, members, predictions, with_jury
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
-from pages.shared import common, page_cache
+from pages.shared import common, html, page_cache, routes
 
 PAGE = "triage"
 KEYS = (
@@ -29,9 +28,10 @@ KEYS = (
     "triage_of_format", "triage_by", "triage_beside", "triage_matrix_of", "triage_outside", "triage_claim", "triage_readers_of",
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
-"""Formats in words, in the order in which they stand beside one another."""
+"""Formats in words, which are their values, in the order in which they stand beside one another."""
 CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
 """What every prediction knows of its case."""
+Made = Callable[..., Any]
 
 
 class Gold(StrEnum):
@@ -43,11 +43,7 @@ class Gold(StrEnum):
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is looked at.
-
-    Attributes:
-        judges: By format, who is taken at their word for the level of an answer: pairs, so that they can be a key.
-    """
+    """What is looked at; `judges` are by format, who is taken at their word for the level of an answer: pairs, so that they can be a key."""
 
     judges: tuple[tuple[str, str], ...]
     gold: Gold = Gold.FILE
@@ -56,78 +52,47 @@ class Chosen:
     def judge_words(self) -> str:
         """Who reads the levels, in words."""
         names = dict(self.judges)
-        said = [f"{FORMATS[word]} by {names[word]}" for word in FORMATS if word in names]
-        return " and ".join(said) or "by nobody yet"
+        return " and ".join(f"{word} by {names[word]}" for word in FORMATS if word in names) or "by nobody yet"
 
 
 @dataclass(frozen=True)
 class Read:
-    """The cases with the gold that was chosen, and what every model says of them.
-
-    Attributes:
-        found: Predictions with the columns `CASE_COLUMNS` of their cases.
-    """
+    """The cases with the gold that was chosen, and what every model says of them (`found`: predictions with `CASE_COLUMNS`)."""
 
     triage_data: TriageData
     found: pd.DataFrame
 
 
-Made = Callable[..., Any]
-Key = tuple[int, int]
+def read(viewer: Viewer, chosen: Chosen) -> Read:
+    """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
+    rows: Read = page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
+    return rows
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _predicted(
-    location: str,  # noqa: ARG001 - the key
-    judged_version: Key,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    judges: tuple[tuple[str, str], ...],
-    _triaged: TriageData,
-) -> pd.DataFrame:
-    """Physicians' reads change no prediction: what judges said is counted once, and kept while physicians read."""
-    return predictions(_triaged, dict(judges))
-
-
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _jury(
-    location: str,  # noqa: ARG001 - the key
-    judged_version: Key,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    _triaged: TriageData,
-) -> tuple[pd.DataFrame, frozenset[str]]:
-    """`levels` and `juries` with what most judges say: kept while physicians read, as `_predicted`."""
-    found = with_jury(_triaged)
-    return found.levels, found.juries
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _read(
-    location: str,
-    version: Key,  # noqa: ARG001 - the key
-    hidden: frozenset[int],
-    chosen: Chosen,
-    _viewer: Viewer,
-) -> Read:
-    triage_data = common.triage_data(_viewer)
-    judged_version = common.judged_version()
+def _read(viewer: Viewer, chosen: Chosen) -> Read:
+    """What judges said is counted once, and kept while physicians read: their reads change no prediction."""
+    triage_data, judged = common.triage_data(viewer), common.judged_version()
     if JURY in dict(chosen.judges).values():
-        levels, juries = _jury(location, judged_version, hidden, triage_data)
-        triage_data = replace(triage_data, levels=levels, juries=juries)
-    triage_data = replace(triage_data, published=_shown(triage_data.published))
-    found = _predicted(location, judged_version, hidden, chosen.judges, triage_data)
+        jury = page_cache.shared(lambda: _jury(triage_data), viewer, "jury", version=judged)
+        triage_data = replace(triage_data, levels=jury[0], juries=jury[1])
+    triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
+    found = page_cache.shared(
+        lambda: predictions(triage_data, dict(chosen.judges)), viewer, ("predicted", chosen.judges), version=judged
+    )
     if chosen.gold is Gold.PHYSICIANS:
         triage_data = with_physicians_gold(triage_data)
     return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
 
 
-def read(viewer: Viewer, chosen: Chosen) -> Read:
-    """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-    return _read(settings().db, common.version(), common.blind(viewer), chosen, viewer)
+def _jury(triage_data: TriageData) -> tuple[pd.DataFrame, frozenset[str]]:
+    together = with_jury(triage_data)
+    return together.levels, together.juries
 
 
-def computed(make: Made, viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:
-    """What `make(read, *arguments)` gives, as `_kept.computed` keeps it; `make` takes a `Read`."""
-    return page_cache.computed(make, viewer, lambda: read(viewer, chosen), *arguments, about=chosen)
+def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataFrame:
+    """The published matrices of the formats that the study shows."""
+    published = triage_data.published
+    return published.loc[published["format"].isin(list(formats))].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -147,21 +112,18 @@ class About:
     published: tuple[str, ...]
     models: tuple[str, ...]
     judges: dict[str, tuple[str, ...]]
-    n_texts: int
-    n_reads: int
     n_elsewhere: int
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _about(
-    location: str,  # noqa: ARG001 - the key
-    version: Key,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    stated: tuple[str, ...],
-    _viewer: Viewer,
-) -> About:
-    triage_data = common.triage_data(_viewer)
-    formats, published = chosen_settings().formats, _shown(triage_data.published)
+def about(viewer: Viewer) -> About:
+    """What there is of triage in the study, without cases that wait for this person's own read."""
+    stated, formats = analysis().judges, chosen_settings().formats
+    known: About = page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
+    return known
+
+
+def _about(triage_data: TriageData, stated: tuple[str, ...], formats: tuple[Format, ...]) -> About:
+    published = _published(triage_data, formats)
     judges = {}
     for word, names in judges_by_format(triage_data).items():
         if word in formats:
@@ -169,39 +131,23 @@ def _about(
             first = [name for name in stated if name in names][:1]
             rest = [name for name in names if name not in first]
             judges[word] = (*first, *rest, *([JURY] if several else []))
-    samples = triage_data.samples
-    present = samples["model"].cat.remove_unused_categories().cat.categories
+    present = triage_data.samples["model"].cat.remove_unused_categories().cat.categories
     return About(
         n_cases=len(triage_data.cases),
         n_kinds={kind.value: int(triage_data.cases["kind"].eq(kind).sum()) for kind in Kind},
-        n_samples=len(samples),
+        n_samples=len(triage_data.samples),
         n_published=published[["model", "format"]].drop_duplicates().shape[0],
         published=tuple(sorted(set(published["model"].astype(str)))),
         models=tuple(sorted(str(name) for name in present)),
         judges=judges,
-        n_texts=int(samples["has_text"].sum()),
-        n_reads=len(triage_data.reads),
         n_elsewhere=len(triage_data.elsewhere),
     )
 
 
-def about(viewer: Viewer) -> About:
-    """What there is of triage in the study, without cases that wait for this person's own read."""
-    stated = analysis().judges
-    found: About = _about(settings().db, common.version(), common.blind(viewer), stated, viewer)
-    return found
-
-
 def analysis() -> Analysis:
     """What the study states that it analyses; where nothing is stated, every choice is the usual one."""
-    with reading(common.engine()) as session:
-        stated = contents.stated_analysis(session)
+    stated = common.read("analysis")
     return Analysis() if stated is None else stated.spec
-
-
-def _shown(published: pd.DataFrame) -> pd.DataFrame:
-    """The published matrices of the formats that the study shows."""
-    return published.loc[published["format"].isin(list(chosen_settings().formats))].reset_index(drop=True)
 
 
 def chosen_settings() -> TriageSettings:
@@ -216,47 +162,50 @@ def usual(known: About) -> Chosen:
 
 
 def controls(known: About, *, gold: bool) -> Chosen:
-    """Who reads the levels of each format, and whose gold counts, drawn in the row that is open; each is kept in the address.
-
-    Args:
-        gold: The section shows numbers against a gold.
-    """
+    """Who reads the levels of each format and, with `gold`, whose gold counts, drawn in the row that is open; each is kept in the address."""
     judges = {
-        word: str(one_of(f"{words.capitalize()} read by", known.judges[word], f"triage_{word}_judge", width=170))
-        for word, words in FORMATS.items()
+        word: str(one_of(f"{word.capitalize()} read by", known.judges[word], f"triage_{word}_judge", width=170))
+        for word in FORMATS
         if known.judges.get(word)
     }
     whose = one_of("Gold", list(Gold), "triage_gold", width=215) if gold else Gold.FILE
     return Chosen(tuple(judges.items()), Gold(whose))
 
 
-def leave() -> None:
-    """Keep what is chosen, for the browser's way back."""
-    page_cache.leave(PAGE, KEYS)
-
-
-def left(key: str, usual: Any = None) -> Any:
-    """What was chosen before, after the browser's way back from a case; else what is usual."""
-    return page_cache.left(PAGE, key, usual)
-
-
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of this page, as `page_cache.one_of`."""
+"""A control of the Triage page, as `page_cache.one_of`."""
+left = partial(page_cache.left, PAGE)
+"""What was chosen before, after the browser's way back from a case, as `page_cache.left`."""
+leave = partial(page_cache.leave, PAGE, KEYS)
+"""Keep what is chosen, for the browser's way back."""
 
 
 @dataclass(frozen=True)
 class Here:
-    """What every section is given.
-
-    Attributes:
-        row: Where a section draws controls of its own, before those that all sections share.
-    """
+    """What every section is given; `row` is where it draws controls of its own, before those that all sections share."""
 
     viewer: Viewer
     chosen: Chosen
     known: About
     settings: TriageSettings
     row: DeltaGenerator
+
+    @property
+    def read(self) -> Read:
+        """The cases and predictions that were chosen."""
+        return read(self.viewer, self.chosen)
+
+    def computed(self, make: Made, *arguments: Any) -> Any:
+        """What `make(read, *arguments)` gives, as `page_cache.computed` keeps it; `make` takes a `Read`."""
+        return page_cache.computed(make, self.viewer, lambda: self.read, *arguments, about=self.chosen)
+
+    def of_predictions(self, make: Made) -> Any:
+        """What `make` gives for the predictions, likewise kept."""
+        return page_cache.computed(make, self.viewer, lambda: self.read.found, about=self.chosen)
+
+    def of_cases(self, make: Made) -> Any:
+        """What `make` gives for all that is known of the cases, likewise kept."""
+        return page_cache.computed(make, self.viewer, lambda: self.read.triage_data, about=self.chosen)
 
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:
@@ -269,3 +218,26 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
 def colours() -> list[str]:
     """All models of the study, so that each keeps its colour on every page."""
     return list(common.read("models"))
+
+
+def nothing(sentence: str, label: str, page: str = routes.STUDY, icon: str = "database") -> None:
+    """There is nothing to show yet: why, and the way to change it."""
+    st.html(html.notice(sentence))
+    st.page_link(page, label=label, icon=f":material/{icon}:")
+
+
+def waits(viewer: Viewer) -> bool:
+    """Everything waits for this person's own first read: says so. Whether that is so is for the caller to know."""
+    if not common.blind(viewer):
+        return False
+    what = f"What could be shown here waits for your own {own_act(viewer)}"
+    nothing(f"{what}; the numbers are shown once you have submitted it.", "Go to Review", routes.REVIEW, "rate_review")
+    return True
+
+
+def no_answers(known: About) -> None:
+    """There are cases and no answers yet: what to do."""
+    sentence = (
+        f"The study holds {known.n_cases:,} cases and no model's answers to them. Import a file of predictions next."
+    )
+    nothing(sentence, "Import predictions")

@@ -54,11 +54,7 @@ def counted(counts: Iterable[float]) -> str:
 
 
 def votes(lines: Iterable[tuple[str, Sequence[float], str]]) -> str:
-    """Small bars under one another.
-
-    Args:
-        lines: Whose levels these are, shares of the four levels, and the same in words.
-    """
+    """Small bars under one another; `lines` are whose levels these are, shares of the four levels, and the same in words."""
     rows = "".join(
         f"<span>{escaped(name)}</span>{bar(shares)}<span>{escaped(words)}</span>" for name, shares, words in lines
     )
@@ -68,8 +64,7 @@ def votes(lines: Iterable[tuple[str, Sequence[float], str]]) -> str:
 def samples_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
     """The model's samples for `votes`."""
     counts = [float(row[f"n_{letter}"]) for letter in LETTERS]
-    n = float(row["n_valid"])
-    n_without = int(row["n_samples"] - row["n_valid"])
+    n, n_without = float(row["n_valid"]), int(row["n_samples"] - row["n_valid"])
     without = f"; {n_without} without a level" if n_without else ""
     return "Samples", [count / n if n else math.nan for count in counts], counted(counts) + without
 
@@ -99,13 +94,9 @@ def flip(gold: float, qa: float, conversation: float) -> str:
 
 
 def case(first_words: str, head: str, about: Iterable[str], answer: str = "", beside: str = "") -> str:
-    """A case of a list: what happened, on whom, and the patient's first words.
+    """A case of a list: what happened, on whom (`about`: empty words are left out), and the patient's first words.
 
-    Args:
-        first_words: Of the case, as they came.
-        about: Model, format, case, in words; each keeps its own direction of writing. Empty ones are left out.
-        answer: HTML from this module, below the words.
-        beside: HTML from this module, to the right of them.
+    `head`, `answer` (below the words) and `beside` (to their right) are HTML from this module.
     """
     right = f'<div class="or-triage-beside">{beside}</div>' if beside else ""
     parts = " · ".join(f"<bdi>{escaped(part)}</bdi>" for part in about if part)

@@ -1,15 +1,14 @@
 """The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import exposing, tasks
-from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
+from evalcore.reading import assignment_queries, exposing
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
@@ -112,40 +111,26 @@ def _offers_blind() -> bool:
     """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
     with reading(common.engine()) as session:
         rules = contents.rules(session)
-        return rules.mode is ReadingMode.BLIND and not rules.blind and not tasks.is_any_assigned(session)
+        return rules.mode is ReadingMode.BLIND and not rules.blind and not assignment_queries.is_any_assigned(session)
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
     fields = shared_filters.Fields(hidden, form="assign_", in_address=False, disabled=disabled)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        dataset, theme, language, model = fields.dataset(), fields.theme(), fields.language(), fields.model()
-        reads = fields.reads("Physicians so far")
+        chosen: dict[str, Any] = {
+            **fields.choose("dataset", "theme", "language", "model"),
+            **fields.choose("reads", reads="Physicians so far"),
+        }
     with st.expander("More filters", icon=":material/tune:", type="compact", key="assign_more"):
-        more = _more(fields)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            more = {"search": fields.search(), **fields.choose("subset", "category", "axis")}
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            more |= fields.choose("sign", "judge", "label") | {"judges_differ": fields.judges_differ()}
+        more |= shared_filters.points_of(more.pop("sign")) | fields.of_cases("source", "format", "level")
         st.html(html.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
-    if on := shared_filters.words(more):  # not in the label of what may be folded: a new label folds it
+    if on := shared_filters.words(Filters(**more)):  # not in the label of what may be folded: a new label folds it
         st.html(html.chips(on))
-    return replace(more, dataset=dataset, theme=theme, language=language, model=model, reads=reads)
-
-
-def _more(fields: shared_filters.Fields) -> Filters:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        search, subset, category, axis = fields.search(), fields.subset(), fields.category(), fields.axis()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        sign, judge, label, judges_differ = fields.sign(), fields.judge(), fields.label(), fields.judges_differ()
-    points_from, points_to = shared_filters.points_of(sign)
-    return replace(
-        fields.of_cases(),
-        search=search,
-        subset=subset,
-        category=category,
-        axis=axis,
-        judge=judge,
-        label=label,
-        judges_differ=judges_differ,
-        points_from=points_from,
-        points_to=points_to,
-    )
+    return Filters(**more, **chosen)
 
 
 def who(form: str) -> tuple[list[str], str | None]:
@@ -154,7 +139,7 @@ def who(form: str) -> tuple[list[str], str | None]:
     Args:
         form: Whose fields they are: the beginning of their keys.
     """
-    people = [person for person in common.read("people") if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    people = readers_of(common.read("people"))
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         readers = st.multiselect(
@@ -168,28 +153,29 @@ def who(form: str) -> tuple[list[str], str | None]:
 
 def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     with reading(common.engine()) as session:
-        found = tasks.assignments(session)
+        found = assignment_queries.assignments(session)
     st.subheader("What is assigned", anchor=False)
     if found.empty:
         st.html(html.notice("Nothing is assigned yet: choose items above, and who reads them."))
         return
     wanted = found["n_tasks"] * found["n_readers"]
-    tables.show(
-        {
-            "Assigned": [common.local_time(moment) for moment in found["created_at"]],
-            "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
-            "Items": _of(found["n_tasks"], found["n_population"]),
-            "Reads done": _of(found["n_reads"], wanted),
-            "Being read": found["n_open"],
-            **_for_leads(viewer, found, hidden),
-            "Seed": [str(seed) for seed in found["seed"]],
-            "By": found["created_by"],
-        },
-        key="assignments",
-        alt="Assignments",
-        optional=("Being read",),
-        names=("Readers", "Chosen by"),
-    )
+    columns = {
+        "Assigned": [common.local_time(moment) for moment in found["created_at"]],
+        "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
+        "Items": _of(found["n_tasks"], found["n_population"]),
+        "Reads done": _of(found["n_reads"], wanted),
+        "Being read": found["n_open"],
+    }
+    if allows(check_can_assign, viewer):
+        columns["Readers"] = found["readers"]
+        if not hidden:  # the filters may name a model or a label: for leads who read nothing blind
+            columns["Chosen by"] = [
+                ", ".join(f"{name} {value}" for name, value in json.loads(words).items()) or "all"
+                for words in found["chosen_by"]
+            ]
+    columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
+    names = ("Readers", "Chosen by")
+    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
     st.html(
         html.quiet(
             "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
@@ -201,27 +187,12 @@ def _of(some: pd.Series, of: pd.Series) -> list[str]:
     return [f"{part:,} of {whole:,}" for part, whole in zip(some, of, strict=True)]
 
 
-def _for_leads(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> dict[str, Any]:
-    """Who reads, for leads; and by which filters the items were chosen, which may name a model or a label: for leads who read nothing blind."""
-    if not allows(check_can_assign, viewer):
-        return {}
-    chosen = {} if hidden else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
-    return {"Readers": found["readers"], **chosen}
-
-
-def _chosen(words: str) -> str:
-    said = json.loads(words)
-    return ", ".join(f"{name} {value}" for name, value in said.items()) or "all"
-
-
 def _guideline(viewer: Viewer, *, disabled: bool) -> None:
     with reading(common.engine()) as session:
         found = contents.guideline(session)
-    version = (
-        f"Version {found.version}, by {found.created_by}, {common.local_time(found.created_at)}"
-        if found
-        else "No version yet"
-    )
+    version = "No version yet"
+    if found:
+        version = f"Version {found.version}, by {found.created_by}, {common.local_time(found.created_at)}"
     st.html(html.quiet(f"{version}. Every verdict keeps the version that its reader had at hand."))
     with st.form("guideline"):
         text = st.text_area(
@@ -248,8 +219,7 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             placeholder="The judge with the most verdicts on the response", key="rules_judge", disabled=disabled,
         )  # fmt: skip
         share = st.slider(
-            "Unanimous items that an adjudicator checks all the same, in %", 0, 100, round(rules.check_share * 100), key="rules_share",
-            disabled=disabled,
+            "Unanimous items that an adjudicator checks all the same, in %", 0, 100, round(rules.check_share * 100), key="rules_share", disabled=disabled,
         )  # fmt: skip
         both = st.checkbox(
             "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication",

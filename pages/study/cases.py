@@ -29,12 +29,7 @@ FORMATS = {
 MEANINGS = "A level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians decide), or information A (kept, and never the gold)"
 DRAWN = "study_triage_drawn"
 ALT = "The flow of cases from their sources, by what they are used for, to their level of care; the table below has the same numbers"
-COUNTS = {
-    "n_direct": "By its label",
-    "n_consensus": "By a panel",
-    "n_ambiguous": "Ambiguous",
-    "n_excluded": "Left out",
-}
+COUNTS = {"n_direct": "By its label", "n_consensus": "By a panel", "n_ambiguous": "Ambiguous", "n_excluded": "Left out"}
 
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
@@ -221,7 +216,7 @@ def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_e
 
 
 def _replace_by_file(
-    title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], None]
+    title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], object]
 ) -> None:
     """A file that takes the place of what is set; `act` is given its text and its name."""
     with st.expander(title, icon=":material/upload_file:"):

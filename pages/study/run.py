@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from evalcore import runs
@@ -220,17 +219,13 @@ def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> N
         more = f"{counted(n_hidden, 'question')} more on conversations that wait for your own {own_act(viewer)}."
         st.html(html.quiet(more))
     if not visible.empty:  # Streamlit refuses to draw nothing
-        st.html(failures_html(visible))
+        st.html("".join(map(failure_html, records(visible))))
     if n_pages > 1:
         st.pagination(n_pages, key=f"run_failed_{run_id}")
 
 
-def failures_html(failed: pd.DataFrame) -> str:
-    """Questions that failed, each with what it was about, why, and the reply as it came; all is escaped, since it comes from servers."""
-    return "".join(_failure(row) for row in records(failed))
-
-
-def _failure(failed: Mapping[Any, Any]) -> str:
+def failure_html(failed: Mapping[Any, Any]) -> str:
+    """A question that failed: what it was about, why, and the reply as it came; all is escaped, since it comes from servers."""
     n_tries = int(failed["n_tries"])
     about = [
         failed["prompt_id"],

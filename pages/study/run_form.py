@@ -1,7 +1,6 @@
 """The form that starts a run: what is asked, of whom, about what; what it would take; then the start."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import streamlit as st
@@ -43,13 +42,8 @@ NO_FILE = "There is no file of models (models.toml) here: type a name, and say w
 PLANNED = "run_planned"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A run as the form has it.
-
-    Attributes:
-        max_cost: US dollars; None: no limit.
-    """
+class Wanted(NamedTuple):
+    """A run as the form has it; US dollars at which it stops, None: no limit."""
 
     spec: RunSpec
     concurrency: int

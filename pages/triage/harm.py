@@ -1,6 +1,5 @@
 """Harm: a section of the Triage page. What errors cost when one too low weighs more than one too high."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,15 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.stats.intervals import NO_VALUE
-from evalcore.stats.wording import chance_words, counted
+from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.triage import figures, harm
 from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
 from evalcore.triage.harm import harm_sentences
 from evalcore.triage.words import count_words, number_words
 from pages.shared import html, routes, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Here
-from pages.triage import counts as triage_counts
+from pages.triage import counts
 
 STEPS, COUNTS = "every level counts", "every error counts once"
 HIGHEST = 20.0
@@ -47,41 +45,53 @@ FOOT = (
 
 def show(here: Here) -> None:
     """Expected harm by model with weights set here, and the models' order over their ratio."""
-    viewer, chosen = here.viewer, here.chosen
     with here.row:
-        basis, held, why = triage_counts.basis_control(viewer, chosen, here.known)
+        by = counts.basis_control(here)
         under = _weight("A level too low weighs", here.settings.under_weight, "triage_under")
         over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
         how = triage_choice.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
     weights = Weights(under, over, how == STEPS)
-    table = triage_counts.harm(viewer, chosen, basis, held, weights)
-    ranked = triage_counts.ranked(viewer, chosen, basis, held, weights)
+    table, ranked = counts.harm(here, by, weights), counts.ranked(here, by, weights)
     if not under and not over:
         st.html(html.notice(NOTHING_COSTS, kind="warning"))
-    told = ranked.harm if len(ranked.harm) else with_cases(table)
-    for sentence in harm_sentences(told, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
+    rows = ranked.harm if len(ranked.harm) else with_cases(table)
+    for sentence in harm_sentences(rows, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
         st.html(html.finding(sentence))
     if table["harm"].isna().all():
-        st.html(html.notice(_nothing(table, basis), kind="warning"))
+        st.html(html.notice(_nothing(table, by.basis), kind="warning"))
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
-    if words := triage_counts.held_words(basis, held, value="expected harm"):
-        st.html(html.quiet(f"{words} {why}".rstrip()))
+    if words := by.words("expected harm"):
+        st.html(html.quiet(words))
     if table.empty:
         return
-    _figures(table, basis)
+    responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
+    if table["harm"].notna().any():
+        theme.figure(
+            figures.harm(table, colour_of(triage_choice.colours()), FORMATS, counts=responses, ink=theme.ink()),
+            key="triage_harm",
+            alt="Expected harm of each model in each format, with 95 % intervals",
+        )
+    _table(table, by.basis, responses)
     _differences(ranked.differences)
     if ranked.harm["harm"].notna().sum() > 1:
         _orders(ranked, under / over if over else None, weights)
-    st.html(html.foot(f"{HOW[basis]} {FOOT}"))
+    st.html(html.foot(f"{HOW[by.basis]} {FOOT}"))
+
+
+def _weight(label: str, usual: float, key: str) -> float:
+    most = max(HIGHEST, usual)
+    return st.slider(
+        label, 0.0, most, float(usual), 0.5, format="%g", key=key, bind="query-params", persist_state="session", width=190
+    )  # fmt: skip
 
 
 def _nothing(table: pd.DataFrame, basis: Basis) -> str:
     """Why no model has an expected harm."""
     if basis is Basis.PHYSICIANS:
-        return triage_counts.NOT_READ
+        return counts.NOT_READ
     if basis is Basis.CORRECTED and len(table):
         row = table.iloc[int(table["n_needed"].to_numpy().argmin())]
-        return f"Nothing can be corrected yet: {row['model']} in {FORMATS[row['format']]} needs {row['reason']}, and is the nearest to it."
+        return f"Nothing can be corrected yet: {row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
     return "No case has both a clear gold and a level, so there is no harm to expect."
 
 
@@ -92,63 +102,32 @@ def _harm_words(row: Mapping[Any, Any]) -> str:
     return number_words(row["harm"], row["low"], row["high"], reason)
 
 
-def _figures(table: pd.DataFrame, basis: Basis) -> None:
-    colours = colour_of(triage_choice.colours())
-    counts = "responses" if basis is Basis.PHYSICIANS else "cases"
-    if table["harm"].notna().any():
-        st.plotly_chart(
-            figures.harm(table, colours, FORMATS, counts=counts, ink=theme.ink()),
-            config={"displayModeBar": False},
-            key="triage_harm",
-            alt="Expected harm of each model in each format, with 95 % intervals",
-        )
+def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
     rows = table.to_dict(orient="records")
-    too = {
-        "Too low (levels)": [f"{count_words(row['n_under'])} ({count_words(row['steps_under'])})" for row in rows],
-        "Too high (levels)": [f"{count_words(row['n_over'])} ({count_words(row['steps_over'])})" for row in rows],
-    }
-    read = {"Read": table["n_read"], "Physicians": table["n_readers"]} if basis is Basis.CORRECTED else {}
+    more: dict[str, Any] = (
+        {"Read": table["n_read"], "Physicians": table["n_readers"]}
+        if basis is Basis.CORRECTED
+        else {
+            f"Too {way} (levels)": [
+                f"{count_words(row[f'n_{name}'])} ({count_words(row[f'steps_{name}'])})" for row in rows
+            ]
+            for way, name in (("low", "under"), ("high", "over"))
+        }
+    )
     tables.show(
         {
             "Model": table["model"],
-            "Format": table["format"].map(FORMATS),
+            "Format": table["format"],
             "Expected harm": [_harm_words(row) for row in rows],
-            "By under-triage": [_number(row["of_under"]) for row in rows],
-            "By over-triage": [_number(row["of_over"]) for row in rows],
-            counts.capitalize(): table["n"],
-            **(read if basis is Basis.CORRECTED else too),
+            "By under-triage": table["of_under"].map(decimal),
+            "By over-triage": table["of_over"].map(decimal),
+            responses.capitalize(): table["n"],
+            **more,
         },
         key="triage_harm_table",
         alt="Expected harm of each model in each format",
         names=("Model",),
     )
-
-
-def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
-    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
-    models = triage_choice.colours()
-    table = triage_choice.in_order(ranked.harm)
-    st.subheader("The order as measured, over the ratio of the weights", anchor=False)
-    st.html(
-        html.quiet(
-            f"On the cases that all of them answered: {_same_cases(table)}. Neighbours may differ by chance alone; the table above says who differs."
-        )
-    )
-    orders = harm.orders(table, RATIOS, steps=weights.steps)
-    st.plotly_chart(
-        figures.orders(
-            orders, ranked.changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=theme.ink()
-        ),
-        config={"displayModeBar": False},
-        key="triage_orders",
-        alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
-    )
-    _changes(ranked.changes)
-
-
-def _same_cases(table: pd.DataFrame) -> str:
-    sizes = {FORMATS[word]: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
-    return ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())
 
 
 def _differences(table: pd.DataFrame) -> None:
@@ -158,18 +137,17 @@ def _differences(table: pd.DataFrame) -> None:
             st.html(html.quiet(f"Which models differ cannot be said yet: {table['reason'].iloc[0]}."))
         return
     st.subheader("Two models on the same cases", anchor=False)
-    table = known.astype({"format": str, "model_1": str, "model_2": str})
-    rows = table.to_dict(orient="records")
+    rows = known.to_dict(orient="records")
     tables.show(
         {
-            "Format": table["format"].map(FORMATS),
-            "First model": table["model_1"],
-            "Second model": table["model_2"],
+            "Format": known["format"].astype(str),
+            "First model": known["model_1"].astype(str),
+            "Second model": known["model_2"].astype(str),
             "Expected harm, first minus second": [
                 number_words(row["difference"], row["low"], row["high"], row["reason"]) for row in rows
             ],
-            "Cases of both": table["n"],
-            "p (Holm)": [chance_words(row["p_holm"]) for row in rows],
+            "Cases of both": known["n"],
+            "p (Holm)": known["p_holm"].map(chance_words),
         },
         key="triage_harm_differences",
         alt="Differences of two models' expected harm on the cases that both answered",
@@ -177,36 +155,30 @@ def _differences(table: pd.DataFrame) -> None:
     )
 
 
-def _weight(label: str, usual: float, key: str) -> float:
-    return st.slider(
-        label,
-        0.0,
-        max(HIGHEST, usual),
-        float(usual),
-        0.5,
-        format="%g",
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        width=190,
+def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
+    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
+    models, table, changes = triage_choice.colours(), triage_choice.in_order(ranked.harm), ranked.changes
+    st.subheader("The order as measured, over the ratio of the weights", anchor=False)
+    sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
+    same = ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())
+    chance = "Neighbours may differ by chance alone; the table above says who differs."
+    st.html(html.quiet(f"On the cases that all of them answered: {same}. {chance}"))
+    orders = harm.orders(table, RATIOS, steps=weights.steps)
+    theme.figure(
+        figures.orders(orders, changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=theme.ink()),
+        key="triage_orders",
+        alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
     )
-
-
-def _changes(changes: pd.DataFrame) -> None:
     if changes.empty:
         st.html(html.quiet("No two models change places, whatever the weights."))
         return
     tables.show(
         {
-            "Format": changes["format"].astype(str).map(FORMATS),
-            "Under-triage weighs so many times over-triage": [f"{ratio:.2f}" for ratio in changes["ratio"]],
+            "Format": changes["format"].astype(str),
+            "Under-triage weighs so many times over-triage": changes["ratio"].map("{:.2f}".format),
             "Below, less harm by": changes["less_below"].astype(str),
             "Above, less harm by": changes["less_above"].astype(str),
         },
         key="triage_changes",
         alt="Ratios of the weights at which two models change places",
     )
-
-
-def _number(value: float) -> str:
-    return NO_VALUE if math.isnan(value) else f"{value:.2f}"

@@ -1,18 +1,60 @@
-"""Matrices: a section of the Triage page. One model's answers by gold, qa and conversation side by side; every cell opens its cases."""
+"""Matrices: a section of the Triage page. One model's answers by gold, qa and conversation side by side; every cell opens its cases; then all models."""
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.triage import figures
-from evalcore.triage.bases import PUBLISHED, Basis, Weights
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.stats.wording import chance_words
+from evalcore.triage import bases, figures
+from evalcore.triage import words as triage_words
+from evalcore.triage.bases import (
+    PUBLISHED,
+    WHOSE,
+    Basis,
+    Matrices,
+    Weights,
+    difference_words,
+    margin_sentences,
+    rates_columns,
+    safety_sentences,
+)
+from evalcore.triage.cases import flip_counts
+from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
 from evalcore.triage.data import Kind
-from evalcore.triage.settings import TriageSettings
-from pages.shared import html, routes, theme, triage_choice
-from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here
-from pages.triage import cell, counts, models, rates
-from pages.triage.counts import Counted
+from evalcore.triage.figures import LETTERS
+from evalcore.triage.rates import SCORES, accounted
+from evalcore.triage.reads import read_counts, response_levels, transitions
+from evalcore.triage.settings import METRICS, TriageSettings
+from evalcore.triage.words import (
+    MEANINGS,
+    NAMES,
+    elsewhere_words,
+    level_letter,
+    number_words,
+    rate_words,
+    score_words,
+    short_reason,
+)
+from pages.shared import html, routes, tables, theme, triage_cases, triage_choice
+from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here, Read
+from pages.triage import counts
+from pages.triage.counts import By
 
-SAY_NOTHING = {"displayModeBar": False}
+CELL, CLICKED = "triage_cell", "triage_clicked"
+BARS, IN_TABLE = ("under", "exact", "over"), ("under", "missed_emergencies", "over", "exact")
+KINDS = {JUDGE: "Judge only", PHYSICIANS: "Physicians only", CORRECTED: "Corrected"}
+WHY = {
+    "unsettled": "readers conflict: an adjudicator settles it",
+    "cannot_assess": "cannot be assessed",
+    "remove": "removed: cannot be triage_data",
+}
+"""Why a case has no level here, in words."""
 HOW = {
     Basis.JUDGE: (
         "Levels of answers: {judges}. A case's answer is the most frequent level of its samples, of equals the more severe; a sample in which no "
@@ -47,76 +89,77 @@ INTERVALS = {
 
 def show(here: Here) -> None:
     """The chosen model in both formats, the cases of one cell, and all models."""
-    viewer, chosen = here.viewer, here.chosen
+    chosen = here.chosen
     with here.row:
-        model = triage_choice.one_of("Model", counts.model_names(here.known), "triage_matrix_of", width=170)
-        basis, held, why = counts.basis_control(viewer, chosen, here.known)
-    counted = counts.of(viewer, chosen, basis, held)
-    first, *others = counted.findings(model) or [""]
+        names = [*here.known.models, *(f"{name}{PUBLISHED}" for name in here.known.published)]
+        model = triage_choice.one_of("Model", names, "triage_matrix_of", width=170)
+        by = counts.basis_control(here)
+    basis, matrices = by.basis, counts.matrices(here, by)
+    cells, rates = matrices.cells, matrices.rates
+    first, *others = _findings(here, basis, rates, model) or [""]
     if first:
         st.html(html.finding(first))
         st.html(html.items(others))
-    if counted.caution:
-        st.html(html.notice(counted.caution, kind="warning"))
+    if caution := _caution(basis, matrices):
+        st.html(html.notice(caution, kind="warning"))
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
-    if counted.is_known:
+    is_known = bool(cells["share"].notna().any())
+    counted = "responses" if basis is Basis.PHYSICIANS else "cases"
+    if is_known:
         if basis is Basis.JUDGE:
             st.html(html.quiet(BY_JUDGE))
-        if words := counts.held_words(basis, held):
-            st.html(html.quiet(f"{words} {why}".rstrip()))
-        _side_by_side(counted, model, here.settings)
-        cell.show(viewer, chosen, counted, model)
+        if words := by.words():
+            st.html(html.quiet(words))
+        _side_by_side(here, basis, cells, model, counted)
+        _show_cell(here, basis, cells, model)
     if basis is Basis.CORRECTED:
-        rates.corrected(counted, model, here.settings)
+        _corrected_rates(rates, model, here.settings)
     else:
         weights = Weights(here.settings.under_weight, here.settings.over_weight)
-        rates.show(counted, model, here.settings, counts.harm(viewer, chosen, basis, held, weights))
+        _rates(matrices, model, here.settings, counts.harm(here, by, weights))
     if chosen.gold is Gold.PHYSICIANS:
-        counts.show_transitions(viewer, chosen)
-    if counted.is_known:
-        models.safer(viewer, chosen, basis, held)
+        _transitions(replace(here, chosen=replace(chosen, gold=Gold.FILE)))
+    if is_known:
+        _safer(here, by)
         st.subheader("All models", anchor=False)
-        models.show(counted)
-    models.left_out(here, basis)
+        _all_models(cells, rates, counted)
+    with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
+        if basis is not Basis.JUDGE:
+            _left_out(here.of_cases(read_counts), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ)
+        if basis is not Basis.PHYSICIANS:
+            _left_out(here.computed(left_out), ACCOUNTED, key="triage_accounted", alt=ALT, nothing=NOT_ANSWERED)
+        if here.known.n_elsewhere:
+            st.html(html.quiet(elsewhere_words(here.known.n_elsewhere)))
     st.html(html.foot(foot(chosen, basis)))
 
 
-def _side_by_side(counted: Counted, model: str, chosen_settings: TriageSettings) -> None:
-    """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
-    names = list(chosen_settings.level_names.values())
-    is_open = cell.is_open()
-    opens = not model.endswith(PUBLISHED)
-    words = [word for word in FORMATS if word in chosen_settings.formats]
-    for column, word in zip(st.columns(2, gap="medium"), words, strict=False):
-        cells = counted.cells_of(model, word)
-        with column:
-            st.html(html.quiet(_heading(counted, cells, word)))
-            if not len(cells):
-                st.html(
-                    html.notice(
-                        f"{model} has no answers in the format {FORMATS[word]} that anybody has read a level from."
-                    )
-                )
-                continue
-            key = f"triage_matrix_{word}"
-            mark = is_open[1:] if opens and is_open and is_open[0] == word else None
-            figure = figures.matrix(cells, names, counts=counted.counts, chosen=mark, ink=theme.ink())
-            alt = (
-                f"Confusion matrix of {FORMATS[word]}: a row a level that cases need, a column the level of the answers"
-            )
-            if opens:
-                st.plotly_chart(
-                    figure, config=SAY_NOTHING, key=key, on_select=lambda word=word, key=key: cell.click(word, key), selection_mode="points", alt=alt
-                )  # fmt: skip
-            else:
-                st.plotly_chart(figure, config=SAY_NOTHING, key=f"{key}_published", alt=alt)
+def left_out(read: Read) -> pd.DataFrame:
+    """What is counted and what left out, by model and format."""
+    return accounted(read.triage_data, read.found)
 
 
-def _heading(counted: Counted, cells: pd.DataFrame, word: str) -> str:
-    whose = counted.read_by.get(word, "")
-    n = cells.drop_duplicates("gold")["n_gold"].sum() if len(cells) else 0
-    many = f": {n:,.0f} {counted.counts} with a clear gold" if n else ""
-    return f"{FORMATS[word].capitalize()}{', ' + whose if whose else ''}{many}"
+def _findings(here: Here, basis: Basis, rates: pd.DataFrame, model: str) -> list[str]:
+    """What stands out as sentences: of all models with cases the missed emergencies, of the chosen one the rest."""
+    is_mine = rates["model"].astype(str).eq(model)
+    if not is_mine.any() or rates["value"].isna().all():
+        return []
+    together = rates.loc[is_mine] if model.endswith(PUBLISHED) else bases.with_cases(rates)
+    flips = here.of_predictions(flip_counts) if basis is Basis.JUDGE else None
+    return triage_words.findings(together, flips, about=model, by_physicians=basis is Basis.PHYSICIANS)
+
+
+def _caution(basis: Basis, matrices: Matrices) -> str:
+    """What must be said before anything is read off; empty: nothing."""
+    if basis is Basis.PHYSICIANS:
+        return "" if matrices.cells["n"].any() else counts.NOT_READ
+    rates = matrices.rates
+    if basis is Basis.JUDGE or rates["value"].notna().any():
+        return ""
+    exact = rates.loc[rates["measure"].eq("exact") & rates["reason"].ne("")]
+    if exact.empty:
+        return "Nothing can be corrected yet: no answer to a clear case has a level by these judges."
+    row = exact.iloc[int(exact["n_needed"].to_numpy().argmin())]
+    return f"Nothing can be corrected yet: {row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
 
 
 def foot(chosen: Chosen, basis: Basis) -> str:
@@ -127,4 +170,373 @@ def foot(chosen: Chosen, basis: Basis) -> str:
         f"{how} Gold: {chosen.gold}. Counted are {Kind.CLEAR} cases, whose gold is one letter; boundary and ambiguous cases have sections of their "
         "own. Over-triage: the answer asks for more care than the gold; under-triage: for less. "
         f"{sums}Severe: two levels or more. {INTERVALS[basis]} AcuityBench, arXiv 2605.11398. These numbers are deterministic."
+    )
+
+
+def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
+    """The rows of a model and format; of an empty table none."""
+    if table.empty:
+        return table
+    return table.loc[table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)]
+
+
+# ---------------------------------------------------------------- the two matrices, and the cases of a cell
+
+
+def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, counted: str) -> None:
+    """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
+    names = list(here.settings.level_names.values())
+    before = st.query_params.get(CELL, triage_choice.left(CELL))  # until the control has been drawn once
+    is_open = cell_of(st.session_state.get(CELL, before))
+    opens = not model.endswith(PUBLISHED)
+    judges = dict(here.chosen.judges)
+    words = [word for word in FORMATS if word in here.settings.formats]
+    for column, word in zip(st.columns(2, gap="medium"), words, strict=False):
+        mine = _of(cells, model, word)
+        by = {Basis.PHYSICIANS: ", read by physicians"}.get(
+            basis, f", read by {judges[word]}" if word in judges else ""
+        )
+        by += ", corrected" if by and basis is Basis.CORRECTED else ""
+        n = mine.drop_duplicates("gold")["n_gold"].sum() if len(mine) else 0
+        with column:
+            many = f": {n:,.0f} {counted} with a clear gold" if n else ""
+            st.html(html.quiet(f"{word.capitalize()}{by}{many}"))
+            if mine.empty:
+                sentence = f"{model} has no answers in the format {word} that anybody has read a level from."
+                st.html(html.notice(sentence))
+                continue
+            key = f"triage_matrix_{word}"
+            mark = is_open[1:] if opens and is_open and is_open[0] == word else None
+            clicks: dict[str, Any] = {"key": f"{key}_published"}
+            if opens:
+                clicks = {
+                    "key": key,
+                    "on_select": lambda word=word, key=key: click(word, key),
+                    "selection_mode": "points",
+                }
+            theme.figure(
+                figures.matrix(mine, names, counts=counted, chosen=mark, ink=theme.ink()),
+                alt=f"Confusion matrix of {word}: a row a level that cases need, a column the level of the answers",
+                **clicks,
+            )
+
+
+def cell_name(word: str, gold: float, predicted: float) -> str:
+    """How the address and the control call a cell.
+
+    >>> cell_name("qa", 4, 1)
+    'qa: needs D, answers A'
+    """
+    return f"{word}: needs {LETTERS[int(gold) - 1]}, answers {LETTERS[int(predicted) - 1]}"
+
+
+CELLS = {
+    cell_name(word, gold, predicted): (word, gold, predicted)
+    for word in FORMATS
+    for gold in range(1, len(LETTERS) + 1)
+    for predicted in range(1, len(LETTERS) + 1)
+}
+
+
+def cell_of(name: str | None) -> tuple[str, int, int] | None:
+    """Format, gold and prediction of a cell by its name."""
+    return CELLS.get(name or "")
+
+
+def click(word: str, key: str) -> None:
+    """Open the cell that was clicked; a click on the open one, which Plotly tells as nothing selected, closes it."""
+    points = [point for point in st.session_state[key].selection.points if point.get("customdata")]
+    if points:
+        gold, predicted, n_open = points[0]["customdata"][:3]
+        name = cell_name(word, gold, predicted) if n_open else None
+        st.session_state[f"{CLICKED}_{word}"] = name
+    else:
+        name = st.session_state.get(f"{CLICKED}_{word}")
+        name = None if name == st.session_state.get(CELL) else name
+    st.session_state[CELL] = name
+
+
+def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> None:
+    """The cases of one cell: chosen by a click above or in the list, the most dangerous first."""
+    if model.endswith(PUBLISHED):
+        st.html(html.quiet("This matrix was published without its cases, so its cells do not open."))
+        return
+    cells = cells.loc[cells["model"].astype(str).eq(model) & cells["n_open"].gt(0)]
+    cells = cells.assign(steps=cells["gold"] - cells["predicted"]).sort_values(
+        ["steps", "gold", "format"], ascending=[False, False, True], kind="stable"
+    )
+    names = [cell_name(*key) for key in zip(cells["format"], cells["gold"], cells["predicted"], strict=True)]
+    before = triage_choice.left(CELL)
+    with st.container(horizontal=True, vertical_alignment="center", key="triage_cell_row"):
+        name = st.selectbox(
+            "Cases of a cell",
+            names,
+            index=names.index(before) if before in names else None,
+            key=CELL,
+            bind="query-params",
+            placeholder="Click a cell above, or choose one here",
+            label_visibility="collapsed",
+            width=340,
+        )
+    opened = cell_of(name)
+    if opened is None:
+        st.html(html.quiet("A heavy border marks under-triage: the answer asks for less care than the case needs."))
+        return
+    word, gold, predicted = opened
+    rows = _rows_of_cell(here.read, basis, model, word, gold, predicted)
+    n, needs, gives = len(rows), LETTERS[gold - 1], LETTERS[predicted - 1]
+    if basis is Basis.PHYSICIANS:
+        what = "one response to a case that needs" if n == 1 else f"{n:,} responses to cases that need"
+        what = f"{what} {needs}, read as {gives} by physicians, those chosen for reading and those read with the judge in view among them."
+    else:
+        what = f"one case that needs {needs} and is" if n == 1 else f"{n:,} cases that need {needs} and are"
+        what = f"{what} answered {gives}."
+    if basis is Basis.CORRECTED:
+        what += " The corrected shares are estimates: these are the cases as the judge reads them."
+    st.html(html.finding(f"{model}, {word}: {what}"))
+    triage_cases.listing(here, rows, key="triage_cases")
+
+
+def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, predicted: int) -> pd.DataFrame:
+    """The predictions behind one cell, those first that more of the samples agree on.
+
+    By physicians: the responses that they gave this level, or a boundary with it, each with `sample` and `read_level`.
+    """
+    found = read.found
+    mine = found.loc[
+        found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)
+    ]
+    if basis is not Basis.PHYSICIANS:
+        return mine.loc[mine["predicted"].eq(predicted)].sort_values("share", ascending=False, kind="stable")
+    levels = response_levels(read.triage_data)
+    samples = read.triage_data.samples.iloc[levels["sample"].to_numpy()]
+    fits = (np.floor(levels["level"]).eq(predicted) | np.ceil(levels["level"]).eq(predicted)).to_numpy()
+    fits = fits & samples["model"].eq(model).to_numpy() & samples["format"].eq(word).to_numpy()
+    kept = levels.loc[fits, ["row", "sample", "level"]].rename(columns={"level": "read_level"})
+    return kept.merge(mine, on="row").sort_values("sample", kind="stable", ignore_index=True)
+
+
+# ---------------------------------------------------------------- rates of the chosen model
+
+
+def _rates(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
+    """Every rate with its denominator, both formats side by side; `harm` is at the weights of the settings, by the same basis."""
+    wanted = [name for name in settings.metrics if name in METRICS]
+    columns: dict[str, list[str]] = {"Measure": [METRICS[name] for name in wanted]}
+    present = [word for word in FORMATS if len(_of(matrices.cells, model, word))]
+    for word in present:
+        rates = {str(row["measure"]): row for row in _of(matrices.rates, model, word).to_dict(orient="records")}
+        scores, costs = (_of(table, model, word).to_dict(orient="records") for table in (matrices.summary, harm))
+        columns[word.capitalize()] = [_value(name, rates, scores, costs) for name in wanted]
+        columns[f"Of ({word})"] = [_denominator(rates[name]) if name in rates else "" for name in wanted]
+    table = pd.DataFrame(columns)
+    table = table.loc[table[[word.capitalize() for word in present]].ne("").any(axis=1)]
+    tables.show(
+        {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
+    )
+    with st.expander("What the measures say", type="compact", key="triage_measures"):
+        weights = f" Weights here: {settings.under_weight:g} too low, {settings.over_weight:g} too high."
+        more = {"expected_harm": weights}
+        st.html(html.items(f"{METRICS[name]}: {MEANINGS[name]}{more.get(name, '')}" for name in wanted))
+
+
+def _value(
+    name: str,
+    rates: Mapping[str, Mapping[Any, Any]],
+    scores: Sequence[Mapping[Any, Any]],
+    costs: Sequence[Mapping[Any, Any]],
+) -> str:
+    """A measure in words; "" where it is not made from these counts, a dash and the reason where it has no value."""
+    if name == "expected_harm" and costs:
+        return number_words(*(costs[0][column] for column in ("harm", "low", "high", "reason")))
+    if name in rates:
+        return rate_words(rates[name])
+    return score_words(scores[0], name) if scores and name in SCORES and name in scores[0] else ""
+
+
+def _denominator(rate: Mapping[Any, Any]) -> str:
+    return str(rate["denominator"]).removeprefix("of ")
+
+
+def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) -> None:
+    """By the judge alone, by physicians alone, and corrected: a table a format of which enough was read."""
+    for word in FORMATS:
+        table = _of(rates, model, word)
+        table = table.loc[table["measure"].isin(settings.metrics)]
+        if table.empty:
+            continue
+        rows = table.to_dict(orient="records")
+        if table[CORRECTED].isna().all():
+            lacking = next((row["reason"] for row in rows if row["reason"]), "")
+            st.html(html.quiet(f"In {word} too little was read of {model} to correct its rates: {lacking}."))
+            continue
+        tables.show(
+            {
+                f"Measure, in {word}": table["measure"].map(NAMES),
+                **{words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()},
+                "Of": [_denominator(row) for row in rows],
+                "Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows],
+                "No level found": table["n_no_level"],
+                "Without a text": table["n_unreached"],
+            },
+            optional=("No level found", "Without a text"),
+            key=f"triage_corrected_{word}",
+            alt=f"Rates of the chosen model in {word} by the judge only, by physicians only, and corrected",
+        )
+
+
+def _share(row: Mapping[Any, Any], kind: str) -> str:
+    value, low, high = (min(max(row[f"{kind}{bound}"], 0.0), 1.0) for bound in BOUNDS)
+    if not math.isnan(value):
+        return f"{percent_words(value)} {interval_words(low, high)}"
+    return f"{NO_VALUE} ({short_reason(row['reason'])})" if kind == CORRECTED and row["reason"] else NO_VALUE
+
+
+def gold_changes(read: Read) -> pd.DataFrame:
+    """What physicians here say of the cases' needs, beside the gold that they came with."""
+    return transitions(read.triage_data).drop(columns="rows")
+
+
+def _transitions(here: Here) -> None:
+    """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
+    table = here.computed(gold_changes)
+    st.subheader("How the gold changes", anchor=False)
+    if table.empty:
+        sentence = (
+            "No physician here has judged what a case itself needs: the gold stands as it came. Assign cases on Study."
+        )
+        st.html(html.quiet(sentence))
+        return
+    rows = table.to_dict(orient="records")
+    tables.show(
+        {
+            "As it came": [_gold_words(row["old_kind"], row["old_gold"]) for row in rows],
+            "As read here": [
+                WHY.get(row["why"], row["why"]) if row["why"] else _gold_words(row["new_kind"], row["new_gold"])
+                for row in rows
+            ],
+            "Cases": table["n"],
+            "The gold": ["changes" if changed else "stays" for changed in table["changed"]],
+        },
+        key="triage_transitions",
+        alt="The gold as it came, and as physicians here have read it",
+    )
+
+
+def _gold_words(kind: str, gold: float) -> str:
+    return level_letter(gold) if not math.isnan(gold) else str(kind)
+
+
+# ---------------------------------------------------------------- all models
+
+
+SAFETY = {
+    Basis.JUDGE: (
+        "The judge's opinion, case by case: intervals are 95 % (Bonett and Price), p is McNemar's, exact. How often the judge is wrong is not in them; "
+        "Corrected has it, once enough is read."
+    ),
+    Basis.PHYSICIANS: "By the responses that physicians read, weighted, case by case; intervals are 95 %, t.",
+    Basis.CORRECTED: "The judge's levels put right by what physicians read, case by case; intervals are 95 %, t.",
+}
+
+
+def _safer(here: Here, by: By) -> None:
+    """Which models differ in under-triage and in missed emergencies, on the cases that both answered; and the stated margins."""
+    table = counts.safety(here, by)
+    if table.empty:
+        return
+    st.subheader("Who is safer, on the same cases", anchor=False)
+    st.html(html.items(safety_sentences(table, WHOSE[by.basis])))
+    if by.basis is Basis.CORRECTED and (margins := margin_sentences(table, triage_choice.analysis())):
+        st.html(html.items(margins))
+    known = table.loc[table["difference"].notna()]
+    if known.empty:
+        st.html(html.quiet(f"Too little is read for a difference: {table['reason'].iloc[0]}."))
+        return
+    rows = known.to_dict(orient="records")
+    tables.show(
+        {
+            "Format": known["format"].astype(str),
+            "Rate": [METRICS[name] for name in known["measure"]],
+            "First model": known["model_1"],
+            "Second model": known["model_2"],
+            "First minus second, points": [difference_words(row) for row in rows],
+            **({"Counts": [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]} if "k_1" in known else {}),
+            "Cases of both": known["n"],
+            "p (Holm)": known["p_holm"].map(chance_words),
+        },
+        key="triage_safety",
+        alt="Differences of under-triage and of missed emergencies between models, on the same cases",
+        names=("First model", "Second model"),
+    )
+    reading = "Below 0 the first model does better. Points are percentage points; p is adjusted (Holm) for the pairs of a format and rate."
+    st.html(html.quiet(f"{SAFETY[by.basis]} {reading}"))
+
+
+def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
+    """Directions of every model's errors, small matrices, and the same as a table."""
+    if rates.empty:
+        st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
+        return
+    theme.figure(
+        figures.directions(rates.loc[rates["measure"].isin(BARS)], FORMATS, counts=counted, ink=theme.ink()),
+        key="triage_directions",
+        alt="Under-triage, exact and over-triage of each model and format",
+    )
+    theme.figure(
+        figures.overview(cells, FORMATS, counts=counted, ink=theme.ink()),
+        key="triage_overview",
+        width="content",
+        alt="Small confusion matrices of all models",
+    )
+    st.html(
+        html.quiet(
+            "A row is the level a case needs, A to D from the top; a column the level of the answers. Inside the heavy line: under-triage. "
+            "Choose a model above to open its cells."
+        )
+    )
+    columns = rates_columns(triage_choice.in_order(rates), IN_TABLE)
+    tables.show(columns, key="triage_all", alt="Rates of all models", names=("Model",))
+
+
+ACCOUNTED = {
+    "n_cases": "Cases answered",
+    "clear_predicted": "Counted: clear gold and a level",
+    "clear_no_level": "Clear, no level found",
+    "clear_unread": "Clear, not read yet",
+    "n_boundary": "Boundary",
+    "n_ambiguous": "Ambiguous",
+    "n_unlabelled": "No gold",
+    "n_no_response": "Not answered",
+    "samples_invalid": "Samples without a level",
+    "n_elsewhere": "Responses in neither format",
+}
+READ = {
+    "n_read": "Responses read",
+    "n_clear": "Counted: drawn, read blind, a clear gold and a level",
+    "n_volunteered": "Chosen, or read with the judge in view",
+    "n_unsettled": "Readers conflict",
+    "n_cannot_assess": "Cannot be assessed",
+    "n_remove": "To remove",
+}
+ALWAYS = {"n_cases", "clear_predicted", "n_boundary", "n_ambiguous", "n_read", "n_clear"}
+"""Columns that stay where they hold nothing but zeros."""
+
+
+NOT_ANSWERED, NOT_READ = "No case has an answer yet.", "No physician here has read an answer yet."
+ALT = "Cases that are counted and left out, by model and format"
+READ_ALT = "Responses that physicians have read, and what became of them, by model and format"
+
+
+def _left_out(table: pd.DataFrame, heads: Mapping[str, str], *, key: str, alt: str, nothing: str) -> None:
+    if table.empty:
+        st.html(html.quiet(nothing))
+        return
+    table = triage_choice.in_order(table)
+    tables.show(
+        {"Model": table["model"], "Format": table["format"], **{head: table[name] for name, head in heads.items()}},
+        key=key,
+        alt=alt,
+        optional=[head for name, head in heads.items() if name not in ALWAYS],
+        names=("Model",),
     )

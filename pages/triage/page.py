@@ -4,9 +4,9 @@ import streamlit as st
 
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Viewer
-from pages.shared import common, html, page_cache, routes, theme, triage_choice
+from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
-from pages.triage import apart, flips, groups, harm, matrices, misses, readers, views
+from pages.triage import cases, harm, matrices, readers, views
 
 MATRICES, MISSES, GROUPS, BOUNDARY = "Matrices", "Dangerous misses", "Groups", "Boundary"
 AMBIGUOUS, FLIPS, HARM, READERS, VIEWS = "Ambiguous", "Flips", "Harm", "Who read the level", "Which view"
@@ -30,25 +30,22 @@ PUBLISHED_TOO = {MATRICES, HARM}
 
 def nothing() -> None:
     """There is nothing to show yet: why, and the way to change it."""
+    title = "No cases in this study yet"
+    sentence = (
+        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
+        "imported alone."
+    )
     if common.blind(viewer) and common.read("counts")["examples"]:
-        line, sentence = (
-            "Nothing that can be shown to you yet",
-            f"All cases here wait for your own {own_act(viewer)}; the numbers are shown once you have submitted it.",
-        )
-    else:
-        line, sentence = (
-            "No cases in this study yet",
-            "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
-            "imported alone.",
-        )
-    st.html(html.heading(TITLE, line))
-    st.html(html.notice(sentence))
-    st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+        title = "Nothing that can be shown to you yet"
+        act = own_act(viewer)
+        sentence = f"All cases here wait for your own {act}; the numbers are shown once you have submitted it."
+    st.html(html.heading(TITLE, title))
+    triage_choice.nothing(sentence, "Import a file")
 
 
 def line(known: About, chosen: Chosen) -> str:
     """What one looks at."""
-    cases = "one case" if known.n_cases == 1 else f"{known.n_cases:,} cases"
+    n_cases = "one case" if known.n_cases == 1 else f"{known.n_cases:,} cases"
     models = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
     published = (
         f", {known.n_published:,} published {'matrix' if known.n_published == 1 else 'matrices'} without cases"
@@ -56,8 +53,8 @@ def line(known: About, chosen: Chosen) -> str:
         else ""
     )
     if not known.n_samples:
-        return f"{cases.capitalize()}, no answers yet{published}"
-    return f"{cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
+        return f"{n_cases.capitalize()}, no answers yet{published}"
+    return f"{n_cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
 
 
 def lacking(viewer: Viewer, section: str, known: About) -> bool:
@@ -65,37 +62,25 @@ def lacking(viewer: Viewer, section: str, known: About) -> bool:
     if known.judges or (known.n_published and section in PUBLISHED_TOO):
         return False
     if not known.n_cases:
-        st.html(
-            html.notice(
-                "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
-            )
-        )
-        st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+        sentence = "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
+        triage_choice.nothing(sentence, "Import a file")
     elif not known.n_samples:
-        st.html(
-            html.notice(
-                f"The study holds {known.n_cases:,} cases and no model's answers to them. Import a file of predictions next."
-            )
-        )
-        st.page_link(routes.STUDY, label="Import predictions", icon=":material/database:")
+        triage_choice.no_answers(known)
     else:
-        st.html(
-            html.notice(
-                f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The rules read them without a network: press the "
-                "button, or run overread acuity-rules."
-            )
-        )
+        unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
+        how = "The rules read them without a network: press the button, or run overread acuity-rules."
+        st.html(html.notice(f"{unread} {how}"))
         readers.offer(viewer)
     return True
 
 
 SHOWN = {
     MATRICES: matrices.show,
-    MISSES: misses.show,
-    GROUPS: groups.show,
-    BOUNDARY: apart.show_boundary,
-    AMBIGUOUS: apart.show_ambiguous,
-    FLIPS: flips.show,
+    MISSES: cases.show_misses,
+    GROUPS: cases.show_groups,
+    BOUNDARY: cases.show_boundary,
+    AMBIGUOUS: cases.show_ambiguous,
+    FLIPS: cases.show_flips,
     HARM: harm.show,
     READERS: readers.show,
     VIEWS: views.show,

@@ -1,7 +1,7 @@
 """Who read the level: a section of the Triage page. The judges against each other and against physicians."""
 
 import math
-from typing import Any
+from itertools import combinations
 
 import pandas as pd
 import streamlit as st
@@ -16,8 +16,10 @@ from evalcore.triage.data import NO_LEVEL
 from evalcore.triage.reads import Agreement
 from evalcore.triage.words import number_words
 from pages.shared import common, html, tables, theme, triage_choice
-from pages.shared.triage_choice import FORMATS, Chosen, Here, Read
+from pages.shared.triage_choice import Chosen, Here, Read
 
+Pair = tuple[str, str, str, Agreement]
+"""Format, who, beside whom, how often they say the same."""
 PHYSICIANS = "physicians here"
 DONE, FIGURE_PIXELS = "triage_levels_read", 560
 FOOT = (
@@ -46,35 +48,29 @@ def offer(viewer: Viewer) -> None:
 def looked(read: Read) -> pd.DataFrame:
     """What each judge made of the responses of each format: format, judge, n, n_looked, n_level, n_none."""
     samples, levels = read.triage_data.samples, read.triage_data.levels
-    found: list[dict[str, Any]] = []
+    rows = []
     for word in Format:
         mine = samples["format"].eq(word).to_numpy()
         for judge in read.triage_data.judges(word):
-            said = levels[judge].to_numpy()[mine]
-            n_looked, n_none = int((said == said).sum()), int((said == NO_LEVEL).sum())  # noqa: PLR0124 - NaN
-            found.append(
-                {"format": word.value, "judge": judge, "n": int(mine.sum()), "n_looked": n_looked, "n_level": n_looked - n_none, "n_none": n_none}
-            )  # fmt: skip
-    return pd.DataFrame(found, columns=["format", "judge", "n", "n_looked", "n_level", "n_none"])
+            level = levels[judge].loc[mine]
+            n_looked, n_none = int(level.notna().sum()), int(level.eq(NO_LEVEL).sum())
+            rows.append((word.value, judge, int(mine.sum()), n_looked, n_looked - n_none, n_none))
+    return pd.DataFrame(rows, columns=["format", "judge", "n", "n_looked", "n_level", "n_none"])
 
 
-def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
-    """Every judge beside the physicians, and every two judges: format, who, beside whom, how often they say the same."""
-    found = []
+def compared(read: Read) -> list[Pair]:
+    """Every judge beside the physicians, and every two judges; a jury, which is made of the others, beside none of them."""
+    data, pairs = read.triage_data, []
     for word in Format:
-        judges = read.triage_data.judges(word)
+        judges = data.judges(word)
         for judge in judges:
-            agreed = reads.agreement(reads.physicians_pairs(read.triage_data, judge, asked=word))
-            if agreed.n:
-                found.append((word.value, judge, PHYSICIANS, agreed))
-        for place, judge in enumerate(judges):
-            for other in judges[place + 1 :]:
-                if read.triage_data.juries & {judge, other}:  # a jury is made of the others
-                    continue
-                agreed = reads.agreement(reads.judge_pairs(read.triage_data, other, judge, asked=word))
-                if agreed.n:
-                    found.append((word.value, judge, other, agreed))
-    return found
+            agreed = reads.agreement(reads.physicians_pairs(data, judge, asked=word))
+            pairs.append((word.value, judge, PHYSICIANS, agreed))
+        for judge, other in combinations(judges, 2):
+            if not data.juries & {judge, other}:
+                agreed = reads.agreement(reads.judge_pairs(data, other, judge, asked=word))
+                pairs.append((word.value, judge, other, agreed))
+    return [pair for pair in pairs if pair[3].n]
 
 
 def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
@@ -86,57 +82,18 @@ def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
 
 def show(here: Here) -> None:
     """Who is taken at their word, who else looked, and where they differ."""
-    viewer, chosen = here.viewer, here.chosen
     for sentence in st.session_state.pop(DONE, ()):
         st.html(html.notice(sentence))
-    pairs = triage_choice.computed(compared, viewer, chosen)
-    for sentence in findings(chosen, pairs):
+    pairs = here.computed(compared)
+    for sentence in findings(here.chosen, pairs):
         st.html(html.finding(sentence))
-    _looked(viewer, chosen)
-    if pairs:
-        _pairs(viewer, chosen, pairs)
-    else:
-        st.html(
-            html.quiet(
-                "Nobody else has looked at what these judges have read: no second judge, and no physician. Assign responses on Study."
-            )
-        )
-    st.html(
-        html.quiet(
-            "The parser reads qa answers and the rules read conversations: every answer with a text that they have not read yet."
-        )
-    )
-    offer(viewer)
-    st.html(html.foot(FOOT))
-
-
-def findings(chosen: Chosen, pairs: list[tuple[str, str, str, Agreement]]) -> list[str]:
-    """How each judge that is taken at its word stands to physicians, in words."""
-    said = []
-    for word, judge in chosen.judges:
-        agreed = next((pair[3] for pair in pairs if pair[:3] == (word, judge, PHYSICIANS)), None)
-        if agreed is None:
-            said.append(
-                f"{FORMATS[word].capitalize()}: no physician here has read blind a response that {judge} has looked at."
-            )
-            continue
-        none = f" It found no level in {agreed.n_other_none:,} of these {agreed.n:,}." if agreed.n_other_none else ""
-        said.append(
-            f"{FORMATS[word].capitalize()}: {judge} gives the level that physicians gave blind on {_same(agreed)}.{none}"
-        )
-    return said
-
-
-def _looked(viewer: Viewer, chosen: Chosen) -> None:
-    table = triage_choice.computed(looked, viewer, chosen)
-    taken = dict(chosen.judges)
+    table, taken = here.computed(looked), here.chosen.judges
+    keys = zip(table["format"], table["judge"], strict=True)
     tables.show(
         {
-            "Format": table["format"].map(FORMATS),
+            "Format": table["format"],
             "Who read the level": table["judge"],
-            "Taken here": [
-                "yes" if taken.get(row["format"]) == row["judge"] else "" for row in table.to_dict(orient="records")
-            ],
+            "Taken here": ["yes" if key in taken else "" for key in keys],
             "Responses": table["n"],
             "Looked at": table["n_looked"],
             "With a level": table["n_level"],
@@ -146,33 +103,55 @@ def _looked(viewer: Viewer, chosen: Chosen) -> None:
         alt="How many responses each judge has looked at, and in how many it found a level",
         names=("Who read the level",),
     )
+    if pairs:
+        _pairs(here, pairs)
+    else:
+        nobody = "Nobody else has looked at what these judges have read: no second judge, and no physician."
+        st.html(html.quiet(f"{nobody} Assign responses on Study."))
+    what = "The parser reads qa answers and the rules read conversations: every answer with a text that they have not read yet."
+    st.html(html.quiet(what))
+    offer(here.viewer)
+    st.html(html.foot(FOOT))
 
 
-def _pairs(viewer: Viewer, chosen: Chosen, pairs: list[tuple[str, str, str, Agreement]]) -> None:
+def findings(chosen: Chosen, pairs: list[Pair]) -> list[str]:
+    """How each judge that is taken at its word stands to physicians, in words."""
+    sentences = []
+    for word, judge in chosen.judges:
+        agreed = next((pair[3] for pair in pairs if pair[:3] == (word, judge, PHYSICIANS)), None)
+        said = f"no physician here has read blind a response that {judge} has looked at."
+        if agreed is not None:
+            said = f"{judge} gives the level that physicians gave blind on {_same(agreed)}."
+            if agreed.n_other_none:
+                said += f" It found no level in {agreed.n_other_none:,} of these {agreed.n:,}."
+        sentences.append(f"{word.capitalize()}: {said}")
+    return sentences
+
+
+def _pairs(here: Here, pairs: list[Pair]) -> None:
     st.subheader("Where they differ", anchor=False)
+    words, judges, others, agreements = zip(*pairs, strict=True)
     tables.show(
         {
-            "Format": [FORMATS[word] for word, *_ in pairs],
-            "Who": [judge for _, judge, _, _ in pairs],
-            "Beside": [other for _, _, other, _ in pairs],
-            "The same level": [_same(agreed) for *_, agreed in pairs],
-            "Kappa": [_kappa(agreed) for *_, agreed in pairs],
-            "Both looked": [agreed.n for *_, agreed in pairs],
-            "Who found none": [agreed.n_other_none for *_, agreed in pairs],
-            "Other found none": [agreed.n_one_none for *_, agreed in pairs],
+            "Format": words,
+            "Who": judges,
+            "Beside": others,
+            "The same level": [_same(agreed) for agreed in agreements],
+            "Kappa": [_kappa(agreed) for agreed in agreements],
+            "Both looked": [agreed.n for agreed in agreements],
+            "Who found none": [agreed.n_other_none for agreed in agreements],
+            "Other found none": [agreed.n_one_none for agreed in agreements],
         },
         key="triage_compared",
         alt="How often each two say the same level",
         names=("Who", "Beside"),
     )
     pairs = sorted(pairs, key=lambda pair: pair[3].exact.n_hits - pair[3].exact.n)  # who differ most, first
-    names = [f"{FORMATS[word]}: {judge} beside {other}" for word, judge, other, _ in pairs]
+    names = [f"{word}: {judge} beside {other}" for word, judge, other, _ in pairs]
     name = triage_choice.one_of("Whose levels by whose", names, "triage_beside", width=420)
     word, judge, other, _ = pairs[names.index(name)]
-    cells = triage_choice.computed(beside, viewer, chosen, word, judge, other)
-    st.plotly_chart(
-        figures.readers(cells, other, judge, ink=theme.ink()),
-        config={"displayModeBar": False},
+    theme.figure(
+        figures.readers(here.computed(beside, word, judge, other), other, judge, ink=theme.ink()),
         key="triage_readers",
         width=FIGURE_PIXELS,
         alt=f"Levels of {other} in rows by those of {judge} in columns",

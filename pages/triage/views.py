@@ -1,14 +1,16 @@
 """Which view answers which question: a section of the Triage page. Each line opens its view with the study's own figures."""
 
-import pandas as pd
+from contextlib import suppress
+
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from evalcore.calibration.routing import WANTED
-from evalcore.calibration.sections import SEED, routing_chosen
+from evalcore.calibration import SEED
+from evalcore.calibration.routing import WANTED, routing_chosen
 from evalcore.triage.rates import ambiguous, confusion, rates
 from evalcore.triage.words import DecisionLine, View, decision_lines
-from pages.shared import calibration_choice, html, routes, triage_choice, triage_html
+from pages.calibration import confidence
+from pages.shared import html, routes, triage_html
 from pages.shared.triage_choice import Here, Read
 
 SECTION = "triage_show"
@@ -25,7 +27,6 @@ ELSEWHERE = {
     View.ROUTING: ("Routing", "what would go to a human"),
 }
 """Section of the Calibration page and what stands there, by view."""
-CALIBRATION, CALIBRATION_SECTION = routes.CALIBRATION, "calibration_show"
 FOOT = (
     "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
     "and the gold chosen above. "
@@ -35,52 +36,33 @@ FOOT = (
 
 def lines(read: Read, source: str) -> list[DecisionLine]:
     """The questions with the study's figures, those of confidence as on the Calibration page."""
-    own = calibration_choice.own(read, source)
+    words = {"model": str, "format": str}
     return decision_lines(
         rates(confusion(read.found)),
-        ambiguous=_words(ambiguous(read.found)),
-        routing=_words(routing_chosen(own, WANTED)),
+        ambiguous=ambiguous(read.found).astype(words),
+        routing=routing_chosen(confidence.own(read, source), WANTED).astype(words),
     )
-
-
-def _words(table: pd.DataFrame) -> pd.DataFrame:
-    return table.astype({name: str for name in ("model", "format") if name in table})
 
 
 def show(here: Here) -> None:
     """The questions, their figures, and the way to each view."""
-    viewer, chosen = here.viewer, here.chosen
-    source = calibration_choice.usual_source(viewer, chosen)
-    for place, line in enumerate(triage_choice.computed(lines, viewer, chosen, source)):
+    for place, line in enumerate(here.computed(lines, confidence.source(here, asked=False))):
         st.html(triage_html.view(line.question, line.answer, line.figures))
         with st.container(horizontal=True, vertical_alignment="center", key=f"triage_view_{place}"):
-            _ways(line, place)
-    st.html(html.foot(FOOT))
-
-
-def _ways(line: DecisionLine, place: int) -> None:
-    sections = dict.fromkeys(OPENS[view] for view in line.views if view in OPENS)
-    for section, what in sections:
-        st.button(
-            f"{section}: {what}",
-            key=f"triage_view_{place}_{section}",
-            icon=":material/arrow_forward:",
-            on_click=_go,
-            args=(section,),
-        )
-    for view in line.views:
-        if view in ELSEWHERE:
-            section, what = ELSEWHERE[view]
-            try:
-                st.page_link(
-                    CALIBRATION,
-                    label=f"Calibration: {what}",
-                    icon=":material/tune:",
-                    query_params={CALIBRATION_SECTION: section},
+            for section, what in dict.fromkeys(OPENS[view] for view in line.views if view in OPENS):
+                st.button(
+                    f"{section}: {what}",
+                    key=f"triage_view_{place}_{section}",
+                    icon=":material/arrow_forward:",
+                    on_click=st.session_state.__setitem__,
+                    args=(SECTION, section),
                 )
-            except StreamlitAPIException:  # a study without that page
-                continue
-
-
-def _go(section: str) -> None:
-    st.session_state[SECTION] = section
+            for section, what in (ELSEWHERE[view] for view in line.views if view in ELSEWHERE):
+                with suppress(StreamlitAPIException):  # a study without that page
+                    st.page_link(
+                        routes.CALIBRATION,
+                        label=f"Calibration: {what}",
+                        icon=":material/tune:",
+                        query_params={"calibration_show": section},
+                    )
+    st.html(html.foot(FOOT))

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from evalcore.importing import import_file
 from evalcore.reading import overriding
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, Cause, Label, Role, Severity
@@ -176,8 +176,8 @@ def write_study(folder: Path, canary: str) -> None:
         judge = contents.judges(session)[0]
         readers = [person for person in contents.people(session) if Role.REVIEWER in person.roles]
     for reader, label in zip(readers, (Label.MET, Label.CANNOT_ASSESS), strict=True):
-        said = Reading(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
-        overriding.give_verdict(engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None)
+        said = Decision(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
+        overriding.give_verdict(engine, reader, response_id=1, criterion_id=1, decision=said, judge=judge, seen=None)
     engine.dispose()
 
 

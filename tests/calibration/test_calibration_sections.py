@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration import case_spread, confidence_meaning, routing, sections
+from evalcore.calibration import case_spread, confidence, routing
+from evalcore.calibration.confidence import own_confidence
 from evalcore.calibration.figures import STEP, reliability, spread
 from evalcore.calibration.figures import routing as routing_figure
-from evalcore.calibration.judge_confidence import own_confidence
+from evalcore.calibration.reliability import judge_finding
 from evalcore.study.schema import PARSER, ConfidenceMeaning
 from evalcore.triage import data as frames
 from evalcore.triage.data import NO_LEVEL, AmbiguityRule, Kind
@@ -24,7 +25,7 @@ COLUMNS = ("gold", "kind", "source", "strength", "language")
 HOSTILE = "<b>Alder</b>"
 
 
-def cases(seed=1, rule=frames.BY_DEFAULT, **more):
+def cases(seed=1, rule=frames.USUAL_RULE, **more):
     """Drawn cases, their predictions by the usual judges, and those judges."""
     triage_data, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
     triage_data = frames.described(triage_data, rule)
@@ -38,23 +39,23 @@ def cases(seed=1, rule=frames.BY_DEFAULT, **more):
 def test_every_clear_case_is_counted_by_what_its_confidence_is_made_of():
     _, found, _ = cases(2, n_cases=40, n_samples=2, invalid=0.5)
     own = own_confidence(found)
-    parts = sections.models_confidence(own)
+    parts = confidence.models_confidence(own)
     clear = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()]
     without = clear["confidence"].isna().sum()
-    assert parts.found.errors["n"].sum() == len(clear) - without
-    assert parts.found.errors["n_left_out"].sum() == without > 0
+    assert parts[0].errors["n"].sum() == len(clear) - without
+    assert parts[0].errors["n_left_out"].sum() == without > 0
     counts = [clear["is_stated"].sum(), len(clear) - clear["is_stated"].sum() - without, without]
-    assert parts.sources[["n_stated", "n_shares", "n_without"]].sum().tolist() == counts
+    assert parts[1][["n_stated", "n_shares", "n_without"]].sum().tolist() == counts
 
 
 def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so():
     triage_data, found, judges = cases(n_samples=1)
     own = own_confidence(found, stated=False)
-    parts = sections.models_confidence(own)
-    assert not parts.found.errors["n"].any()
-    assert parts.found.reliability.empty
-    assert sections.models_findings(parts.found.errors) == [sections.NO_CONFIDENCE]
-    of_ambiguous = sections.on_ambiguous(triage_data, own, judges)
+    parts = confidence.models_confidence(own)
+    assert not parts[0].errors["n"].any()
+    assert parts[0].reliability.empty
+    assert confidence.models_findings(parts[0].errors) == [confidence.NO_CONFIDENCE]
+    of_ambiguous = case_spread.on_ambiguous(triage_data, own, judges)
     assert of_ambiguous.summary.empty
     assert case_spread.spread_findings(of_ambiguous.summary) == [case_spread.NO_SPREAD]
     assert of_ambiguous.n_few == (own["kind"].eq(Kind.AMBIGUOUS) & own["n_valid"].eq(1)).sum() > 0
@@ -68,11 +69,11 @@ def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so()
 
 def test_a_judge_that_nobody_has_asked_about_gives_no_value_and_both_answers_are_held_against_its_labels():
     labels = pd.DataFrame({"judge": "Heron", "label": [1.0] * 2 + [0.0] * 498, "confidence": 0.903})
-    (row,) = confidence_meaning.criteria_meanings(counted(labels), {}).to_dict(orient="records")
+    (row,) = confidence.criteria_meanings(counted(labels), {}).to_dict(orient="records")
     assert not row["usable"]
     assert "0.4 % of the labels are met" in row["against_met"]
     assert row["against_right"] == ""
-    said = confidence_meaning.criteria_meanings(counted(labels), {"Heron": MET}).to_dict(orient="records")[0]
+    said = confidence.criteria_meanings(counted(labels), {"Heron": MET}).to_dict(orient="records")[0]
     assert (said["usable"], said["why"]) == (False, row["against_met"])
 
 
@@ -88,20 +89,18 @@ def beside(confidence, label, reference):
 def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_round_under_not_met():
     found = beside([0.9] * 20 + [0.1] * 20, [1.0] * 20 + [0.0] * 20, [1.0] * 18 + [0.0] * 22)
     counts = counted(found)
-    silent = sections.judges_on_criteria(found, confidence_meaning.criteria_meanings(counts, {}), None, drawn=True)
+    silent = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {}), None, drawn=True)
     assert silent.reliability.empty
     assert silent.errors[["n", "n_left_out"]].to_numpy().tolist() == [[0, 40]]
-    assert "Nobody has said" in sections.judge_finding(
+    assert "Nobody has said" in judge_finding(
         silent.errors.iloc[0].to_dict(), "Heron", label="criterion", cluster="conversation"
     )
-    told = sections.judges_on_criteria(
-        found, confidence_meaning.criteria_meanings(counts, {"Heron": MET}), None, drawn=True
-    )
+    told = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {"Heron": MET}), None, drawn=True)
     (row,) = told.errors.to_dict(orient="records")
     # P(right) is .9 throughout; right are 18 of 20 and 20 of 20.
     assert (row["mean_confidence"], row["share_right"]) == pytest.approx((0.9, 38 / 40))
-    wrong = sections.judges_on_criteria(
-        found, confidence_meaning.criteria_meanings(counts, {"Heron": RIGHT}), None, drawn=True
+    wrong = confidence.judges_on_criteria(
+        found, confidence.criteria_meanings(counts, {"Heron": RIGHT}), None, drawn=True
     )
     assert wrong.errors["n"].tolist() == [0]  # 20 labels "not met" with .1: no probability that they are right
 
@@ -109,17 +108,17 @@ def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_rou
 def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_own():
     triage_data, _, _ = cases(n_cases=80, share_read=0.5)
     said = {PARSER: RIGHT, "Magpie": RIGHT}
-    of_levels = confidence_meaning.level_meanings(triage_data, said)
+    of_levels = confidence.level_meanings(triage_data, said)
     assert of_levels["judge"].tolist() == ["Magpie"]
-    assert confidence_meaning.model_meaning(triage_data, said)["judge"].tolist() == [PARSER]
+    assert confidence.level_meanings(triage_data, said, of_parser=True)["judge"].tolist() == [PARSER]
     silent = replace(
         triage_data, levels=triage_data.levels.assign(Magpie=NO_LEVEL)
     )  # a confidence, and no level that it is about
-    assert confidence_meaning.level_meanings(silent, said).empty
-    found = sections.judges_on_levels(triage_data, of_levels, drawn=True)
+    assert confidence.level_meanings(silent, said).empty
+    found = confidence.judges_on_levels(triage_data, of_levels, drawn=True)
     assert found.errors["group"].tolist() == ["Magpie, conversation"]
     assert found.errors["n"].item() > 0
-    unasked = sections.judges_on_levels(triage_data, confidence_meaning.level_meanings(triage_data, {}), drawn=True)
+    unasked = confidence.judges_on_levels(triage_data, confidence.level_meanings(triage_data, {}), drawn=True)
     assert unasked.reliability.empty
     assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
 
@@ -129,23 +128,21 @@ def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_questi
         example=[1, 2, 3], criterion=[1, 1, 1], judges={"Heron": "+++", "Wren": "+++", "Owl": "++-"}, readers={"dr_a": "+-+"}
     )  # fmt: skip
     stated = beside([0.9] * 3, [1.0] * 3, [1.0, 0.0, 1.0])
-    found = sections.judges_on_criteria(
-        stated, confidence_meaning.criteria_meanings(counted(stated), {}), rubric_data, drawn=True
+    found = confidence.judges_on_criteria(
+        stated, confidence.criteria_meanings(counted(stated), {}), rubric_data, drawn=True
     )
     rows = found.errors.set_index("group")
     assert found.majorities == {"majority of 3 judges"}
     assert rows["n"].to_dict() == {"Heron": 0, "majority of 3 judges": 3}
     row = rows.loc["majority of 3 judges"]
     assert (row["mean_confidence"], row["share_right"]) == pytest.approx(((1 + 1 + 2 / 3) / 3, 2 / 3))
-    said = sections.judge_finding(
+    said = judge_finding(
         row.to_dict(), "majority of 3 judges", label="criterion", cluster="conversation", is_majority=True
     )
     assert said.startswith(
         "The majority of 3 judges is carried by 89 % of the votes on average and right on 67 % of 3 criteria in 3 conversations"
     )
-    alone = sections.judges_on_criteria(
-        stated, confidence_meaning.criteria_meanings(counted(stated), {}), None, drawn=True
-    )
+    alone = confidence.judges_on_criteria(stated, confidence.criteria_meanings(counted(stated), {}), None, drawn=True)
     assert alone.errors["group"].tolist() == ["Heron"]
 
 
@@ -155,7 +152,7 @@ def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_questi
 def test_only_ambiguous_cases_with_two_valid_samples_enter_and_the_surest_come_first():
     triage_data, found, judges = cases(n_cases=80, rule=AmbiguityRule(spread=0.3), n_samples=3, invalid=0.3)
     own = own_confidence(found, stated=False)
-    parts = sections.on_ambiguous(triage_data, own, judges)
+    parts = case_spread.on_ambiguous(triage_data, own, judges)
     ambiguous = own.loc[own["kind"].eq(Kind.AMBIGUOUS)]
     assert len(parts.cases) == ambiguous["n_valid"].ge(2).sum() > 0
     assert parts.n_few == ambiguous["n_valid"].eq(1).sum() > 0
@@ -195,14 +192,14 @@ def errors(**more):
     ],
 )  # fmt: skip
 def test_over_confidence_is_said_only_beyond_chance(more, expected):
-    said = sections.judge_finding(errors(**more), "Heron", label="criterion", cluster="conversation")
+    said = judge_finding(errors(**more), "Heron", label="criterion", cluster="conversation")
     assert expected in said
     assert said.startswith("Heron is 90 % sure on average and right on 80 % of 40 criteria in 30 conversations")
 
 
 def test_one_cluster_has_no_interval_and_the_sentence_says_why():
     row = errors(difference_low=math.nan, undefined="All items come from one case.")
-    assert sections.judge_finding(row, "Heron", label="level", cluster="case").endswith(
+    assert judge_finding(row, "Heron", label="level", cluster="case").endswith(
         "30 cases. All items come from one case."
     )
 
@@ -212,7 +209,7 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
         errors(model=f"M{place}", format="qa", difference=0.1 * place, difference_low=0.05, difference_high=0.6)
         for place in range(1, 7)
     ]
-    (over,) = sections.models_findings(pd.DataFrame(rows))
+    (over,) = confidence.models_findings(pd.DataFrame(rows))
     assert over.startswith(
         "M6 in qa is over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
     )
@@ -222,13 +219,13 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
 def test_of_models_without_an_interval_nothing_is_said_beyond_the_reason():
     nothing = {f"difference{end}": math.nan for end in ("_low", "_high")}
     rows = pd.DataFrame([errors(model="M1", format="qa", difference=1.0, undefined="All are alike.") | nothing])
-    assert sections.models_findings(rows)[0] == "Whether models are over-confident cannot be said. All are alike."
+    assert confidence.models_findings(rows)[0] == "Whether models are over-confident cannot be said. All are alike."
     one = pd.DataFrame([errors(model="M1", format="qa")])
-    assert sections.models_findings(one) == [
+    assert confidence.models_findings(one) == [
         "M1 is not shown to be over-confident on clear cases; up to 10 percentage points too sure cannot be excluded (M1 in qa, 40 cases)."
     ]
     under = pd.DataFrame([errors(model="M1", format="qa", difference=-0.2, difference_low=-0.3, difference_high=-0.1)])
-    assert sections.models_findings(under)[1] == "M1 in qa is under-confident."
+    assert confidence.models_findings(under)[1] == "M1 in qa is under-confident."
 
 
 def test_routing_speaks_of_the_model_with_most_misses():
@@ -253,7 +250,7 @@ def test_routing_speaks_of_the_model_with_most_misses():
 
 def test_a_reliability_diagram_draws_every_bin_where_it_is_and_names_stay_words():
     _, found, _ = cases(models=[HOSTILE, "Briar-1"], n_cases=80)
-    table = sections.models_confidence(own_confidence(found, stated=False)).found.reliability
+    table = confidence.models_confidence(own_confidence(found, stated=False))[0].reliability
     drawn_table = table.assign(panel=table["format"].astype(str), series=table["model"].astype(str))
     figure = reliability(drawn_table, {QA: "qa", CONVERSATION: "conversation"}, {}, {}, x_title="x", y_title="y")
     marks = [trace for trace in figure.data if trace.mode == "lines+markers"]
@@ -269,13 +266,13 @@ def test_a_reliability_diagram_draws_every_bin_where_it_is_and_names_stay_words(
 def test_the_other_figures_draw_their_numbers_and_nothing_where_there_is_none():
     triage_data, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80, rule=AmbiguityRule(spread=0.3))
     own = own_confidence(found, stated=False)
-    parts = sections.on_ambiguous(triage_data, own, judges)
+    parts = case_spread.on_ambiguous(triage_data, own, judges)
     figure = spread(parts.summary, {QA: "qa", CONVERSATION: "conversation"}, {})
     values = {round(float(x), 9) for trace in figure.data for x in trace.x if x is not None}
     wanted = parts.summary.loc[parts.summary["measure"].isin(["distance", "entropy_model", "entropy_panel"])]
     assert {round(value, 9) for value in wanted["value"]} <= values
     assert {round(value, 9) for value in wanted.loc[wanted["measure"].ne("entropy_panel"), "floor"]} <= values
-    curves, chosen = routing.curves(own), sections.routing_chosen(own, 0.9)
+    curves, chosen = routing.curves(own), routing.routing_chosen(own, 0.9)
     figure = routing_figure(curves, chosen, {QA: "qa", CONVERSATION: "conversation"}, {}, {})
     large = [trace for trace in figure.data if trace.mode == "markers"]
     assert sorted(trace.y[0] for trace in large) == sorted(chosen["caught"].dropna())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from evalcore.calibration import case_spread
-from evalcore.calibration.judge_confidence import own_confidence
+from evalcore.calibration.confidence import own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import data as frames
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.confidence_meaning import as_right, checked_counts, checked_levels
+from evalcore.calibration.confidence import as_right, checked_counts, checked_levels
 from evalcore.calibration.reliability import calibration_error, reliability
 from evalcore.study.schema import ConfidenceMeaning
 from tests.confidences import checked, counted

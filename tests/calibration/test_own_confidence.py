@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.judge_confidence import MODEL_COLUMNS, model_items, own_confidence
+from evalcore.calibration.confidence import model_items, own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import data as frames
 from evalcore.triage.data import Kind
@@ -60,7 +60,16 @@ def test_every_prediction_on_a_clear_case_is_an_item(seed):
     own = own_confidence(joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
     items = model_items(own)
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()]
-    assert list(items.columns) == MODEL_COLUMNS
+    assert list(items.columns) == [
+        "model",
+        "format",
+        "cluster",
+        "confidence",
+        "is_stated",
+        "right",
+        "gold",
+        "predicted",
+    ]
     assert items["right"].sum() == (kept["predicted"] == kept["gold"]).sum()
     assert items["confidence"].tolist() == pytest.approx(kept["confidence"].tolist(), nan_ok=True)
     assert items["cluster"].tolist() == kept["row"].tolist()

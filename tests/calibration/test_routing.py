@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.calibration.judge_confidence import own_confidence
+from evalcore.calibration.confidence import own_confidence
 from evalcore.calibration.routing import NO_MISSES, NONE_SURE, SHARES, TOO_FEW, chosen, curves
 from evalcore.triage import data as frames
 from evalcore.triage.cases import misses
@@ -145,7 +145,7 @@ def test_the_threshold_is_the_lowest_that_catches_the_wanted_share_of_the_first_
     assert line["caught_first"] == own.loc[line["threshold"], "caught"]
     assert (own.loc[own.index < line["threshold"], "caught"] < 0.8).all()
     other = curves(found.loc[~first]).set_index("threshold").loc[line["threshold"]]
-    for name in SHARES[:3]:
+    for name in list(SHARES)[:3]:
         assert (line[f"k_{name}"], line[f"n_{name}"]) == (other[f"k_{name}"], other[f"n_{name}"])
 
 

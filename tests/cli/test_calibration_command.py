@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.calibration import sections
-from evalcore.calibration.judge_confidence import own_confidence
+from evalcore.calibration import case_spread, confidence, routing
+from evalcore.calibration.confidence import own_confidence
 from evalcore.cli import calibration
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
@@ -74,11 +74,11 @@ def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics
         triage_data = described(stored_triage.load(session), RULE)
     judges = usual_judges(triage_data)
     own = own_confidence(joined(triage_data, predictions(triage_data, judges)))
-    errors = sections.models_confidence(own).found.errors
+    errors = confidence.models_confidence(own)[0].errors
     assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
-    chosen = sections.routing_chosen(own, 0.9)
+    chosen = routing.routing_chosen(own, 0.9)
     assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
-    cases = sections.on_ambiguous(triage_data, own, judges).cases
+    cases = case_spread.on_ambiguous(triage_data, own, judges).cases
     assert [row["concentration"] for row in found["ambiguous"]["cases"]] == pytest.approx(
         cases["concentration"].tolist()
     )
@@ -129,7 +129,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
 
 
 def test_no_threshold_is_chosen_where_one_is_given(monkeypatch: pytest.MonkeyPatch, db: Path):
-    monkeypatch.setattr(sections, "routing_chosen", None)
+    monkeypatch.setattr(routing, "routing_chosen", None)
     assert said(db, "--section", "routing", "--threshold", "0.7")["routing"]["chosen"]
 
 

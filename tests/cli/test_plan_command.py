@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from evalcore.cli.planning import plan
 from evalcore.errors import OverreadError
-from evalcore.reading import tasks
+from evalcore.reading import assignment_queries
 from evalcore.rubric import queries as rubric_queries
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Ask, Claim, Physicians
@@ -43,7 +43,7 @@ def engine_of(run):
 def n_assignments(run):
     engine = engine_of(run)
     with reading(engine) as session:
-        found = int(tasks.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
+        found = int(assignment_queries.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
     engine.dispose()
     return found
 
@@ -165,7 +165,7 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
     assert said["drawn"]["n_responses"] == said["designs"][0]["n_responses"] == said["assigned"]["n_items"]
     engine = engine_of(run)
     with reading(engine) as session:
-        row = tasks.assignments(session).iloc[0]
+        row = assignment_queries.assignments(session).iloc[0]
     engine.dispose()
     assert (row["assignment_id"], row["ask"]) == (said["assigned"]["assignment_id"], Ask.RUBRIC)
     assert (row["seed"], row["n_readers"], row["selection"]) == (5, 1, "random")

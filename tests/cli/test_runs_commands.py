@@ -83,7 +83,7 @@ def test_failures_are_shown_with_what_came(runs, small):
 
 
 def test_failures_of_answers_name_their_format_and_sample_and_long_lists_are_cut(runs, small, monkeypatch):
-    monkeypatch.setattr("evalcore.cli.run.MAX_LINES", 1)
+    monkeypatch.setattr("evalcore.cli.run_at_console.MAX_LINES", 1)
     add_cases(small, 3)
     run_id = failed(small, triage(formats=("qa",), n_samples=2), *[Outcome.REFUSED] * 5)
     said = runs("--failures", run_id)

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import triage_settings as cli_triage_settings
+from evalcore.cli import triage as cli_triage
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.trail import audit_trail
@@ -18,8 +18,8 @@ from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
 
 app = typer.Typer()
-app.command("label-maps")(cli_triage_settings.label_maps)
-app.command("triage-settings")(cli_triage_settings.triage_settings)
+app.command("label-maps")(cli_triage.label_maps)
+app.command("triage-settings")(cli_triage.triage_settings)
 
 
 @pytest.fixture

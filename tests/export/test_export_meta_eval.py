@@ -5,7 +5,8 @@ import orjson
 from evalcore.export import tables as export_tables
 from evalcore.importing.formats import meta_eval
 from evalcore.importing.formats.records import Options
-from evalcore.reading.overriding import Reading, give_verdict
+from evalcore.reading.overriding import give_verdict
+from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label
 from tests import world
 from tests.export_steps import empty, small
@@ -52,7 +53,7 @@ def test_a_meta_evaluation_row_leaves_cannot_assess_out_and_names_an_unnamed_res
         (small.item(0, 1), Label.MET),
         (small.item(1, 0), Label.MET),
     ):
-        give_verdict(small.engine, small.viewer(), **item, reading=Reading(label), judge=world.JUDGE, seen=None)
+        give_verdict(small.engine, small.viewer(), **item, decision=Decision(label), judge=world.JUDGE, seen=None)
     rows = [orjson.loads(line) for line in export_tables.meta_eval_rows(small.engine).splitlines()]
     assert [(row["rubric"], row["completion_id"]) for row in rows] == [
         ("Names warning sign 2.", "answer-0"), ("Names warning sign 1.", "response-2"),

@@ -5,7 +5,7 @@ from sqlmodel import select
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import import_file
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study import frames
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Severity
@@ -41,7 +41,7 @@ def test_a_file_brings_nothing_under_the_name_of_somebody_with_an_account(small,
 
 @pytest.mark.parametrize("stage", ["first", "open"])
 def test_no_file_replaces_a_persons_own_read_not_even_one_that_a_lead_imports(small, tmp_path, stage):
-    press(small, Reading(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
+    press(small, Decision(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
     before = small.history()
     with pytest.raises(ImportFailed, match="no file replaces a person's own reads"):
         import_file(

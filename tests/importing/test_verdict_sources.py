@@ -11,8 +11,8 @@ import pytest
 from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file
-from evalcore.reading.one_conversation import open_example
-from evalcore.reading.overriding import Reading
+from evalcore.reading.read_queries import open_example
+from evalcore.reading.reviewing import Decision
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage
 from tests import world
@@ -58,7 +58,7 @@ def _reads_of(study):
 
 
 def test_a_read_from_before_sources_were_kept_counts_as_its_readers_own(small, tmp_path):
-    press(small, Reading(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
+    press(small, Decision(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
     is_sqlite = small.engine.dialect.name == "sqlite"
     without = "DROP TRIGGER verdict_no_update" if is_sqlite else "SET LOCAL session_replication_role = replica"
     world.tampered(small.engine, without, "UPDATE verdict SET source = NULL, recorded_at = NULL WHERE stage = 'open'")
@@ -77,7 +77,7 @@ def test_only_a_lead_says_whose_reads_a_file_brings(small, tmp_path):
 
 
 def test_who_looks_at_a_read_is_told_that_it_came_with_a_file_and_who_brought_it(small, tmp_path):
-    press(small, Reading(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
+    press(small, Decision(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD))
     import_file(small.engine, forged(tmp_path, small, rater="Dr. Away"), actor=DESK)
     with reading(small.engine) as session:
         said = open_example(session, 1).verdicts.set_index("rater")["brought_by"]

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore.reading import adjudication, deciding, reviewing
+from evalcore.reading import adjudication, reviewing
 from evalcore.reading.adjudication import Settling
-from evalcore.reading.deciding import Decision
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
@@ -286,7 +286,7 @@ def test_a_read_that_changed_under_the_screen_is_shown_before_anything_is_settle
     ((number,),) = world.rows(small.engine, of_imani, response=case[1], person=person)
     press(app, "show_judge")  # what readers said of it is shown from then on
     amended = Decision(Label.NOT_MET, note="I was wrong.")
-    deciding.decide(small.engine, small.viewer(IMANI), number, criterion, amended, seen=None)
+    reviewing.revise(small.engine, small.viewer(IMANI), number, criterion, amended, seen=None)
     shown = press(app, "settle")
     assert "A reader has changed a verdict here since the screen was drawn" in shown
     assert "I was wrong." in shown

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from evalcore.calibration import case_spread, routing, sections
-from evalcore.calibration.judge_confidence import own_confidence
+from evalcore.calibration import case_spread, confidence, routing
+from evalcore.calibration.confidence import own_confidence
 from evalcore.reading.assigning import Choice, assign
 from evalcore.stats.intervals import share_words
 from evalcore.study import store
@@ -181,11 +181,11 @@ def test_criteria_without_confidences_are_shown_by_the_majority_of_several_judge
 
 def test_a_judge_with_confidences_on_criteria_is_drawn_as_p_right(location: str, opened: Open):
     small = world.made(location, judged="    ")
-    for place, (label, confidence) in enumerate(
+    for place, (label, stated) in enumerate(
         ((Label.MET, 0.8), (Label.NOT_MET, 0.3), (Label.MET, 0.6), (Label.NOT_MET, 0.1))
     ):
         example, criterion = divmod(place, 2)
-        world.judged(small, "Heron", label, example=example, criterion=criterion, confidence=confidence)
+        world.judged(small, "Heron", label, example=example, criterion=criterion, confidence=stated)
         world.said(small, Label.MET, example=example, criterion=criterion)
     mean(small.engine, "Heron", meaning=ConfidenceMeaning.MET)
     small.engine.dispose()
@@ -224,13 +224,13 @@ def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_sample
     assert "Models state a confidence themselves: the parser reads a confidence with" in shown
     assert "What is that the probability of?" in shown
     assert "calibration_confidence" not in {box.key for box in app.selectbox}
-    parts = sections.models_confidence(found_in(engine, stated=False)[1])
-    for sentence in sections.models_findings(parts.found.errors):
+    parts = confidence.models_confidence(found_in(engine, stated=False)[1])
+    for sentence in confidence.models_findings(parts[0].errors):
         assert sentence in shown
     mean(engine, PARSER)
     app = look(MODELS, RESEARCHER)
-    parts = sections.models_confidence(found_in(engine, stated=True)[1])
-    for sentence in sections.models_findings(parts.found.errors):
+    parts = confidence.models_confidence(found_in(engine, stated=True)[1])
+    for sentence in confidence.models_findings(parts[0].errors):
         assert sentence in words(app)
     assert "stated" in words(app)
     app = app.selectbox(key="calibration_confidence").select("share of samples").run()
@@ -241,7 +241,7 @@ def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engin
     app = look(AMBIGUOUS)
     shown = words(app)
     triage_data, own, judges = found_in(engine, stated=False)
-    parts = sections.on_ambiguous(triage_data, own, judges)
+    parts = case_spread.on_ambiguous(triage_data, own, judges)
     for sentence in case_spread.spread_findings(parts.summary):
         assert sentence in shown
     listed = next(table.value for table in app.dataframe if "Concentration (bits)" in table.value)
@@ -268,9 +268,9 @@ def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engi
 def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):
     _, own, _ = found_in(engine, stated=False)
     app = look(ROUTING)
-    assert routing.routing_finding(sections.routing_chosen(own, 0.9), 0.9) in words(app)
+    assert routing.routing_finding(routing.routing_chosen(own, 0.9), 0.9) in words(app)
     app = app.slider(key="calibration_wanted").set_value(0.6).run()
-    assert routing.routing_finding(sections.routing_chosen(own, 0.6), 0.6) in words(app)
+    assert routing.routing_finding(routing.routing_chosen(own, 0.6), 0.6) in words(app)
     app = look(ROUTING, calibration_by="confidence")
     shown = words(app)
     assert "Where cases with a confidence below 80 % go to a human" in shown
@@ -279,7 +279,7 @@ def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: L
 
 def test_the_triage_page_says_of_routing_what_this_page_says(engine: Engine, location: str, open_page: Open):
     _, own, _ = found_in(engine, stated=False)
-    rows = sections.routing_chosen(own, routing.WANTED)
+    rows = routing.routing_chosen(own, routing.WANTED)
     row = rows.loc[rows["caught"].notna()].sort_values("n_caught", ascending=False, kind="stable").iloc[0]
     shown = words(open_page(location, "triage", LEAD, triage_show="Which view"))
     assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown

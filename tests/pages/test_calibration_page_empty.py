@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from evalcore.calibration import routing, sections
+from evalcore.calibration import confidence, routing
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from tests import world
@@ -81,7 +81,7 @@ def test_a_study_without_panels_has_no_ambiguous_case_and_says_by_which_rule(loc
 def test_models_that_answered_once_have_no_confidence(location: str, opened: Open):
     changed(location, n_samples=1, share_panel=0)
     app = opened(LEAD, calibration_show=MODELS)
-    assert sections.NO_CONFIDENCE in words(app)
+    assert confidence.NO_CONFIDENCE in words(app)
     assert "Import predictions" in links(app)
     assert not figures(app)
     routed = words(opened(LEAD, calibration_show=ROUTING))

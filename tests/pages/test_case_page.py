@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from evalcore.reading import assigning, tasks
+from evalcore.reading import assigning
+from evalcore.reading import queries as reading_queries
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Role
@@ -47,7 +48,7 @@ def rows(engine, statement, **values):
 def readable(engine, name: str) -> int:
     """A case with a panel that does not wait for this reader, and is boundary or clear."""
     with reading(engine) as session:
-        hidden = tasks.blind_examples(session, viewer(engine, name))
+        hidden = reading_queries.blind_examples(session, viewer(engine, name))
     found = rows(
         engine,
         "SELECT c.example_id FROM acuity_case c JOIN panel_vote v ON v.example_id = c.example_id WHERE c.method = 'median'",

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from evalcore.judges.anchoring import OVERALL, anchoring
 from evalcore.judges.figures import among_physicians, by_category, shift
-from evalcore.reading import deciding, desks, reviewing
-from evalcore.reading.deciding import Decision
+from evalcore.reading import reviewing
+from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label, Role
 from tests import world
 from tests.drawn_reads import reads_of
@@ -54,12 +54,12 @@ def read_all(small: world.World, name: str, labels: dict[int, str], decisions: d
     while (desk := reviewing.take(small.engine, viewer)) is not None:
         number = world.answer(small, viewer, desk, labels[desk.asked.example_id])
         reviewing.submit(small.engine, viewer, number)
-        desk = desks.desk(small.engine, viewer, number)
+        desk = reviewing.open_review(small.engine, viewer, number)
         for key in desk.undecided:
             label = decisions.get(desk.asked.example_id) if key == desk.keys[0] else None
             kept = Label(desk.first[key].label) if label is None else world.LABELS[label]
-            deciding.decide(small.engine, viewer, number, key, Decision(kept), seen=None)
-        deciding.finish(small.engine, viewer, number)
+            reviewing.revise(small.engine, viewer, number, key, Decision(kept), seen=None)
+        reviewing.finish(small.engine, viewer, number)
 
 
 def imported(small: world.World, label: Label, *, name: str = "hash", example: int = 0, criterion: int = 0) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.reading.desks import ANSWERS
+from evalcore.reading.reviewing import ANSWERS
 from evalcore.study.schema import Ask, CannotReason, Cause, ConflictCause
 from pages.shared import keys
 

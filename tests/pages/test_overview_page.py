@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evalcore.reading import tasks
+from evalcore.reading import queries
 from evalcore.rubric import composition
 from evalcore.rubric.composition import GROUPINGS, Grouping, parts
 from evalcore.rubric.figures import PUBLISHED, groups_read
@@ -153,7 +153,7 @@ def test_a_model_that_is_known_only_from_what_waits_is_not_named(small: world.Wo
     world.assigned(small)
     world.submitted(small, TOVE, "+-")  # agrees with the judge: done; the other conversation waits still
     with reading(small.engine) as session:
-        (waits,) = tasks.blind_examples(session, small.viewer(TOVE))
+        (waits,) = queries.blind_examples(session, small.viewer(TOVE))
     shown = "Alder-2" if waits == 2 else "Only-there"
     app = opened(TOVE, made_of="Model")
     assert table(app)["Model"].to_list() == [shown]

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore.reading import tasks
+from evalcore.reading import queries
 from evalcore.study import acting, contents, frames, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Label, Role
@@ -134,7 +134,7 @@ def test_models_named_like_a_column_do_not_take_its_place(bare: world.World, ope
 
 def test_a_run_asks_once_what_is_new_and_what_waits_for_the_viewer(demo_study: str, open_page: Open, monkeypatch):
     asked: list[str] = []
-    for module, name in ((frames, "data_version"), (tasks, "blind_examples")):
+    for module, name in ((frames, "data_version"), (queries, "blind_examples")):
         ask = getattr(module, name)
         monkeypatch.setattr(
             module, name, lambda *given, ask=ask, name=name, **named: (asked.append(name), ask(*given, **named))[1]

@@ -13,7 +13,8 @@ from evalcore.planning import words as planning_words
 from evalcore.planning.figures import narrowing
 from evalcore.planning.sample_size import answer, curve
 from evalcore.planning.targets import Target
-from evalcore.reading import tasks
+from evalcore.reading import assignment_queries
+from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.recipes import Goal
@@ -60,7 +61,7 @@ def said(app: AppTest) -> str:
 def n_assignments(path: str) -> int:
     engine = open_study(path)
     with reading(engine) as session:
-        found = int(tasks.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
+        found = int(assignment_queries.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
     engine.dispose()
     return found
 
@@ -125,7 +126,7 @@ def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):  # noqa
     assert re.search(r"\d+ responses with \d+ criteria assigned\.", check(app))
     engine = open_study(demo_study)
     with reading(engine) as session:
-        row = tasks.assignments(session).iloc[0]
+        row = assignment_queries.assignments(session).iloc[0]
     engine.dispose()
     assert (row["seed"], row["selection"], row["n_readers"], row["created_by"]) == (7, "importance", 2, LEAD)
     assert '"models": ["Briar-1"]' in row["chosen_by"]
@@ -149,7 +150,9 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     alder = Choice(filters=Filters(model="Alder-2", reads="unread"), readers=(sol,), n_readers=1, seed=1)
     assign(engine, alder, actor=Administrator(name=LEAD))
     with reading(engine) as session:
-        n_hidden = len(tasks.blind_examples(session, next(p for p in contents.people(session) if p.name == sol)))
+        n_hidden = len(
+            reading_queries.blind_examples(session, next(p for p in contents.people(session) if p.name == sol))
+        )
         known = rubric_queries.load(session)
         target = planning_acts.target_of("score:Briar-1:0.028", known)
         n_free = answer(known, target, taken=planning_acts.taken(session)).variances.n_free

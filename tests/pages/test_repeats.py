@@ -9,16 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.calibration import queries as calibration_queries
-from evalcore.calibration.judge_confidence import majority_items
+from evalcore.calibration.confidence import majority_items
 from evalcore.export import tables as export_tables
 from evalcore.judges import drift
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.sample_size import IMPORTANCE, answer
 from evalcore.planning.words import disagreement_words
-from evalcore.reading import read_queries, sheets
+from evalcore.reading import queries as reading_queries
+from evalcore.reading import read_queries
 from evalcore.reading.assigning import Choice, assign
-from evalcore.reading.one_conversation import open_example
-from evalcore.reading.tasks import Asked
+from evalcore.reading.queries import Asked
+from evalcore.reading.read_queries import open_example
 from evalcore.rubric import blind_reads
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.queries import response_sums
@@ -100,8 +101,8 @@ def everything(small):
             "blind reads of one": blind_reads.blind_reads(session, "Wren"),
             "marks": read_queries.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
             "verdicts": frames.verdicts(session, texts=True),
-            "judge shown": sheets.judge_on(session, asked, "Wren"),
-            "usual judge shown": sheets.judge_on(session, asked, None),
+            "judge shown": reading_queries.judge_on(session, asked.target, "Wren"),
+            "usual judge shown": reading_queries.judge_on(session, asked.target, None),
             "item": [dict(read_queries.item(session, **small.item(*where), judge="Wren")) for where in ITEMS],
             "conversation": open_example(session, 1).verdicts,
             **{

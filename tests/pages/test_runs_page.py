@@ -9,7 +9,7 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from evalcore.cli import triage_run as cli_triage_run
-from evalcore.reading import tasks
+from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
 from evalcore.runs import store as run_store
@@ -21,6 +21,7 @@ from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, Administrator, Role, Rules
 from pages.shared import common
+from pages.shared.rubric import records
 from pages.study import run as study_run
 from pages.study import run_acts, run_form, runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
@@ -186,7 +187,7 @@ def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no
     assign(engine, Choice(filters=Filters(), readers=(READS_TOO,), n_readers=1, seed=1), actor=Administrator(name=LEAD))
     with reading(engine) as session:
         person = next(one for one in contents.people(session) if one.name == READS_TOO)
-        waits = failed["example_id"].isin(tasks.blind_examples(session, person))
+        waits = failed["example_id"].isin(reading_queries.blind_examples(session, person))
     assert waits.any()
     assert not waits.all()
     app = opened(READS_TOO, judged)
@@ -216,7 +217,7 @@ def test_failures_with_and_without_a_reply_stand_beside_one_another():
         alike | {"outcome": "unreachable", "status": None, "reply": None, "n_tries": 6},
         alike | {"outcome": "rejected", "status": None, "reply": None, "n_tries": 0},
     ])  # fmt: skip
-    read, unreached, unsent = study_run.failures_html(found).split("</section>")[:3]
+    read, unreached, unsent = map(study_run.failure_html, records(found))
     assert "perhaps" in read
     assert "HTTP 200" in read
     assert "asked 6 times" in unreached

@@ -14,9 +14,8 @@ from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
 from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
-from evalcore.reading import tasks
-from evalcore.reading.deciding import Decision
-from evalcore.reading.desks import control_keys
+from evalcore.reading import queries
+from evalcore.reading.reviewing import Decision, control_keys
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.study import store
 from evalcore.study.db import reading, writing
@@ -91,7 +90,7 @@ def test_until_the_second_look_nothing_of_the_judge_is_shown_and_of_the_control_
     with pytest.raises(NotAllowed, match="second look at this criterion is kept"):
         decide(small, number, one, Decision(NOT_MET), seen=desk.decided[one].verdict_id)
     with reading(small.engine) as session:
-        assert tasks.blind_examples(session, small.viewer(IMANI))  # elsewhere the conversation is still hidden
+        assert queries.blind_examples(session, small.viewer(IMANI))  # elsewhere the conversation is still hidden
     decide(small, number, two, Decision(MET))
     finish(small, number)
     assert set(at_desk(small, number).judged) == {one, two}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalcore.calibration import sections as calibration_sections
+from evalcore.calibration import case_spread
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
@@ -101,7 +101,7 @@ def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
 def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_page(
     monkeypatch: pytest.MonkeyPatch, look: Look
 ):
-    made = counting(monkeypatch, calibration_sections, "case_spread")
+    made = counting(monkeypatch, case_spread, "case_spread")
     words(look("calibration", LEAD, calibration_show="Ambiguous cases"))
     assert len(made) == 1
     app = look("triage", LEAD, triage_show="Ambiguous")

@@ -17,9 +17,8 @@ from evalcore.triage.reads import agreement, judge_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
-from pages.triage import apart as triage_apart
-from pages.triage import cell as triage_cell
-from pages.triage import groups
+from pages.triage import cases
+from pages.triage import matrices as triage_cell
 from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell, drawn_file, engine, look
@@ -204,14 +203,14 @@ def test_groups_are_told_as_a_range_that_may_be_chance():
         }
     )
     words = {"clinic": "clinic", "hotline": "hotline"}
-    assert groups.spread(found, words) == [
+    assert cases.spread(found, words) == [
         "In qa under-triage runs from clinic, 7 % (1/14) [1 %, 31 %], to hotline, 18 % (3/17) [6 %, 41 %]. "
         "Their intervals meet, so this may be chance.",
         "In conversation under-triage: clinic, 43 % (6/14) [21 %, 67 %].",
     ]
     apart = found.assign(low=[0.01, 0.4, 0.21])
-    assert "chance" not in groups.spread(apart, words)[0]
-    assert groups.spread(found.assign(is_small=True), words)[0].startswith("Every group has fewer than 10 cases")
+    assert "chance" not in cases.spread(apart, words)[0]
+    assert cases.spread(found.assign(is_small=True), words)[0].startswith("Every group has fewer than 10 cases")
 
 
 def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
@@ -226,11 +225,11 @@ def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
         "high": 0.354,
     }
     table = pd.DataFrame(rows)
-    assert triage_apart.boundary_words(table) == (
+    assert cases.boundary_words(table) == (
         "No answer to a boundary case lies below both of its letters; that cannot exclude up to 35 % of a model's."
     )
     some = table.assign(k=[0, 4], value=[0.0, 4 / 7], low=[0.0, 0.25], high=[0.354, 0.84], reason="")
     assert (
-        triage_apart.boundary_words(some)
+        cases.boundary_words(some)
         == "In qa Briar-1 answers below both letters on 57 % (4/7) [25 %, 84 %] of the boundary cases."
     )

@@ -5,7 +5,8 @@ import re
 import numpy as np
 from sqlalchemy import Engine
 
-from evalcore.reading import candidates, exposures
+from evalcore.reading import assignment_queries
+from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import COMPANIONS, Choice, assign
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
@@ -63,7 +64,7 @@ def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engin
     with reading(engine) as session:
         reader = next(person for person in contents.people(session) if person.name == NEWCOMER)
         examples = {int(number) for number in stored_triage.load(session).cases["example_id"]}
-        seen = exposures.exposed_among(session, [reader.person_id], examples)[reader.person_id]
+        seen = reading_queries.exposed_among(session, [reader.person_id], examples)[reader.person_id]
     opened = {
         int(button.proto.query_string.partition("example=")[2].partition("&")[0]) for button in shown.get("page_link")
     }
@@ -168,6 +169,6 @@ def test_a_dangerous_miss_is_assigned_once_by_the_lead_alone(
     assert app.button(key="triage_misses_0_assign").label == "Assigned"
     assert app.button(key="triage_misses_0_assign").disabled
     with reading(engine) as session:
-        assert len(candidates.assigned(session, Ask.RESPONSE_ACUITY)) == 1 + COMPANIONS
+        assert len(assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)) == 1 + COMPANIONS
     by_adjudicator = open_page(location, "triage", ADJUDICATOR, triage_show="Dangerous misses")
     assert by_adjudicator.button(key="triage_misses_1_assign").disabled

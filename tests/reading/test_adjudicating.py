@@ -8,7 +8,7 @@ from evalcore.errors import NotFound, OverreadError
 from evalcore.reading import adjudication, reviewing
 from evalcore.reading.adjudication import Settling
 from evalcore.reading.conflicts import Reason
-from evalcore.reading.desks import MAX_NOTE
+from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
@@ -121,7 +121,7 @@ def test_acuity_is_settled_with_a_level(database_url):
     (case,) = waiting(made).waiting
     assert (case.key, case.reasons, case.points) == ((1, None), (Reason.LEVELS_APART,), None)
     (question,) = opened(made, key=(1, None)).questions
-    assert (question.criterion, question.ask, opened(made, key=(1, None)).sheet.response) == (
+    assert (question.criterion, question.ask, opened(made, key=(1, None)).material.response) == (
         None,
         Ask.GOLD_ACUITY,
         None,

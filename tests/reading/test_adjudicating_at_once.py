@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.errors import AlreadyChanged
-from evalcore.reading import adjudication, adjudication_queries, deciding
-from evalcore.reading.deciding import Decision
+from evalcore.reading import adjudication, queries, reviewing
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
@@ -59,7 +59,7 @@ def test_a_second_tab_is_told(small):
 def test_a_read_that_was_amended_since_is_looked_at_first(small):
     asked = looked(small)
     decision = Decision(Label.NOT_MET)
-    deciding.decide(
+    reviewing.revise(
         small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
     )
     with pytest.raises(AlreadyChanged, match="A reader has changed a verdict here"):
@@ -74,7 +74,7 @@ def test_a_revision_that_is_not_shown_yet_keeps_nobody_from_settling(small):
     before = opened(small)
     decision = Decision(Label.NOT_MET, note="The judge is right.")
     number = reading_of(small, IMANI)
-    deciding.decide(small.engine, small.viewer(IMANI), number, small.criteria[0][1], decision, seen=None)
+    reviewing.revise(small.engine, small.viewer(IMANI), number, small.criteria[0][1], decision, seen=None)
     assert opened(small) == before
     settle(small, item(before.questions[0]))
     assert settlements(small)[0]["blinded"]
@@ -83,7 +83,7 @@ def test_a_revision_that_is_not_shown_yet_keeps_nobody_from_settling(small):
 def test_a_read_that_is_amended_later_leaves_the_item_settled(small):
     settle(small, *(item(question) for question in (looked(small), opened(small).questions[1])))
     decision = Decision(Label.NOT_MET)
-    deciding.decide(
+    reviewing.revise(
         small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
     )
     assert waiting(small).waiting == ()
@@ -103,7 +103,7 @@ def amend_at_once(start, location, number, criterion):
     act_at_once(
         start,
         location,
-        lambda small: deciding.decide(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None),
+        lambda small: reviewing.revise(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None),
     )
     return "kept"
 
@@ -163,7 +163,7 @@ def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
 
     def amend(start):
         with writing(small.engine) as session:
-            adjudication_queries.hold_readings(session, key_of(small))
+            queries.hold_readings(session, *key_of(small))
             start()
             until_one_waits(small.engine)
             verdict = Verdict(

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.reading import adjudication, deciding, exposure_store, overriding
+from evalcore.reading import adjudication, overriding, reviewing
+from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import Reason
-from evalcore.reading.deciding import Decision
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Cause, ErrorKind, Label, Role, Rules, Seen, Severity
@@ -123,17 +124,17 @@ def test_what_readers_say_of_the_judge_is_told_once_it_was_looked_at(small):
     before, shown = opened(small), waiting(small)
     decision = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, ErrorKind.OMISSION, note="Magpie misread it.")
     number, criterion = reading_of(small, IMANI), small.criteria[0][1]
-    deciding.decide(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None)
+    reviewing.revise(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None)
     assert (opened(small), waiting(small)) == (before, shown)
     world.add_researcher(small.engine, "Dr. Open Reader", Role.REVIEWER)
-    said = overriding.Reading(
+    said = reviewing.Decision(
         Label.MET, cause=Cause.MISREAD_ANSWER, severity=Severity.SEVERE, note="Magpie misread it."
     )
     overriding.give_verdict(
         small.engine,
         small.viewer("Dr. Open Reader"),
         **small.item(criterion=1),
-        reading=said,
+        decision=said,
         judge=world.JUDGE,
         seen=None,
     )
@@ -151,7 +152,7 @@ def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is
     assert (hidden(SOL), hidden(RUNE), hidden("Ana Ruiz")) == ({1}, {1}, set())
     with pytest.raises(NotAllowed, match="waits for your first read or settlement"):
         overriding.give_verdict(
-            small.engine, small.viewer(SOL), **small.item(), reading=overriding.Reading(Label.MET), judge=world.JUDGE, seen=None
+            small.engine, small.viewer(SOL), **small.item(), decision=reviewing.Decision(Label.MET), judge=world.JUDGE, seen=None
         )  # fmt: skip
     settle(small, *(item(question) for question in opened(small).questions))
     assert (hidden(SOL), hidden(RUNE)) == (set(), set())
@@ -162,7 +163,7 @@ def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is
 )
 def test_who_saw_verdicts_before_they_conflicted_does_not_settle_blind(what, is_blinded, small):
     with writing(small.engine) as session:
-        exposure_store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
+        reading_store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
     settle(small, item(opened(small).questions[0]))
     assert settlements(small)[0]["blinded"] is is_blinded
 

@@ -3,9 +3,9 @@
 import pytest
 
 from evalcore.errors import NotAllowed
-from evalcore.reading import adjudication, adjudication_queries, deciding, overriding, reviewing
+from evalcore.reading import adjudication, overriding, read_queries, reviewing
 from evalcore.reading.conflicts import Reason, needing
-from evalcore.reading.deciding import Decision
+from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Cause, Label, RaterKind, Role, Rules, Selection, Severity, Stage, Verdict
@@ -164,7 +164,7 @@ def test_severe_harm_claimed_after_the_reveal_is_told_once_the_judge_was_looked_
     """The second criterion: the judge says not met, Dr. Noor met."""
     judged = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, note="It would kill.")
     reader = small.viewer(IMANI)
-    deciding.decide(small.engine, reader, reading_of(small, IMANI), small.criteria[0][1], judged, seen=None)
+    reviewing.revise(small.engine, reader, reading_of(small, IMANI), small.criteria[0][1], judged, seen=None)
     shown = opened(small)
     assert waiting(small).waiting[0].reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
     assert shown.questions[0].reasons == (Reason.CONFLICT,)
@@ -187,8 +187,8 @@ def test_the_same_rows_as_the_long_way_round(small):
     """The rows of one case are those of the whole study that belong to it, with and without the judge."""
     for with_judge in (False, True):
         with reading(small.engine) as session:
-            whole = adjudication_queries.reads(session, judge=None, with_judge=with_judge)
-            part = adjudication_queries.reads(session, judge=None, with_judge=with_judge, case=key_of(small))
+            whole = read_queries.reads(session, judge=None, with_judge=with_judge)
+            part = read_queries.reads(session, judge=None, with_judge=with_judge, on=key_of(small))
             rules = contents.rules(session)
         assert len(whole) == len(part) == 6
         assert needing(whole, rules, seed="x").equals(needing(part, rules, seed="x"))

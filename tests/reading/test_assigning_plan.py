@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.reading.assigning import Choice, assign, read_plan
-from evalcore.reading.candidates import Planned
+from evalcore.reading.assignment_queries import Planned
 from evalcore.study.schema import Administrator, Ask
 from tests import world
 from tests.assigning_steps import LEAD, refused, small, tasks

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import adjudication, candidates, deciding, desks, exposure_store, reviewing
+from evalcore.reading import adjudication, assignment_queries, reviewing
+from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import Choice, assign, assign_responses
-from evalcore.reading.candidates import Planned
-from evalcore.reading.deciding import Decision
+from evalcore.reading.assignment_queries import Planned
+from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters, examples
 from evalcore.study.db import open_study, reading, writing
@@ -63,9 +64,9 @@ def read_next(engine, name, label):
     number = desk.reading.id or 0
     reviewing.mark(engine, viewer, number, None, label)
     if reviewing.submit(engine, viewer, number) is ReadingState.REVEALED:
-        first = desks.desk(engine, viewer, number).first[None]
-        deciding.decide(engine, viewer, number, None, Decision(Acuity(first.label)), seen=None)
-        deciding.finish(engine, viewer, number)
+        first = reviewing.open_review(engine, viewer, number).first[None]
+        reviewing.revise(engine, viewer, number, None, Decision(Acuity(first.label)), seen=None)
+        reviewing.finish(engine, viewer, number)
     return desk.asked.response_id
 
 
@@ -111,7 +112,7 @@ def test_chosen_responses_are_read_among_as_many_that_were_drawn(study_of, n_cho
         seen = [
             int(triage_data.samples["row"][number - 1]) + 1 for number in texts(triage_data, format=CONVERSATION)[5:10]
         ]
-        exposure_store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
+        reading_store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
     done = assign_responses(engine, chosen, actor=Administrator(name=LEAD), seed=5)
     wanted = max(3, n_chosen)
     assert (done.n_items, done.n_companions, done.n_alone) == (n_chosen + wanted, wanted, 0)
@@ -194,7 +195,7 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
     said = float(triage_data.levels["Magpie"][number - 1])
     other = Acuity.D if said != 4 else Acuity.A
     assert read_next(engine, READERS[0], other) == number
-    assert desks.desk(engine, viewer, 1).first[None].label == other
+    assert reviewing.open_review(engine, viewer, 1).first[None].label == other
     read_next(engine, READERS[1], Acuity.A if other is Acuity.D else Acuity.D)
     assert adjudication.cases(engine, person(engine, LEAD)).waiting
     assert drawn_votes(loaded(engine)).empty
@@ -276,7 +277,7 @@ def test_responses_with_a_text_are_found_by_format_source_model_and_level(study_
         if fits:
             wanted.add((sample["row"] + 1, sample["response_id"], sample["has_text"]))
     with reading(engine) as session:
-        found = candidates.responses(session, filters, with_rubric=False)
+        found = assignment_queries.responses(session, filters, with_rubric=False)
         listed = examples(session, filters)["example_id"].tolist()
     assert found == sorted((row, number) for row, number, has_text in wanted if has_text)
     assert listed == sorted({row for row, *_ in wanted})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evalcore.judges.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
 from evalcore.judges.record import judge_record
 from evalcore.reading import overriding, reviewing
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.study import store
 from evalcore.study.db import reading, writing
@@ -72,7 +72,7 @@ def test_only_standing_blind_first_reads_of_criteria_count(small):
     back = said(small, Label.MET, name="taken back")
     said(small, None, name="taken back", supersedes=back)
     overriding.give_verdict(
-        small.engine, small.viewer(TOVE), **small.item(), reading=Reading(Label.NOT_MET), judge=world.JUDGE, seen=None
+        small.engine, small.viewer(TOVE), **small.item(), decision=Decision(Label.NOT_MET), judge=world.JUDGE, seen=None
     )
     assert found_reads(small)["verdict_id"].tolist() == [counted, new]
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.reading import deciding, desks
-from evalcore.reading.deciding import Decision, check_decision
+from evalcore.reading import reviewing
+from evalcore.reading.reviewing import Decision, check_decision
 from evalcore.study.schema import Acuity, CannotReason, Cause, ErrorKind, Label, ReadingState, Severity
 from tests import world
 from tests.reading_steps import IMANI, TOVE, at_desk, decide, finish, only_the_first, quick, small, take
@@ -53,7 +53,7 @@ def test_finishing_twice_changes_nothing(quick):
     only_the_first(quick)
     number, _ = submitted(quick, IMANI, "+-")
     before = at_desk(quick, number).reading
-    deciding.finish(quick.engine, quick.viewer(), number, at=after(30))
+    reviewing.finish(quick.engine, quick.viewer(), number, at=after(30))
     assert at_desk(quick, number).reading == before
 
 
@@ -110,7 +110,7 @@ def test_a_decision_that_is_none_is_refused(quick):
         (two, Decision(MET, right_for_wrong_reason=True), OverreadError, "this one differs"),
         (
             one,
-            Decision(NOT_MET, note="x" * (desks.MAX_NOTE + 1)),
+            Decision(NOT_MET, note="x" * (reviewing.MAX_NOTE + 1)),
             OverreadError,
             "note: expected at most 5,000 characters, got 5,001",
         ),

@@ -8,7 +8,8 @@ from sqlalchemy import create_engine
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
-from evalcore.reading import assigning, exposing, exposure_store, exposures, reviewing, tasks
+from evalcore.reading import assigning, exposing, queries, reviewing
+from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import Choice
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.study import auditing, store
@@ -23,12 +24,12 @@ __all__ = ["small"]  # a fixture
 def expose(study, name, what, examples):
     """Write that somebody sees verdicts; how many rows that took."""
     with writing(study.engine) as session:
-        return exposure_store.add_exposures(session, study.viewer(name).person_id, what, examples)
+        return reading_store.add_exposures(session, study.viewer(name).person_id, what, examples)
 
 
 def is_exposed(study, name, example_id):
     with reading(study.engine) as session:
-        return exposures.is_exposed(session, study.viewer(name).person_id, example_id)
+        return queries.is_exposed(session, study.viewer(name).person_id, example_id)
 
 
 def test_an_exposure_is_written_the_first_time_and_never_changed(small):
@@ -66,7 +67,7 @@ def opened(study, name, example_id):
 
 def blind(study, name):
     with reading(study.engine) as session:
-        return tasks.blind_examples(session, study.viewer(name))
+        return queries.blind_examples(session, study.viewer(name))
 
 
 def set_rules(study, **rules):

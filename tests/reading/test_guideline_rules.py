@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import deciding, reviewing
-from evalcore.reading.deciding import Decision
+from evalcore.reading import reviewing
+from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Label, ReadingMode, Rules
@@ -87,13 +87,13 @@ def test_a_reading_and_all_its_verdicts_keep_the_version_that_was_there_when_it_
     desk = reviewing.take(small.engine, imani)
     assert desk.reading.guideline_version == first != second
     reviewing.submit(small.engine, imani, number)
-    deciding.decide(small.engine, imani, number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
+    reviewing.revise(small.engine, imani, number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
     answer(small, small.viewer(TOVE), without, "??")
     reviewing.submit(small.engine, small.viewer(TOVE), without.reading.id)
     versions = [(row["rater"], row["stage"], row["guideline_version"]) for row in small.history()]
     assert versions == [(IMANI, "first", first)] * 2 + [(IMANI, "revised", first)] + [(TOVE, "first", None)] * 2
-    deciding.decide(small.engine, imani, number, desk.keys[1], Decision(Label.NOT_MET), seen=None)
-    deciding.finish(small.engine, imani, number)
+    reviewing.revise(small.engine, imani, number, desk.keys[1], Decision(Label.NOT_MET), seen=None)
+    reviewing.finish(small.engine, imani, number)
     assigned(small)
     submitted(small, IMANI, "++")
     assert small.history()[-1]["guideline_version"] == second  # an item that is opened later

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.reading import assigning
-from evalcore.reading.desks import MAX_NOTE
-from evalcore.reading.overriding import Reading, check_reading
+from evalcore.reading.reviewing import MAX_NOTE, Decision, check_decision
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage, Verdict
@@ -23,7 +22,7 @@ __all__ = ["small"]  # a fixture
 
 
 def test_a_verdict_given_here_is_open_volunteered_and_not_blinded(small):
-    said = Reading(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD, note="  It names two of three signs.  ")
+    said = Decision(Label.NOT_MET, Cause.MISREAD_ANSWER, Severity.MILD, note="  It names two of three signs.  ")
     number = press(small, said)
     (row,) = small.history()
     assert row["verdict_id"] == number
@@ -42,12 +41,12 @@ def test_a_verdict_given_here_is_open_volunteered_and_not_blinded(small):
 
 @pytest.mark.parametrize("label", list(Label))
 def test_every_label_can_be_given(small, label):
-    press(small, Reading(label))
+    press(small, Decision(label))
     assert standing(small) == {"Dr. Imani Noor": label}
 
 
 def test_an_empty_note_is_no_note(small):
-    press(small, Reading(Label.MET, note=" \n "))
+    press(small, Decision(Label.MET, note=" \n "))
     assert small.history()[0]["explanation"] is None
 
 
@@ -55,7 +54,7 @@ def test_the_judges_verdict_stays_as_it_was(small):
     columns = ["verdict_id", "item_id", "rater", "stage", "label", "explanation", "created_at"]
     with reading(small.engine) as session:
         before = frames.verdicts(session, kind=RaterKind.JUDGE, texts=True)[columns]
-    press(small, Reading(Label.NOT_MET))
+    press(small, Decision(Label.NOT_MET))
     with reading(small.engine) as session:
         after = frames.verdicts(session, kind=RaterKind.JUDGE, texts=True)[columns]
     assert after.equals(before)
@@ -63,8 +62,8 @@ def test_the_judges_verdict_stays_as_it_was(small):
 
 
 def test_a_change_is_a_new_verdict_and_the_history_keeps_both(small):
-    first = press(small, Reading(Label.NOT_MET, Cause.LANGUAGE))
-    second = press(small, Reading(Label.CANNOT_ASSESS), seen=first)
+    first = press(small, Decision(Label.NOT_MET, Cause.LANGUAGE))
+    second = press(small, Decision(Label.CANNOT_ASSESS), seen=first)
     assert second != first
     assert labels(small) == ["not_met", "cannot_assess"]
     assert small.history()[0]["cause"] == "language"
@@ -72,15 +71,15 @@ def test_a_change_is_a_new_verdict_and_the_history_keeps_both(small):
 
 
 def test_two_physicians_do_not_touch_each_others_verdicts(small):
-    mine = press(small, Reading(Label.NOT_MET))
-    press(small, Reading(Label.MET), name="Dr. Tove Lind")
-    press(small, Reading(Label.CANNOT_ASSESS), seen=mine)
+    mine = press(small, Decision(Label.NOT_MET))
+    press(small, Decision(Label.MET), name="Dr. Tove Lind")
+    press(small, Decision(Label.CANNOT_ASSESS), seen=mine)
     assert standing(small) == {"Dr. Imani Noor": "cannot_assess", "Dr. Tove Lind": "met"}
 
 
 def test_items_of_one_response_are_apart(small):
-    press(small, Reading(Label.NOT_MET))
-    press(small, Reading(Label.MET), item=small.item(0, 1))
+    press(small, Decision(Label.NOT_MET))
+    press(small, Decision(Label.MET), item=small.item(0, 1))
     assert labels(small) == ["not_met", "met"]
 
 
@@ -98,37 +97,37 @@ JUDGE_SAYS = (Label.MET, Label.NOT_MET, None)
     right_for_wrong_reason=st.booleans(),
 )
 def test_what_may_be_said_follows_from_agreement_alone(label, judge_label, cause, severity, right_for_wrong_reason):
-    said = Reading(label, cause, severity, right_for_wrong_reason)
+    said = Decision(label, cause, severity, right_for_wrong_reason=right_for_wrong_reason)
     blames = cause is not None or severity is not None
     allowed = (not blames or (judge_label is not None and label != judge_label)) and (
         not right_for_wrong_reason or label == judge_label
     )
     if allowed:
-        check_reading(said, judge_label)
+        check_decision(said, judge_label)
     else:
         with pytest.raises(OverreadError, match="belong"):
-            check_reading(said, judge_label)
+            check_decision(said, judge_label)
 
 
 @pytest.mark.parametrize(
     ("said", "judge", "reason"),
     [
         (
-            Reading(Label.MET, Cause.OTHER),
+            Decision(Label.MET, Cause.OTHER),
             world.JUDGE,
             "A cause, a severity and a kind of error belong to a label that differs",
         ),
-        (Reading(Label.MET, severity=Severity.NONE), world.JUDGE, "this one agrees"),
-        (Reading(Label.NOT_MET, Cause.OTHER), "Nobody", "there is none here"),
-        (Reading(Label.NOT_MET, right_for_wrong_reason=True), world.JUDGE, "this one differs"),
-        (Reading(Label.MET, right_for_wrong_reason=True), "Nobody", "there is none here"),
+        (Decision(Label.MET, severity=Severity.NONE), world.JUDGE, "this one agrees"),
+        (Decision(Label.NOT_MET, Cause.OTHER), "Nobody", "there is none here"),
+        (Decision(Label.NOT_MET, right_for_wrong_reason=True), world.JUDGE, "this one differs"),
+        (Decision(Label.MET, right_for_wrong_reason=True), "Nobody", "there is none here"),
         (
-            Reading(Label.MET, note="x" * (MAX_NOTE + 1)),
+            Decision(Label.MET, note="x" * (MAX_NOTE + 1)),
             world.JUDGE,
             "note: expected at most 5,000 characters, got 5,001",
         ),
-        (Reading(Label.MET, note="a\x00b"), world.JUDGE, "expected plain text"),
-        (Reading(Label.MET, note="half \ud83e"), world.JUDGE, "expected plain text"),
+        (Decision(Label.MET, note="a\x00b"), world.JUDGE, "expected plain text"),
+        (Decision(Label.MET, note="half \ud83e"), world.JUDGE, "expected plain text"),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_a_sentence_and_not_kept(small, said, judge, reason):
@@ -139,7 +138,7 @@ def test_what_contradicts_itself_is_refused_with_a_sentence_and_not_kept(small, 
 
 def test_a_note_of_the_full_length_in_any_script_is_kept(small):
     note = ("胸痛 \U0001f912 ٣ 'x' $y$ # =1+1 " * MAX_NOTE)[:MAX_NOTE].strip()
-    press(small, Reading(Label.MET, note=note))
+    press(small, Decision(Label.MET, note=note))
     assert small.history()[0]["explanation"] == note
 
 
@@ -150,8 +149,8 @@ def test_each_judge_is_held_against_its_own_verdict(small):
         said = Verdict(**small.item(), example_id=1, rater_id=wren, stage=Stage.JUDGE, label=Label.NOT_MET)
         store.add_verdicts(session, [said], actor="set-up", action="x")
     with pytest.raises(OverreadError, match="agrees"):
-        press(small, Reading(Label.NOT_MET, Cause.OTHER), judge="Wren")
-    press(small, Reading(Label.NOT_MET, Cause.OTHER), judge=world.JUDGE)
+        press(small, Decision(Label.NOT_MET, Cause.OTHER), judge="Wren")
+    press(small, Decision(Label.NOT_MET, Cause.OTHER), judge=world.JUDGE)
 
 
 # ---------------------------------------------------------------- who, and on what
@@ -170,12 +169,12 @@ def test_each_judge_is_held_against_its_own_verdict(small):
 def test_physicians_alone_give_and_undo_verdicts(small, roles, may):
     world.add_researcher(small.engine, "Dr. Role", *roles)
     if may:
-        take_back(small, press(small, Reading(Label.MET), name="Dr. Role"), name="Dr. Role")
+        take_back(small, press(small, Decision(Label.MET), name="Dr. Role"), name="Dr. Role")
         assert labels(small) == ["met", None]
         return
     with pytest.raises(NotAllowed, match="Giving a verdict takes the role adjudicator or reviewer"):
-        press(small, Reading(Label.MET), name="Dr. Role")
-    seen = press(small, Reading(Label.MET))
+        press(small, Decision(Label.MET), name="Dr. Role")
+    seen = press(small, Decision(Label.MET))
     with pytest.raises(NotAllowed):
         take_back(small, seen, name="Dr. Role")
     assert labels(small) == ["met"]
@@ -184,19 +183,19 @@ def test_physicians_alone_give_and_undo_verdicts(small, roles, may):
 def test_a_criterion_of_another_example_is_refused(small):
     foreign = {"response_id": small.responses[0], "criterion_id": small.criteria[1][0]}
     with pytest.raises(NotFound, match=f"Response {small.responses[0]} has no criterion {small.criteria[1][0]}"):
-        press(small, Reading(Label.MET), item=foreign)
+        press(small, Decision(Label.MET), item=foreign)
     assert small.history() == []
 
 
 @pytest.mark.parametrize("item", [{"response_id": 99, "criterion_id": 1}, {"response_id": 1, "criterion_id": 99}])
 def test_an_item_that_is_not_there_is_refused(small, item):
     with pytest.raises(NotFound):
-        press(small, Reading(Label.MET), item=item)
+        press(small, Decision(Label.MET), item=item)
 
 
 def test_an_item_that_no_judge_has_read_can_be_read(sqlite_database_url):
     small = world.made(sqlite_database_url, judged=" -++")
-    press(small, Reading(Label.NOT_MET))
+    press(small, Decision(Label.NOT_MET))
     assert small.events()[-1] == ("Dr. Imani Noor", "verdict given")
 
 
@@ -205,11 +204,11 @@ def test_an_item_that_no_judge_has_read_can_be_read(sqlite_database_url):
 
 def test_no_open_verdict_is_given_on_what_waits_for_ones_own_blind_read(small):
     """From a page that was opened before the conversation was assigned."""
-    earlier = press(small, Reading(Label.MET), name="Dr. Tove Lind")
+    earlier = press(small, Decision(Label.MET), name="Dr. Tove Lind")
     assigning.assign(small.engine, assigning.Choice(), actor=Administrator(name="set-up"))
     before = small.history()
     with pytest.raises(NotAllowed, match="waits for your first read"):
-        press(small, Reading(Label.NOT_MET))
+        press(small, Decision(Label.NOT_MET))
     assert small.history() == before
     take_back(small, earlier, name="Dr. Tove Lind")  # who has seen the judge's verdict is not asked to read it blind
     assert [row["label"] for row in small.history()] == ["met", None]

@@ -4,7 +4,7 @@ import pytest
 
 from evalcore.errors import AlreadyChanged
 from evalcore.reading import overriding
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study.db import open_study
 from evalcore.study.schema import Label
 from tests import world
@@ -15,11 +15,11 @@ __all__ = ["small"]  # a fixture
 
 
 def test_a_second_tab_that_has_not_seen_the_first_is_told(small):
-    first = press(small, Reading(Label.NOT_MET))
+    first = press(small, Decision(Label.NOT_MET))
     with pytest.raises(AlreadyChanged, match="changed in another tab"):
-        press(small, Reading(Label.MET), seen=None)
-    second = press(small, Reading(Label.CANNOT_ASSESS), seen=first)
-    for act in (lambda: press(small, Reading(Label.MET), seen=first), lambda: take_back(small, first)):
+        press(small, Decision(Label.MET), seen=None)
+    second = press(small, Decision(Label.CANNOT_ASSESS), seen=first)
+    for act in (lambda: press(small, Decision(Label.MET), seen=first), lambda: take_back(small, first)):
         with pytest.raises(AlreadyChanged, match="the last click was not saved"):
             act()
     assert labels(small) == ["not_met", "cannot_assess"]
@@ -27,12 +27,12 @@ def test_a_second_tab_that_has_not_seen_the_first_is_told(small):
 
 
 def test_a_stale_page_after_an_undo_is_told(small):
-    seen = press(small, Reading(Label.NOT_MET))
+    seen = press(small, Decision(Label.NOT_MET))
     take_back(small, seen)
     with pytest.raises(AlreadyChanged):
-        press(small, Reading(Label.MET), seen=seen)
+        press(small, Decision(Label.MET), seen=seen)
     with pytest.raises(AlreadyChanged):
-        press(small, Reading(Label.MET), seen=None)
+        press(small, Decision(Label.MET), seen=None)
 
 
 def press_at_once(start, location, item, label, seen):
@@ -40,14 +40,14 @@ def press_at_once(start, location, item, label, seen):
     small = world.World(location, open_study(location), [], [])
     viewer = small.viewer()
     start()
-    overriding.give_verdict(small.engine, viewer, **item, reading=Reading(Label(label)), judge=world.JUDGE, seen=seen)
+    overriding.give_verdict(small.engine, viewer, **item, decision=Decision(Label(label)), judge=world.JUDGE, seen=seen)
     small.engine.dispose()
 
 
 @pytest.mark.parametrize("reader_is_new", [True, False])
 def test_of_two_processes_that_press_at_once_one_is_kept_and_one_is_told(small, reader_is_new):
     """With the reader's very first verdict, when not even the rater is there yet, and with a later one."""
-    seen = None if reader_is_new else press(small, Reading(Label.CANNOT_ASSESS))
+    seen = None if reader_is_new else press(small, Decision(Label.CANNOT_ASSESS))
     before = small.events(), labels(small)
     came = at_once(*((press_at_once, small.location, small.item(), label, seen) for label in ("met", "not_met")))
     assert [type(what) for what in came if what is not None] == [AlreadyChanged]

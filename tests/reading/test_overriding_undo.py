@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalcore.errors import AlreadyChanged
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict
@@ -16,16 +16,16 @@ __all__ = ["small"]  # a fixture
 
 
 def test_undo_of_the_only_verdict_takes_it_back(small):
-    seen = press(small, Reading(Label.NOT_MET, Cause.OTHER, Severity.SEVERE, note="n"))
+    seen = press(small, Decision(Label.NOT_MET, Cause.OTHER, Severity.SEVERE, note="n"))
     take_back(small, seen)
     assert standing(small) == {}
     assert labels(small) == ["not_met", None]
 
 
 def test_undo_of_a_change_says_again_all_that_was_said_before(small):
-    said = Reading(Label.NOT_MET, Cause.CRITERION_WRONG, Severity.MODERATE, note="The guideline changed.")
+    said = Decision(Label.NOT_MET, Cause.CRITERION_WRONG, Severity.MODERATE, note="The guideline changed.")
     first = press(small, said)
-    second = press(small, Reading(Label.MET, right_for_wrong_reason=True, note="no"), seen=first)
+    second = press(small, Decision(Label.MET, right_for_wrong_reason=True, note="no"), seen=first)
     take_back(small, second)
     before, _, after = small.history()
     assert {name: after[name] for name in SAID} == {name: before[name] for name in SAID}
@@ -33,7 +33,7 @@ def test_undo_of_a_change_says_again_all_that_was_said_before(small):
 
 
 def test_undo_of_an_undo_says_the_undone_again(small):
-    seen = press(small, Reading(Label.NOT_MET, Cause.OTHER, note="n"))
+    seen = press(small, Decision(Label.NOT_MET, Cause.OTHER, note="n"))
     third = take_back(small, take_back(small, seen))
     first, _, last = small.history()
     assert last["verdict_id"] == third
@@ -42,8 +42,8 @@ def test_undo_of_an_undo_says_the_undone_again(small):
 
 
 def test_after_an_undo_a_new_verdict_can_be_given(small):
-    seen = take_back(small, press(small, Reading(Label.NOT_MET)))
-    press(small, Reading(Label.MET), seen=seen)
+    seen = take_back(small, press(small, Decision(Label.NOT_MET)))
+    press(small, Decision(Label.MET), seen=seen)
     assert labels(small) == ["not_met", None, "met"]
     assert standing(small) == {"Dr. Imani Noor": "met"}
 
@@ -56,7 +56,7 @@ def test_nothing_can_be_undone_where_nothing_was_said(small):
 
 
 def test_nobody_undoes_a_verdict_of_somebody_else(small):
-    seen = press(small, Reading(Label.NOT_MET))
+    seen = press(small, Decision(Label.NOT_MET))
     with pytest.raises(AlreadyChanged):
         take_back(small, seen, name="Dr. Tove Lind")
     assert labels(small) == ["not_met"]
@@ -71,7 +71,7 @@ def test_undo_brings_back_how_the_earlier_verdict_came_to_be(small):
             selection=Selection.RANDOM, inclusion_probability=0.25, blinded=True,
         )  # fmt: skip
         (number,) = store.add_verdicts(session, [drawn], actor="set-up", action="x")
-    take_back(small, press(small, Reading(Label.NOT_MET), seen=number))
+    take_back(small, press(small, Decision(Label.NOT_MET), seen=number))
     first, override, after = small.history()
     assert (override["selection"], override["inclusion_probability"], override["blinded"]) == (
         "volunteered",
@@ -94,7 +94,7 @@ def test_whatever_is_pressed_the_history_only_grows_and_one_verdict_stands(small
     seen = int(mine["verdict_id"].max()) if len(mine) else None
     for pressed in presses:
         if pressed != "undo":
-            seen = press(small, Reading(world.LABELS[pressed]), seen=seen, item=item)
+            seen = press(small, Decision(world.LABELS[pressed]), seen=seen, item=item)
             said.append(world.LABELS[pressed])
         elif seen is not None:
             seen = take_back(small, seen, item=item)

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from evalcore.reading.own_reads import by_task, final_labels, own_items, totals
 from evalcore.reading.read_queries import examples_of, my_reads
+from evalcore.reading.reference import by_task, final_labels, own_items, totals
 from evalcore.study import contents, frames
 from evalcore.study.db import reading
 from evalcore.study.schema import Ask, RaterKind

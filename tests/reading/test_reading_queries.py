@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from evalcore.reading import deciding, overriding, reviewing, sheets, tasks
-from evalcore.reading.candidates import Planned
-from evalcore.reading.deciding import Decision
+from evalcore.reading import assignment_queries, overriding, queries, reviewing
+from evalcore.reading.assignment_queries import Planned
+from evalcore.reading.queries import Progress
 from evalcore.reading.read_queries import my_reads
-from evalcore.reading.tasks import Progress
+from evalcore.reading.reviewing import Decision
 from evalcore.study import policies, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Acuity, Ask, Label, RaterKind, Role, Stage, Verdict
@@ -33,11 +33,11 @@ def ask(small, query, *arguments):
 
 
 def progress(small, name=IMANI, at=world.START):
-    return ask(small, tasks.progress, small.viewer(name), at)
+    return ask(small, queries.progress, small.viewer(name), at)
 
 
 def blind(small, name=IMANI):
-    return ask(small, tasks.blind_examples, small.viewer(name))
+    return ask(small, queries.blind_examples, small.viewer(name))
 
 
 def plan(*examples):
@@ -96,8 +96,8 @@ def test_it_stays_blind_until_every_difference_is_decided(small):
     number, _ = submitted(small, IMANI, "-")
     assert blind(small) == {1}
     assert blind(small, TOVE) == frozenset()  # the one place is filled for good
-    deciding.decide(small.engine, small.viewer(), number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
-    deciding.finish(small.engine, small.viewer(), number)
+    reviewing.revise(small.engine, small.viewer(), number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
+    reviewing.finish(small.engine, small.viewer(), number)
     assert blind(small) == frozenset()
 
 
@@ -123,8 +123,8 @@ def test_it_stays_blind_while_another_question_on_it_waits(small):
 
 
 def test_who_has_said_something_on_it_openly_is_not_blind_to_it(small):
-    said = overriding.Reading(Label.NOT_MET)
-    overriding.give_verdict(small.engine, small.viewer(), **small.item(), reading=said, judge=world.JUDGE, seen=None)
+    said = reviewing.Decision(Label.NOT_MET)
+    overriding.give_verdict(small.engine, small.viewer(), **small.item(), decision=said, judge=world.JUDGE, seen=None)
     assigned(small, plan=plan(0))
     assert blind(small) == frozenset()
     assert blind(small, TOVE) == {1}
@@ -139,8 +139,8 @@ def test_my_reads_are_what_i_locked_newest_first(small):
     numbers = [submitted(small, IMANI, "+-"[n], at=after(n))[0] for n in range(2)]
     # the second one differs from the judge: decided, then on to the case
     desk = take(small)
-    deciding.decide(small.engine, small.viewer(), numbers[1], desk.keys[0], Decision(Label.MET), seen=None)
-    deciding.finish(small.engine, small.viewer(), numbers[1])
+    reviewing.revise(small.engine, small.viewer(), numbers[1], desk.keys[0], Decision(Label.MET), seen=None)
+    reviewing.finish(small.engine, small.viewer(), numbers[1])
     case = take(small, at=after(5))
     reviewing.mark(small.engine, small.viewer(), case.reading.id, None, Acuity.D, at=after(5))
     reviewing.submit(small.engine, small.viewer(), case.reading.id, at=after(6))
@@ -156,13 +156,13 @@ def test_my_reads_are_what_i_locked_newest_first(small):
 
 
 def test_every_assignment_with_its_counts_newest_first(small):
-    assert ask(small, tasks.assignments).empty
+    assert ask(small, assignment_queries.assignments).empty
     assigned(small, plan=plan(0, 1), n_readers=2, seed=5)
     assigned(small, ask=Ask.GOLD_ACUITY, readers=(TOVE, THIRD), seed=6)
     submitted(small, IMANI, "+")
     submitted(small, TOVE, "-")
     take(small, IMANI)
-    found = ask(small, tasks.assignments).set_index("assignment_id")
+    found = ask(small, assignment_queries.assignments).set_index("assignment_id")
     assert found.index.tolist() == [2, 1]
     assert found.loc[1, ["ask", "n_readers", "seed", "selection", "n_population", "created_by"]].tolist() == [
         "rubric", 2, 5, "importance", 2, "Ana Ruiz",
@@ -192,11 +192,11 @@ def test_the_judge_of_a_task_is_the_studys_own_else_the_one_with_the_most_verdic
                 for n in range(n_items)
             ]
             store.add_verdicts(session, given_here, actor="set-up", action="x")
-    assert ask(small, sheets.judge_on, asked, None)[0] == "Finch"  # three against two
-    name, said = ask(small, sheets.judge_on, asked, "Wren")
+    assert ask(small, queries.judge_on, asked.target, None)[0] == "Finch"  # three against two
+    name, said = ask(small, queries.judge_on, asked.target, "Wren")
     assert (name, [given.label for given in said.values()]) == ("Wren", ["not_met", "not_met"])
     assert list(said) == small.criteria[0][:2]
-    assert ask(small, sheets.judge_on, asked, "Nobody")[0] == "Finch"
+    assert ask(small, queries.judge_on, asked.target, "Nobody")[0] == "Finch"
     small.engine.dispose()
 
 
@@ -207,7 +207,7 @@ def test_a_sheet_shows_what_was_sent_to_the_model_but_not_its_instructions_and_n
             f"UPDATE response SET sent_messages = '{json.dumps(sent)}' WHERE id = {small.responses[0]}"
         )
     assigned(small, plan=plan(0))
-    sheet = take(small).sheet
+    sheet = take(small).material
     assert sheet.messages == sent[1:]  # the conversation itself has no instructions: these name the model
     assert (sheet.prompt_id, sheet.language) == ("prompt-0", "en")
     assert "Alder" not in repr(sheet)

@@ -148,9 +148,9 @@ def test_nobody_reads_an_item_twice_also_over_two_assignments(small):
 
 
 def test_who_has_given_an_open_verdict_on_the_response_is_not_asked_to_read_it_blind(small):
-    said = overriding.Reading(NOT_MET)
+    said = reviewing.Decision(NOT_MET)
     imani = small.viewer()
-    seen = overriding.give_verdict(small.engine, imani, **small.item(), reading=said, judge=world.JUDGE, seen=None)
+    seen = overriding.give_verdict(small.engine, imani, **small.item(), decision=said, judge=world.JUDGE, seen=None)
     only_the_first(small)
     only_the_first(small, ask=Ask.RESPONSE_ACUITY)
     assert take(small) is None  # neither for the rubric nor for the acuity
@@ -207,7 +207,7 @@ def test_the_desk_of_a_blind_reader_names_neither_model_nor_judge_nor_another_re
     submitted(small, TOVE, "-+")
     desk = take(small)
     assert desk.keys == small.criteria[0]
-    assert [item.position for item in desk.sheet.items] == [1, 2]
-    assert desk.sheet.response == "Drink water, rest, and come back. Answer 0."
+    assert [item.position for item in desk.material.items] == [1, 2]
+    assert desk.material.response == "Drink water, rest, and come back. Answer 0."
     assert (desk.judge, desk.judged, desk.first, desk.decided) == (None, {}, {}, {})
     assert not any(word in repr(desk) for word in ("Alder", "Magpie", "Tove", "It does."))

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.reading.overriding import Reading, give_verdict, undo
+from evalcore.reading.overriding import give_verdict, undo
 from evalcore.reading.reference import current_reads, item_labels, overrides, reference_labels
+from evalcore.reading.reviewing import Decision
 from evalcore.study import frames
 from evalcore.study.db import open_study, reading
 from evalcore.study.frames import ITEM_BASE
@@ -164,7 +165,7 @@ def test_the_time_of_the_first_read_is_that_of_the_earliest_stage():
 def test_a_verdict_that_was_taken_back_does_not_count(database_url):
     small = world.made(database_url)
     one_of_two = [
-        give_verdict(small.engine, small.viewer(name), **small.item(), reading=Reading(label), judge=world.JUDGE, seen=None)
+        give_verdict(small.engine, small.viewer(name), **small.item(), decision=Decision(label), judge=world.JUDGE, seen=None)
         for name, label in (("Dr. Imani Noor", Label.NOT_MET), ("Dr. Tove Lind", Label.MET))
     ]  # fmt: skip
     assert source_of_first(small) == (None, "unsettled", True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.reading import deciding, reviewing
-from evalcore.reading.deciding import Decision
+from evalcore.reading import reviewing
+from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import CannotReason, Label
 from tests import world
 from tests.benchmarks._kept import Read, Said, faults
@@ -70,10 +70,10 @@ def small(database_url):
     desk = reviewing.take(made.engine, viewer, at=world.START)
     reviewing.mark(made.engine, viewer, desk.reading.id, desk.keys[0], Label.NOT_MET, at=world.START)
     number, _ = submitted(made, IMANI, "+-")
-    deciding.decide(made.engine, viewer, number, desk.keys[1], Decision(Label.MET), seen=None)
+    reviewing.revise(made.engine, viewer, number, desk.keys[1], Decision(Label.MET), seen=None)
     other = reviewing.take(made.engine, made.viewer(TOVE), at=world.START)
     assert other.asked.task_id == desk.asked.task_id
-    assert {item.position: item.text for item in desk.sheet.items} == WORDS
+    assert {item.position: item.text for item in desk.material.items} == WORDS
     reviewing.mark(
         made.engine, made.viewer(TOVE), other.reading.id, desk.keys[1], Label.CANNOT_ASSESS, reason=CannotReason.LANGUAGE, at=world.START
     )  # fmt: skip

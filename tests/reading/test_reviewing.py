@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.reading import deciding, desks, overriding, reviewing
-from evalcore.reading.deciding import Decision
-from evalcore.reading.desks import missing
-from evalcore.reading.tasks import Draft
+from evalcore.reading import overriding, reviewing
+from evalcore.reading.queries import Draft
+from evalcore.reading.reviewing import Decision, missing
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import (
@@ -137,7 +136,7 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
         ((TOVE, number, own, MET), {}, NotFound, f"There is no item {number} in your hands"),
         ((IMANI, 9_999, own, MET), {}, NotFound, "There is no item 9999 in your hands"),
         (("Ana Ruiz", number, own, MET), {}, NotFound, "There is no item"),
-        ((IMANI, number, own, MET), {"note": "x" * (desks.MAX_NOTE + 1)}, OverreadError, "note: expected at most 5,000 characters, got 5,001"),
+        ((IMANI, number, own, MET), {"note": "x" * (reviewing.MAX_NOTE + 1)}, OverreadError, "note: expected at most 5,000 characters, got 5,001"),
         ((IMANI, number, own, MET), {"note": "a\x00b"}, OverreadError, "note: expected plain text, got a character that no database holds (NUL, or half of a surrogate pair)"),
         ((IMANI, number, own, MET), {"note": "half \ud83e"}, OverreadError, "expected plain text"),
     ]  # fmt: skip
@@ -145,7 +144,7 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
         with pytest.raises(error, match=re.escape(sentence)):
             reviewing.mark(small.engine, small.viewer(name), *what, **said)
     assert world.count(small.engine, "mark") == 0
-    for act in (reviewing.undo_mark, reviewing.submit, deciding.finish, desks.desk):
+    for act in (reviewing.undo_mark, reviewing.submit, reviewing.finish, reviewing.open_review):
         with pytest.raises(NotFound, match="in your hands"):
             act(small.engine, small.viewer(TOVE), number)
 
@@ -289,7 +288,7 @@ def test_an_open_verdict_given_in_the_middle_of_an_open_read_does_not_block_its_
     only_the_first(small)
     take(small)
     imani = small.viewer()
-    override = overriding.Reading(NOT_MET)
+    override = reviewing.Decision(NOT_MET)
     seen = overriding.give_verdict(small.engine, imani, **small.item(), reading=override, judge=world.JUDGE, seen=None)
     number, _ = submitted(small, IMANI, "+-")
     assert [row["label"] for row in small.history()] == ["not_met", "met", "not_met"]
@@ -318,8 +317,8 @@ def test_a_level_of_care_is_one_question_with_one_answer(small, ask):
         store.add_verdicts(session, [said], actor="set-up", action="x")
     only_the_first(small, ask=ask)
     desk = take(small)
-    assert (desk.keys, desk.sheet.items, desk.judged) == ([None], (), {})
-    assert (desk.sheet.response is None) == (ask is Ask.GOLD_ACUITY)
+    assert (desk.keys, desk.material.items, desk.judged) == ([None], (), {})
+    assert (desk.material.response is None) == (ask is Ask.GOLD_ACUITY)
     number, imani = desk.reading.id, small.viewer()
     levels = [label for label in Acuity if label is not Acuity.REMOVE or ask is Ask.GOLD_ACUITY]
     for other in {MET, Acuity.REMOVE} - set(levels):  # a response can recommend no case's removal
@@ -336,7 +335,7 @@ def test_a_level_of_care_is_one_question_with_one_answer(small, ask):
     mark(small, desk, CANNOT, reason=CannotReason.NEEDS_EXAMINATION)
     reviewing.undo_mark(small.engine, imani, number)
     reviewing.undo_mark(small.engine, imani, number)
-    assert desks.desk(small.engine, imani, number).drafts[None].label == levels[-1]
+    assert reviewing.open_review(small.engine, imani, number).drafts[None].label == levels[-1]
     mark(small, desk, Acuity.B_C)
     assert reviewing.submit(small.engine, imani, number) is ReadingState.REVEALED
     desk = at_desk(small, number)

@@ -6,9 +6,9 @@ import pytest
 from sqlmodel import select
 
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.reading import assigning, deciding, desks, reviewing
+from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
-from evalcore.reading.deciding import Decision
+from evalcore.reading.reviewing import Decision
 from evalcore.study.db import connect, reading
 from evalcore.study.schema import Administrator, CannotReason, Label, ReadingState, Role
 from evalcore.study.tables import Reading
@@ -39,11 +39,11 @@ def mark(small, name, number, key, labels, at):
 
 
 def decide(small, name, number, key, label):
-    return deciding.decide(small.engine, small.viewer(name), number, key, Decision(Label(label)), seen=None)
+    return reviewing.revise(small.engine, small.viewer(name), number, key, Decision(Label(label)), seen=None)
 
 
 def finish(small, name, number):
-    return deciding.finish(small.engine, small.viewer(name), number)
+    return reviewing.finish(small.engine, small.viewer(name), number)
 
 
 def assign(small, name):
@@ -187,7 +187,7 @@ def test_marks_from_two_tabs_at_once_are_all_kept_and_the_newest_counts(small, a
     drafts = open_desk(small).drafts
     assert {key: draft.label for key, draft in drafts.items()} == newest
     # a minute to the first marks, a minute to the second; none of it twice
-    assert desks.desk(small.engine, small.viewer(), number).reading.seconds == 120.0
+    assert reviewing.open_review(small.engine, small.viewer(), number).reading.seconds == 120.0
 
 
 def test_a_mark_at_the_moment_of_the_submission_counts_whole_or_is_told(small, at_once):
@@ -205,8 +205,8 @@ def test_a_mark_at_the_moment_of_the_submission_counts_whole_or_is_told(small, a
         assert label == ("not_met" if marked[0] == "done" else "met")
         assert len(first_reads(small)) == 2 * n_read
         if locked[1] == ReadingState.REVEALED:
-            deciding.decide(small.engine, viewer, number, key, Decision(Label.MET), seen=None)
-            deciding.finish(small.engine, viewer, number)
+            reviewing.revise(small.engine, viewer, number, key, Decision(Label.MET), seen=None)
+            reviewing.finish(small.engine, viewer, number)
 
 
 # ---------------------------------------------------------------- submitting
@@ -277,11 +277,11 @@ def test_of_two_tabs_that_decide_at_once_one_is_kept_and_one_is_told_and_finishi
     for _ in range(N_ROUNDS):
         number, state = submitted(small, IMANI, "++")  # the judge: + -
         assert state is ReadingState.REVEALED
-        key = desks.desk(small.engine, small.viewer(), number).differing[0]
+        key = reviewing.open_review(small.engine, small.viewer(), number).differing[0]
         came = at_once(small.location, *[("decide", IMANI, number, key, label) for label in ("met", "not_met")])
         (kept,) = [what for kind, what in came if kind == "done"]
         (told,) = [what for kind, what in came if kind == AlreadyChanged.__name__]
         assert told == "This was decided in another tab. The newer decision is shown now; the last press was not saved."
-        assert desks.desk(small.engine, small.viewer(), number).decided[key].verdict_id == kept
+        assert reviewing.open_review(small.engine, small.viewer(), number).decided[key].verdict_id == kept
         assert at_once(small.location, *[("finish", IMANI, number)] * 2) == [("done", None)] * 2
     assert sum(row["stage"] == "revised" for row in small.history()) == N_ROUNDS

@@ -22,8 +22,8 @@ from hypothesis.stateful import (
 from sqlalchemy import text
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.reading import deciding, desks, reviewing, tasks
-from evalcore.reading.deciding import Decision
+from evalcore.reading import queries, reviewing
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.db import connect, reading, writing
 from evalcore.study.schema import CannotReason, Label, ReadingMode, ReadingState, Role, Rules
@@ -227,7 +227,7 @@ class Reading(RuleBasedStateMachine):
         shown = (seen or 0) + 1_000 if is_stale else seen
 
         def act():
-            return deciding.decide(self.small.engine, viewer, number, key, Decision(label), seen=shown, at=self.now)
+            return reviewing.revise(self.small.engine, viewer, number, key, Decision(label), seen=shown, at=self.now)
 
         if number in self.given_back:
             self.refused(number, held, act)
@@ -248,7 +248,7 @@ class Reading(RuleBasedStateMachine):
         number, held, viewer = self.chosen(place)
 
         def act():
-            deciding.finish(self.small.engine, viewer, number, at=self.now)
+            reviewing.finish(self.small.engine, viewer, number, at=self.now)
 
         first = {key: label for reader, key, label, _, _ in self.first if reader == held.reader}
         if number in self.given_back:
@@ -319,11 +319,11 @@ class Reading(RuleBasedStateMachine):
                 waits = n_locked < self.n_readers if task not in mine else mine[task] is not ReadingState.DONE
                 wanted |= {example} if waits else set()
             with reading(self.small.engine) as session:
-                blind, few = tasks.blind_examples(session, viewer), set(list(tasks_of.values())[::2])
+                blind, few = queries.blind_examples(session, viewer), set(list(tasks_of.values())[::2])
                 assert blind == (wanted if self.is_blind else set())
-                for most in (tasks.FEW, 0):
-                    with mock.patch.object(tasks, "FEW", most):
-                        assert tasks.blind_examples(session, viewer, among=few) == blind & few
+                for most in (queries.FEW, 0):
+                    with mock.patch.object(queries, "FEW", most):
+                        assert queries.blind_examples(session, viewer, among=few) == blind & few
 
     @invariant()
     def before_the_lock_a_blind_desk_holds_nothing_of_the_judge_or_of_others(self):
@@ -331,7 +331,7 @@ class Reading(RuleBasedStateMachine):
             if number in self.given_back:
                 continue
             viewer = next(v for v in self.viewers if v.name == held.reader)
-            desk = desks.desk(self.small.engine, viewer, number)
+            desk = reviewing.open_review(self.small.engine, viewer, number)
             drafts = {key: (draft.label, draft.reason) for key, draft in desk.drafts.items()}
             assert drafts == held.drafts()
             is_locked = held.state is not ReadingState.READING

@@ -13,8 +13,8 @@ from sqlalchemy import Engine, make_url
 
 from evalcore.errors import OverreadError
 from evalcore.reading import overriding
-from evalcore.reading.candidates import Planned
-from evalcore.reading.overriding import Reading as Given
+from evalcore.reading.assignment_queries import Planned
+from evalcore.reading.reviewing import Decision as Given
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, coefficients, first_reads, is_scored, votes
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts

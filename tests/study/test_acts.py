@@ -18,10 +18,9 @@ from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file, staging
 from evalcore.judges import juries
-from evalcore.reading import adjudication, assigning, deciding, exposing, overriding, reviewing
+from evalcore.reading import adjudication, assigning, exposing, overriding, reviewing
 from evalcore.reading.assigning import Choice
-from evalcore.reading.deciding import Decision
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
@@ -103,7 +102,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "reading.reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),
     "reading.overriding.give_verdict": (
         "give_verdict",
-        lambda w, a, _f, _n: overriding.give_verdict(w.engine, a, **w.item(), reading=Reading(Label.MET), judge=JUDGE, seen=None),
+        lambda w, a, _f, _n: overriding.give_verdict(w.engine, a, **w.item(), decision=Decision(Label.MET), judge=JUDGE, seen=None),
     ),
     "reading.overriding.undo": ("give_verdict", lambda w, a, _f, _n: overriding.undo(w.engine, a, **w.item(), seen=0)),
     "reading.exposing.release": ("assign", lambda w, a, _f, _n: exposing.release(w.engine, a, 1)),
@@ -194,8 +193,8 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "submit": lambda: reviewing.submit(engine, old_tab, number),
     }
     afterwards = {
-        "decide": lambda: deciding.decide(engine, old_tab, number, keys[0], Decision(Label.NOT_MET), seen=None),
-        "finish": lambda: deciding.finish(engine, old_tab, number),
+        "decide": lambda: reviewing.revise(engine, old_tab, number, keys[0], Decision(Label.NOT_MET), seen=None),
+        "finish": lambda: reviewing.finish(engine, old_tab, number),
     }
     assert {f"reading.reviewing.{name}" for name in of_a_draft} | {
         f"reading.deciding.{name}" for name in afterwards

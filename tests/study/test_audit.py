@@ -13,7 +13,7 @@ from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadEr
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file
 from evalcore.reading import overriding
-from evalcore.reading.overriding import Reading
+from evalcore.reading.reviewing import Decision
 from evalcore.study import store
 from evalcore.study.auditing import verify
 from evalcore.study.db import connect, open_study, reading, writing
@@ -283,19 +283,19 @@ def in_one(act):
 ACTS = {
     "a verdict that overrides the judge": (
         lambda small, _: overriding.give_verdict(
-            small.engine, small.viewer(), **small.item(), reading=Reading(Label.NOT_MET), judge=world.JUDGE, seen=None
+            small.engine, small.viewer(), **small.item(), decision=Decision(Label.NOT_MET), judge=world.JUDGE, seen=None
         ),
         ("Dr. Imani Noor", "judge overridden"),
     ),
     "a verdict that agrees": (
         lambda small, _: overriding.give_verdict(
-            small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge=world.JUDGE, seen=None
+            small.engine, small.viewer(), **small.item(), decision=Decision(Label.MET), judge=world.JUDGE, seen=None
         ),
         ("Dr. Imani Noor", "verdict given"),
     ),
     "a verdict where this judge said nothing": (
         lambda small, _: overriding.give_verdict(
-            small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge="Nobody", seen=None
+            small.engine, small.viewer(), **small.item(), decision=Decision(Label.MET), judge="Nobody", seen=None
         ),
         ("Dr. Imani Noor", "verdict given"),
     ),
@@ -324,7 +324,7 @@ def test_an_act_leaves_one_event_with_its_actor(small, tmp_path, act):
 
 def test_an_undo_leaves_one_event(small):
     seen = overriding.give_verdict(
-        small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge=world.JUDGE, seen=None
+        small.engine, small.viewer(), **small.item(), decision=Decision(Label.MET), judge=world.JUDGE, seen=None
     )
     before = small.events()
     overriding.undo(small.engine, small.viewer(), **small.item(), seen=seen)
@@ -342,13 +342,13 @@ def bad_import(small, folder):
 FAILED_ACTS = {
     "a verdict of somebody who may not": (
         lambda small, _: overriding.give_verdict(
-            small.engine, small.viewer("Ana Ruiz"), **small.item(), reading=Reading(Label.MET), judge="x", seen=None
+            small.engine, small.viewer("Ana Ruiz"), **small.item(), decision=Decision(Label.MET), judge="x", seen=None
         ),
         NotAllowed,
     ),
     "a verdict on what has changed": (
         lambda small, _: overriding.give_verdict(
-            small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge="x", seen=1
+            small.engine, small.viewer(), **small.item(), decision=Decision(Label.MET), judge="x", seen=1
         ),
         AlreadyChanged,
     ),

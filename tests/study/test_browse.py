@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalcore.reading import overriding
-from evalcore.reading.one_conversation import open_example
-from evalcore.reading.overriding import Reading
-from evalcore.reading.read_queries import read_marks
+from evalcore.reading.read_queries import open_example, read_marks
 from evalcore.reading.reference import current_reads, item_labels, overridden_items
+from evalcore.reading.reviewing import Decision
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.queries import response_sums
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums, scores_of_verdicts
@@ -119,7 +118,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
     mine = rows.loc[rows["rater"].eq(viewer.name) & rows["label"].eq("met") & rows["model"].eq(changed.model)].iloc[0]
     overriding.give_verdict(
         engine, viewer, response_id=int(mine["response_id"]), criterion_id=int(mine["criterion_id"]),
-        reading=Reading(Label.NOT_MET), judge="Magpie", seen=None,
+        decision=Decision(Label.NOT_MET), judge="Magpie", seen=None,
     )  # fmt: skip
     with reading(engine) as session:
         items = items_of(session)
@@ -163,8 +162,8 @@ def test_what_waits_for_the_index_is_found_once_it_is_brought_up_to_date(engine)
         "response_id": int(opened.responses["response_id"].iloc[0]),
         "criterion_id": int(opened.criteria["criterion_id"].iloc[0]),
     }
-    said = Reading(Label.CANNOT_ASSESS, note="Reads like a quokka wrote it.")
-    overriding.give_verdict(engine, viewer, **item, reading=said, judge="Magpie", seen=None)
+    said = Decision(Label.CANNOT_ASSESS, note="Reads like a quokka wrote it.")
+    overriding.give_verdict(engine, viewer, **item, decision=said, judge="Magpie", seen=None)
     assert found("quokka") == []
     assert store.index_texts(engine) == 1
     assert found("quokka") == [7]

@@ -10,8 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from evalcore.triage.levels import NOT_ENGLISH, reading, recommended_level
-from evalcore.triage.levels.times import Soon, times_in
-from evalcore.triage.levels.word_lists import _sections, one_of
+from evalcore.triage.levels.phrases import Soon, _sections, one_of, times_in
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine
 
 from evalcore.importing import demo
-from evalcore.reading import tasks
+from evalcore.reading import assignment_queries
 from evalcore.study import contents
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, MappingMethod, Physicians, Stage
@@ -235,7 +235,7 @@ def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_ph
 
 def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triage_data):
     with reading(seeded) as session:
-        assigned = tasks.assignments(session).set_index("ask")["n_tasks"]
+        assigned = assignment_queries.assignments(session).set_index("ask")["n_tasks"]
     assert assigned[Ask.RESPONSE_ACUITY] == demo.N_EMERGENCIES
     assert assigned[Ask.GOLD_ACUITY] == demo.N_AMBIGUOUS
 

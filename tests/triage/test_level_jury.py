@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.judge_confidence import level_vote_items
+from evalcore.calibration.confidence import level_vote_items
 from evalcore.study.schema import PARSER
 from evalcore.triage.data import NO_LEVEL, TriageData, described
 from evalcore.triage.predictions import JURY, members, predictions, usual_judges, votes, with_jury

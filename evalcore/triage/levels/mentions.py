@@ -2,98 +2,29 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from evalcore.study.schema import Acuity
 from evalcore.triage.levels import phrases
-from evalcore.triage.levels.moods import NOT_WITHOUT, Mood, mood_of
-from evalcore.triage.levels.phrases import Care
-from evalcore.triage.levels.scopes import HOME, Scope, conditional_parts
-from evalcore.triage.levels.times import Soon, When, times_in
-from evalcore.triage.levels.word_lists import one_of
-
-_OUTRIGHT = re.compile(rf"(?<![\w'-]){one_of('outright')}(?![\w'-])")
-_IS = r"(?:is|are|should be|will be|would be|seems?|looks?)"
-_ENOUGH = re.compile(
-    rf"(?<![\w'-]){one_of('enough')}(?: alone)? {_IS}(?: (?P<not>not|never))?{one_of('rather')}* {one_of('sufficient')}\b"
-)
-_MEASURE = re.compile(rf"(?<![\w'-]){one_of('measure')}(?![\w'-])")
-_NOTHING = re.compile(one_of("nothing"))
-_GOING_IS = re.compile(
-    rf"^(?: for now| for a few days| first)? (?:is|are|would be|should be) (?:[a-z]+ )?{one_of('sufficient')}\b"
-)
-_STAYED = re.compile(
-    r"\b(?:can|could|may|should|will|are|is|to|must) (?:also |usually |safely |generally |probably |likely )*$"
-)
-
-
-class Home(NamedTuple):
-    """A phrase of care at home: its place, its mood, whether it says outright that home is the place."""
-
-    begin: int
-    end: int
-    mood: Mood
-    is_outright: bool
-
-
-def home_care(text: str) -> list[Home]:
-    """The phrases of care at home in a sentence, in order."""
-    found = [Home(said.start(), said.end(), _mood(text, said), is_outright=True) for said in _OUTRIGHT.finditer(text)]
-    for said in (*_ENOUGH.finditer(text), *_NOTHING.finditer(text)):
-        mood = Mood.DENIED if said.groupdict().get("not") else Mood.TOLD
-        found.append(Home(said.start(), said.end(), mood, is_outright=True))
-    for said in _MEASURE.finditer(text):
-        if not any(home.begin <= said.start() < home.end for home in found):
-            mood = mood_of(clause_before(text, said.start()), form="base")
-            found.append(Home(said.start(), said.end(), mood, is_outright=False))
-    return sorted(found)
-
-
-def _mood(text: str, said: re.Match[str]) -> Mood:
-    before = clause_before(text, said.start())
-    if said.lastgroup == "managed":
-        if re.search(r"\bnot (?:[a-z]+ ){0,2}$", before):
-            return Mood.DENIED
-        return Mood.OFFERED if _STAYED.search(before) else Mood.REPORTED
-    if said.lastgroup == "going":
-        after = text[said.end() : said.end() + 60]
-        if re.match(r" (?:is|are|would be|should be) (?:not|never)\b", after):
-            return Mood.DENIED
-        if _GOING_IS.match(after):
-            return Mood.TOLD
-        return mood_of(before, form="gerund")
-    return mood_of(before, form="base")
-
-
-def clause_before(text: str, at: int) -> str:
-    """The words of a clause before a place."""
-    begin = 0
-    for mark in (" ; ", " : ", " - ", " but ", " because ", " / "):
-        found = text.rfind(mark, max(0, at - 160), at)
-        if found >= 0:
-            begin = max(begin, found + len(mark))
-    return text[begin:at]
+from evalcore.triage.levels.moods import HOME, NOT_WITHOUT, Mood, conditional_parts, mood_of
+from evalcore.triage.levels.phrases import Care, Soon, When, one_of, times_in
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A phrase of care in a sentence.
-
-    Attributes:
-        begin, end: Its place in the sentence: from the verb to the words that say who, and when.
-        care: Who is to give it; None: care at home.
-        soon: How soon; None where nothing says it.
-        is_outright: Of care at home: it says that home is the place.
-        is_partial: Denied, but only of a specialist or a test, or only so soon.
-    """
+    """A phrase of care in a sentence."""
 
     begin: int
+    """Its place in the sentence: from the verb to the words that say who, and when."""
     end: int
     care: Care | None
+    """Who is to give it; None: care at home."""
     soon: Soon | None
+    """None where nothing says it."""
     mood: Mood
     is_outright: bool = False
+    """Of care at home: it says that home is the place."""
     is_partial: bool = False
+    """Denied, but only of a specialist or a test, or only so soon."""
 
     @property
     def level(self) -> Acuity:
@@ -114,14 +45,70 @@ def level_of(care: Care | None, soon: Soon | None) -> Acuity:
     return Acuity.C if soon is not None and soon >= Soon.DAYS else Acuity.B
 
 
+def clause_before(text: str, at: int) -> str:
+    """The words of a clause before a place."""
+    begin = 0
+    for mark in (" ; ", " : ", " - ", " but ", " because ", " / "):
+        found = text.rfind(mark, max(0, at - 160), at)
+        if found >= 0:
+            begin = max(begin, found + len(mark))
+    return text[begin:at]
+
+
+_OUTRIGHT = re.compile(rf"(?<![\w'-]){one_of('outright')}(?![\w'-])")
+_IS = r"(?:is|are|should be|will be|would be|seems?|looks?)"
+_ENOUGH = re.compile(
+    rf"(?<![\w'-]){one_of('enough')}(?: alone)? {_IS}(?: (?P<not>not|never))?{one_of('rather')}* {one_of('sufficient')}\b"
+)
+_MEASURE = re.compile(rf"(?<![\w'-]){one_of('measure')}(?![\w'-])")
+_NOTHING = re.compile(one_of("nothing"))
+_GOING_IS = re.compile(
+    rf"^(?: for now| for a few days| first)? (?:is|are|would be|should be) (?:[a-z]+ )?{one_of('sufficient')}\b"
+)
+_STAYED = re.compile(
+    r"\b(?:can|could|may|should|will|are|is|to|must) (?:also |usually |safely |generally |probably |likely )*$"
+)
+
+
+def _home_care(text: str) -> list[Mention]:
+    """The phrases of care at home in a sentence, in order."""
+    found = [(said, _home_mood(text, said), True) for said in _OUTRIGHT.finditer(text)]
+    found += [
+        (said, Mood.DENIED if said.groupdict().get("not") else Mood.TOLD, True)
+        for said in (*_ENOUGH.finditer(text), *_NOTHING.finditer(text))
+    ]
+    for said in _MEASURE.finditer(text):
+        if not any(home.start() <= said.start() < home.end() for home, _, _ in found):
+            found.append((said, mood_of(clause_before(text, said.start()), form="base"), False))
+    homes = sorted((said.start(), said.end(), mood, is_outright) for said, mood, is_outright in found)
+    return [Mention(begin, end, None, None, mood, is_outright) for begin, end, mood, is_outright in homes]
+
+
+def _home_mood(text: str, said: re.Match[str]) -> Mood:
+    before = clause_before(text, said.start())
+    if said.lastgroup == "managed":
+        if re.search(r"\bnot (?:[a-z]+ ){0,2}$", before):
+            return Mood.DENIED
+        return Mood.OFFERED if _STAYED.search(before) else Mood.REPORTED
+    if said.lastgroup == "going":
+        after = text[said.end() : said.end() + 60]
+        if re.match(r" (?:is|are|would be|should be) (?:not|never)\b", after):
+            return Mood.DENIED
+        if _GOING_IS.match(after):
+            return Mood.TOLD
+        return mood_of(before, form="gerund")
+    return mood_of(before, form="base")
+
+
 _AFTER = re.compile(rf" {one_of('after')} ")
 _EITHER = re.compile(r"^(?:(?!or\b|if\b|but\b)[a-z0-9'-]+ ){0,8}(?:, )?(?:/|or)(?: [a-z]+){0,4}$")
 _BOTH = re.compile(r"[, ]*(?:or|and|/) ")
 _OR = re.compile(r"[, ]*(?:or|/) ")
 _FEW = 2  # words
+_ADVISED = {Mood.TOLD, Mood.OFFERED, Mood.ALTERNATIVE}
 
 
-def timed(text: str, found: list[Mention]) -> list[Mention]:
+def _timed(text: str, found: list[Mention]) -> list[Mention]:
     """Each phrase with its time: within it, else behind it, else before it; of phrases joined by "or" or "and" one time is for all."""
     times = times_in(text)
     done: list[Mention] = []
@@ -140,12 +127,8 @@ def timed(text: str, found: list[Mention]) -> list[Mention]:
         done.append(replace(mention, begin=begin, end=end, soon=when.soon if when else None))
     for place in range(len(done) - 2, -1, -1):
         one, other = done[place], done[place + 1]
-        if (
-            one.care
-            and other.care
-            and one.soon is None
-            and _BOTH.match(text[one.end : found[place + 1].begin + 1] + " ")
-        ):
+        between = text[one.end : found[place + 1].begin + 1] + " "
+        if one.care and other.care and one.soon is None and _BOTH.match(between):
             done[place] = replace(one, soon=other.soon)
     for place in range(1, len(done)):
         one, other = done[place - 1], done[place]
@@ -171,12 +154,13 @@ def _opens(text: str, start: int, when: When, mention: Mention) -> bool:
     return ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW)
 
 
-def alternatives(text: str, found: list[Mention]) -> list[Mention]:
+def _alternatives(text: str, found: list[Mention]) -> list[Mention]:
     """Two different levels in one breath ("urgent care or the emergency room") are no decision; "a doctor or urgent care" is urgent care."""
     changed = list(found)
     for place in range(len(found) - 1):
         one, other = changed[place], changed[place + 1]
-        if not _are_offered(one, other) or not _EITHER.match(text[one.end : other.begin].strip()):
+        is_offered = one.care is not None and other.care is not None and {one.mood, other.mood} <= _ADVISED
+        if not is_offered or one.level is other.level or not _EITHER.match(text[one.end : other.begin].strip()):
             continue
         if one.soon is None and one.level < other.level < Acuity.D:
             changed[place] = replace(one, soon=Soon.DAYS)
@@ -186,12 +170,6 @@ def alternatives(text: str, found: list[Mention]) -> list[Mention]:
             changed[place] = replace(one, mood=Mood.ALTERNATIVE)
             changed[place + 1] = replace(other, mood=Mood.ALTERNATIVE)
     return changed
-
-
-def _are_offered(one: Mention, other: Mention) -> bool:
-    told = (Mood.TOLD, Mood.OFFERED, Mood.ALTERNATIVE)
-    both_care = one.care is not None and other.care is not None
-    return both_care and one.mood in told and other.mood in told and one.level is not other.level
 
 
 _DENIED_NOUN = re.compile(rf"{one_of('denied_noun')}(?: {one_of('before_noun')})* $")
@@ -231,8 +209,8 @@ _BEHIND = 140  # and behind it
 _MAYBE = frozenset(("may", "might", "could", "can", "would", "potentially", "possibly", "potential", "possible"))
 
 
-def noun_mood(text: str, target: re.Match[str]) -> Mood | None:
-    """The mood that a target has from the words before it, whatever its verb: "no need for ...", "recommendation: ..."; None: none."""
+def _noun_mood(text: str, target: re.Match[str]) -> Mood | None:
+    """By the words before a target, whatever its verb: "no need for ...", "recommendation: ..."; None: they say nothing."""
     before = clause_before(text, target.start())[-_NEAR_NOUN:]
     if _DENIED_NOUN.search(before):
         return Mood.POSSIBLE if NOT_WITHOUT.search(before) else Mood.DENIED
@@ -240,13 +218,8 @@ def noun_mood(text: str, target: re.Match[str]) -> Mood | None:
     return Mood.TOLD if is_labelled and not _NOT_ADVISED.search(before) else None
 
 
-def is_contrast(text: str, target: re.Match[str]) -> bool:
-    """Whether a target is only set against another: "the ER, not your GP"."""
-    return bool(_CONTRAST.search(clause_before(text, target.start())[-_NEAR_NOUN:]))
-
-
-def predicate_mood(text: str, target: re.Match[str]) -> Mood | None:
-    """The mood that a target has from what is said of it: "... is not necessary", "a doctor should look at this"; None: none."""
+def _predicate_mood(text: str, target: re.Match[str]) -> Mood | None:
+    """By what is said of a target: "... is not necessary", "a doctor should look at this"; None: nothing is."""
     behind = text[target.end() : target.end() + _BEHIND]
     for pattern, mood in _GOES_ON:
         if pattern.match(behind):
@@ -271,22 +244,20 @@ def _said_of(target: re.Match[str], behind: str) -> Mood | None:
     return Mood.OFFERED if said["what"] in ("reasonable", "appropriate", "fine", "ok") else Mood.TOLD
 
 
-def emergency_said(text: str) -> list[Mention]:
+def _emergency_said(text: str) -> list[Mention]:
     """Where a sentence calls the case itself an emergency, or no emergency: "this is a medical emergency", "treat this as an emergency"."""
     found = []
     for said in (*_EMERGENCY_IS.finditer(text), *_TREAT_AS.finditer(text)):
         before = clause_before(text, said.start())
-        mood = (
-            mood_of(before, form="base") if said.re is _TREAT_AS else _emergency_mood(before, set(said["be"].split()))
-        )
+        words = set((said.groupdict().get("be") or "").split())
+        if said.re is _TREAT_AS:
+            mood = mood_of(before, form="base")
+        elif "not" in words or _DOUBTED.search(before):
+            mood = Mood.DENIED
+        else:
+            mood = Mood.POSSIBLE if words & _MAYBE else Mood.TOLD
         found.append(Mention(said.start(), said.end(), Care.EMERGENCY, None, mood))
     return found
-
-
-def _emergency_mood(before: str, words: set[str]) -> Mood:
-    if "not" in words or _DOUBTED.search(before):
-        return Mood.DENIED
-    return Mood.POSSIBLE if words & _MAYBE else Mood.TOLD
 
 
 MAX_GAP = 10  # words between a verb and what it is about
@@ -323,26 +294,25 @@ def mentions_in(text: str) -> list[Mention]:
         care = Care(target.lastgroup or "")
         verb = _verb_of(text, verbs, target, care)
         begin = verb.begin if verb is not None and verb.begin not in taken else target.start()
-        mood = noun_mood(text, target)
+        mood = _noun_mood(text, target)
         if verb is not None and (mood is None or verb.begin > target.start()):
             mood = _verb_mood(text, verb)
             taken.add(verb.begin)
         if verb is None and mood is None and last_end >= 0 and _ADJACENT.match(text[last_end : target.start()]):
             mood = last_mood
-        if (predicate := predicate_mood(text, target)) is not None:
+        if (predicate := _predicate_mood(text, target)) is not None:
             mood = predicate
         last_end, last_mood = target.end(), mood or Mood.REPORTED
-        is_partial = mood is Mood.DENIED and is_contrast(text, target)
+        before = clause_before(text, target.start())[-_NEAR_NOUN:]
+        is_partial = mood is Mood.DENIED and bool(_CONTRAST.search(before))  # "the ER, not your GP"
         found.append(Mention(begin, target.end(), care, None, mood or Mood.REPORTED, is_partial=is_partial))
     alone = [verb for verb in verbs if verb.base == "seen" and verb.begin not in taken]  # "get this checked"
     found += [Mention(verb.begin, verb.end, Care.MEDICAL, None, _verb_mood(text, verb)) for verb in alone]
-    found += emergency_said(text)
-    found += [
-        Mention(home.begin, home.end, None, None, home.mood, is_outright=home.is_outright) for home in home_care(text)
-    ]
+    found += _emergency_said(text)
+    found += _home_care(text)
     found.sort(key=lambda mention: (mention.begin, mention.end))
-    found = timed(text, found)
-    return alternatives(text, _conditioned(text, [_judged(text, mention) for mention in found]))
+    found = _timed(text, found)
+    return _alternatives(text, _conditioned(text, [_judged(text, mention) for mention in found]))
 
 
 def _verbs(text: str) -> list[_Verb]:
@@ -416,25 +386,15 @@ def _judged(text: str, mention: Mention) -> Mention:
 
 
 def _conditioned(text: str, found: list[Mention]) -> list[Mention]:
-    places = [(mention.begin, mention.end, _reached(mention)) for mention in found]
-    scopes = conditional_parts(text, places)
-    return [
-        _under(mention, [scope for scope in scopes if scope.begin <= _middle(mention) < scope.end]) for mention in found
-    ]
-
-
-def _under(mention: Mention, scopes: list[Scope]) -> Mention:
-    if not scopes:
-        return mention
-    is_presumed = mention.mood is not Mood.DENIED and all(scope.is_presumed for scope in scopes)
-    return replace(mention, mood=Mood.PRESUMED if is_presumed else Mood.CONDITIONAL)
-
-
-def _reached(mention: Mention) -> str:
-    if mention.mood is Mood.REPORTED:
-        return ""
-    return HOME if mention.care is None else mention.level.value
-
-
-def _middle(mention: Mention) -> int:
-    return (mention.begin + mention.end) // 2
+    """Each phrase, conditional where a condition reaches it."""
+    levels = [HOME if one.care is None else one.level.value for one in found]
+    levels = ["" if one.mood is Mood.REPORTED else level for one, level in zip(found, levels, strict=True)]
+    scopes = conditional_parts(text, [(one.begin, one.end, level) for one, level in zip(found, levels, strict=True)])
+    done = []
+    for mention in found:
+        middle = (mention.begin + mention.end) // 2
+        over = [scope for scope in scopes if scope.begin <= middle < scope.end]
+        is_presumed = mention.mood is not Mood.DENIED and all(scope.is_presumed for scope in over)
+        mood = Mood.PRESUMED if is_presumed else Mood.CONDITIONAL
+        done.append(replace(mention, mood=mood) if over else mention)
+    return done

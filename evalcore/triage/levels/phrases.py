@@ -1,9 +1,46 @@
-"""The words the rules go by: who gives care, and what is done to get it. American and British."""
+"""The words the rules go by: who gives care, what is done to get it, and how soon. American and British.
+
+The files of `words/` hold one alternative a line, as a regular expression over plain words. A file has sections, `[name]` on a line of its own. `{name}`
+in a line stands for any alternative of that section, of whichever file; `[ ]` is a space at the start or end of a line; a line that begins with `#` is
+a remark.
+"""
 
 import re
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
-from evalcore.triage.levels.word_lists import one_of, words_of
+_SECTION = re.compile(r"\[([a-z_]+)\]")
+_NAME = re.compile(r"\{([a-z_]+)\}")
+
+
+@cache
+def _sections() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for file in sorted(files(__package__).joinpath("words").iterdir(), key=lambda file: file.name):
+        lines: list[str] = []
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if head := _SECTION.fullmatch(line):
+                lines = found.setdefault(head[1], [])
+                if lines:
+                    msg = f"{file.name}: section [{head[1]}] is there twice"
+                    raise ValueError(msg)
+            elif line and not line.startswith("#"):
+                lines.append(line)
+    return found
+
+
+@cache
+def one_of(name: str) -> str:
+    """A pattern that fits any alternative of a section."""
+    alternatives = (_NAME.sub(lambda inner: one_of(inner[1]), line) for line in _sections()[name])
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The lines of a section that holds plain words."""
+    return tuple(_sections()[name])
 
 
 class Care(StrEnum):
@@ -59,3 +96,82 @@ LOOKS = re.compile(
     r" (?:to )?(?:take a look|look|check|examine|evaluate|see|review|assess|listen|listen to|test|swab|weigh in)\b"
 )
 """What a doctor does whom one has, or gets, to do it."""
+
+
+# ---------------------------------------------------------------- how soon
+
+
+class Soon(IntEnum):
+    """How soon, later first."""
+
+    WEEKS = 1
+    """More than three days: "this week", "within a month", "at your next visit", "soon"."""
+    DAYS = 2
+    """Up to three days: "within 24 to 48 hours", "tomorrow", "as soon as possible", "urgently"."""
+    TODAY = 3
+    """"Today", "tonight", "same day", within so many hours."""
+    NOW = 4
+    """"Immediately", "right away", "now"."""
+
+
+class When(NamedTuple):
+    """A time in a sentence: its place, and how soon it is."""
+
+    begin: int
+    end: int
+    soon: Soon
+
+
+_FIGURES = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "ten": 10, "twelve": 12,
+    "couple": 2, "few": 4, "several": 5, "so": 1,
+}  # fmt: skip
+_HOURS = {"minute": 1 / 60, "hour": 1, "h": 1, "day": 24, "week": 168, "month": 720, "year": 8760}
+_TODAY_HOURS, _DAYS_HOURS = 23, 72
+
+_NUMBER = one_of("number")
+_UNIT = r"(?:minutes?|hours?|h|days?|weeks?|months?|years?)"
+_ABOUT = r"(?: about| around| approximately| roughly| the)*(?: next| coming| following| first)?(?: about| around)?"
+_OR_MORE = rf"(?: (?:or|to) (?P<three>{_NUMBER}|so)(?: (?P<unit_3>{_UNIT}))?)?"
+_AMOUNT = re.compile(
+    rf"\b{one_of('amount')}{_ABOUT} (?P<one>{_NUMBER})(?: ?(?:-|to|or) ?(?P<two>{_NUMBER}|so))?(?:-| )(?P<unit>{_UNIT}){_OR_MORE}"
+    r"\b(?! (?:after|of (?:birth|onset|starting|surgery)|ago|later)\b)"
+)
+_SPAN = re.compile(r"\b(?P<one>\d{1,3})-(?P<two>\d{1,3})(?: |-)(?P<unit>hours?|h|days?|weeks?|months?)\b")
+_WHEN = re.compile(
+    "|".join(rf"(?P<{soon.name}>(?<!\w){one_of(soon.name.lower())}(?![\w-]))" for soon in reversed(Soon))
+)
+_LASTED = re.compile(r"(?:\bpast|\blast|\bthan|\bsince|\bafter|\bevery|\bthese|\bthose|\bno) $")
+
+
+def times_in(text: str) -> list[When]:
+    """The times of a sentence, in order: when something is to be done, not how long it has lasted or is to go on ("for two weeks")."""
+    found = [
+        When(said.start(), said.end(), _amount(said)) for pattern in (_AMOUNT, _SPAN) for said in pattern.finditer(text)
+    ]
+    found += [When(said.start(), said.end(), Soon[said.lastgroup or "NOW"]) for said in _WHEN.finditer(text)]
+    found = [when for when in found if not _LASTED.search(text[max(0, when.begin - 24) : when.begin])]
+    found.sort(key=lambda when: (when.begin, -when.end))
+    kept: list[When] = []
+    for when in found:
+        if not kept or when.begin >= kept[-1].end:
+            kept.append(when)
+    return kept
+
+
+def _amount(said: re.Match[str]) -> Soon:
+    """A stated number of hours, days, weeks: the longest that it allows."""
+    groups = said.groupdict()
+    hours = _hours(groups["two"] or groups["one"], groups["unit"])
+    if groups.get("three"):
+        hours = max(hours, _hours(groups["three"], groups.get("unit_3") or groups["unit"]))
+    if hours < 1:
+        return Soon.NOW
+    if hours <= _TODAY_HOURS:
+        return Soon.TODAY
+    return Soon.DAYS if hours <= _DAYS_HOURS else Soon.WEEKS
+
+
+def _hours(number: str, unit: str) -> float:
+    n = int(number) if number.isdigit() else max(_FIGURES.get(word, 0) for word in number.split(" "))
+    return n * _HOURS[unit.rstrip("s")]

@@ -47,23 +47,19 @@ _PLAIN = str.maketrans({"’": "'", "‘": "'", "´": "'", "`": "'", "ʼ": "'", 
 
 @dataclass
 class Sentence:
-    """One sentence.
-
-    Attributes:
-        text: Its words in lower case, joined by single spaces; of punctuation `, ; : -` are words too.
-        places: Where in `text` each word begins.
-        spans: The place in the response of each word (those of one contraction share it).
-        quoted: Whether a word stands in quotation marks.
-        is_question: Whether it ends with a question mark.
-        outer: The sentence in whose brackets this one stands.
-    """
+    """One sentence."""
 
     text: str = ""
+    """Its words in lower case, joined by single spaces; of punctuation `, ; : -` are words too."""
     places: list[int] = field(default_factory=list)
+    """Where in `text` each word begins."""
     spans: list[tuple[int, int]] = field(default_factory=list)
+    """The place in the response of each word (those of one contraction share it)."""
     quoted: list[bool] = field(default_factory=list)
+    """Whether a word stands in quotation marks."""
     is_question: bool = False
     outer: "Sentence | None" = None
+    """The sentence in whose brackets this one stands."""
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
         """The place in the response of a part of `text`."""
@@ -77,16 +73,11 @@ class Sentence:
 
 @dataclass
 class Block:
-    """A heading, a list item or a paragraph.
-
-    Attributes:
-        depth: How far an item is set in; 0 of other blocks.
-        ends_open: Whether it ends with a colon: what follows belongs to it.
-    """
+    """A heading, a list item or a paragraph; `depth` is how far an item is set in (0 of others), `opens` whether what follows belongs to it."""
 
     kind: str
     depth: int
-    ends_open: bool
+    opens: bool
     sentences: list[Sentence]
 
 
@@ -125,7 +116,7 @@ def _block(text: str, kind: str, depth: int, begin: int, end: int) -> Iterator[B
     sentences = _sentences(text, begin, end)
     if sentences:
         last = text[max(begin, end - 60) : end].rstrip().rstrip("*_` \t\r\n")
-        yield Block(kind, depth, last.endswith((":", "：")), sentences)
+        yield Block(kind, depth, kind == "heading" or last.endswith((":", "：")), sentences)
 
 
 class _Open:

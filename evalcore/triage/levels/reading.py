@@ -1,16 +1,14 @@
-"""The phrases of care of a whole response: its sentences one by one, and what their headings, lists and questions make of them."""
+"""The phrases of care of a whole response: its sentences one by one, what their headings, lists and questions make of them; and the level they give."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from evalcore.study.schema import Acuity
 from evalcore.triage.levels.mentions import Mention, level_of, mentions_in
-from evalcore.triage.levels.moods import Mood
-from evalcore.triage.levels.phrases import Care
+from evalcore.triage.levels.moods import Mood, has_condition, is_conditional_head, opens_with_condition
+from evalcore.triage.levels.phrases import Care, Soon, When, one_of, times_in
 from evalcore.triage.levels.plain import HEADING_WORDS, Block, Sentence, blocks_of
-from evalcore.triage.levels.scopes import has_condition, is_conditional_head, opens_with_condition
-from evalcore.triage.levels.times import Soon, times_in
-from evalcore.triage.levels.word_lists import one_of
 
 _LABEL = re.compile(r"^(?P<label>[^:]{2,90}) : (?=\S)")
 _NOT_HEAD = re.compile(
@@ -51,35 +49,22 @@ def read(text: str) -> tuple[list[Found], bool]:
         heads = _standing(heads, block)
         following = blocks[place + 1] if place + 1 < len(blocks) else None
         mood, soon = _inherited(heads)
-        opens = _opens(block)
-        over_symptoms = opens and following is not None and _lists_symptoms(following)
+        over_symptoms = block.opens and following is not None and _lists_symptoms(following)
         under = Mood.CONDITIONAL if over_symptoms else mood
         was_conditional = False
         brackets = _conditions_in_brackets(block)
         for number, sentence in enumerate(block.sentences):
-            if (
-                not over_symptoms
-                and mood is not Mood.CONDITIONAL
-                and (label := _LABEL.match(sentence.text)) is not None
-            ):
+            label = _LABEL.match(sentence.text)
+            if label and not over_symptoms and mood is not Mood.CONDITIONAL:
                 under = Mood.CONDITIONAL if _is_conditional_label(label["label"], is_first=number == 0) else mood
-            mentions = [] if sentence.is_question else list(_mentions(sentence, under, soon))
-            mentions = _bracketed(mentions, sentence, brackets.get(id(sentence), []))
-            is_serious = is_serious or (
-                under is None and not has_condition(sentence.text) and bool(_SERIOUS.search(sentence.text))
-            )
-            if (
-                not mentions
-                and found
-                and not was_conditional
-                and under is None
-                and (times := times_in(sentence.text))
-                and _THEREUPON.match(sentence.text)
-            ):
-                _thereupon(found, times[0].soon)
-            was_conditional = has_condition(sentence.text)
-            found += [Found(mention, *sentence.span(mention.begin, mention.end)) for mention in mentions]
-        if opens:
+            mentions = [] if sentence.is_question else _mentions(sentence, under, soon, brackets.get(id(sentence), []))
+            is_conditional = has_condition(sentence.text)
+            is_serious = is_serious or (under is None and not is_conditional and bool(_SERIOUS.search(sentence.text)))
+            if not mentions and found and not was_conditional and under is None and _THEREUPON.match(sentence.text):
+                _thereupon(found, times_in(sentence.text))
+            was_conditional = is_conditional
+            found += mentions
+        if block.opens:
             heads = _with_head(heads, _opened(block))
     return sorted(found, key=lambda one: (one.begin, one.end)), is_serious
 
@@ -112,10 +97,6 @@ def _inherited(heads: list[_Head]) -> tuple[Mood | None, Soon | None]:
     return mood, times[-1] if times else None
 
 
-def _opens(block: Block) -> bool:
-    return block.kind == "heading" or block.ends_open
-
-
 def _opened(block: Block) -> _Head:
     last = block.sentences[-1].text
     depth = block.depth if block.kind == "item" else -1
@@ -140,20 +121,24 @@ def _lists_symptoms(block: Block) -> bool:
     )
 
 
-def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None) -> Iterator[Mention]:
-    outer = sentence.outer
+def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None, brackets: list[int]) -> list[Found]:
+    """The phrases of a sentence under its head; brackets right behind one may be its condition: "go to the ER (if you can not breathe)"."""
+    outer, found = sentence.outer, []
     conditional = under is Mood.CONDITIONAL or (outer is not None and has_condition(outer.text))
     for mention in mentions_in(sentence.text):
-        found = mention
-        if sentence.is_quoted(mention.begin) and not all(sentence.quoted):
-            found = replace(found, mood=Mood.REPORTED)
+        begin, end = sentence.span(mention.begin, mention.end)
+        mood, is_partial = mention.mood, mention.is_partial
+        if any(0 < bracket - end <= _BRACKET for bracket in brackets):
+            mood = Mood.CONDITIONAL
+        elif sentence.is_quoted(mention.begin) and not all(sentence.quoted):
+            mood = Mood.REPORTED
         elif conditional and (mention.care is not None or under is Mood.CONDITIONAL):
-            found = replace(found, mood=Mood.CONDITIONAL)
-        elif under is Mood.DENIED and mention.mood in (Mood.TOLD, Mood.OFFERED):
-            found = replace(found, mood=Mood.DENIED, is_partial=soon is not None)
-        if found.care is not None and found.soon is None and soon is not None:
-            found = replace(found, soon=soon)
-        yield found
+            mood = Mood.CONDITIONAL
+        elif under is Mood.DENIED and mood in (Mood.TOLD, Mood.OFFERED):
+            mood, is_partial = Mood.DENIED, soon is not None
+        when = soon if mention.care is not None and mention.soon is None else mention.soon
+        found.append(Found(replace(mention, mood=mood, soon=when, is_partial=is_partial), begin, end))
+    return found
 
 
 def _conditions_in_brackets(block: Block) -> dict[int, list[int]]:
@@ -165,19 +150,96 @@ def _conditions_in_brackets(block: Block) -> dict[int, list[int]]:
     return found
 
 
-def _bracketed(mentions: list[Mention], sentence: Sentence, begins: list[int]) -> list[Mention]:
-    """Brackets right behind a phrase are its condition where they hold one: "go to the ER (if you can not breathe)"."""
-    return [
-        replace(mention, mood=Mood.CONDITIONAL)
-        if any(0 < begin - sentence.span(mention.begin, mention.end)[1] <= _BRACKET for begin in begins)
-        else mention
-        for mention in mentions
-    ]
-
-
-def _thereupon(found: list[Found], soon: Soon) -> None:
+def _thereupon(found: list[Found], times: list[When]) -> None:
     """Where "ideally within the next two weeks." says when of the sentence before it."""
     last = found[-1].mention
     is_open = last.soon is None and last.care not in (None, Care.EMERGENCY) and last.mood in (Mood.TOLD, Mood.OFFERED)
-    if is_open and level_of(last.care, soon) is not last.level:
-        found[-1] = replace(found[-1], mention=replace(last, soon=soon))
+    if times and is_open and level_of(last.care, times[0].soon) is not last.level:
+        found[-1] = replace(found[-1], mention=replace(last, soon=times[0].soon))
+
+
+# ---------------------------------------------------------------- one level out of the phrases
+
+NONE_FOUND = "no level of care is recommended"
+ONLY_CONDITIONAL = "care is recommended only under a condition"
+ONLY_DENIED = "it is only said what is not needed"
+ONLY_POSSIBLE = "care is only spoken of, not recommended"
+UNSETTLED = "only care at home is told, beside an emergency that is neither recommended against nor ruled out"
+CONFLICT_DENIED = "conflicting advice: the same care is recommended and said not to be needed"
+CONFLICT_HOME = "conflicting advice: care at home and emergency care now"
+CONFLICT_EITHER = "conflicting advice: two different levels are offered as alternatives"
+TOLD = {
+    Acuity.A: "care at home is the main course",
+    Acuity.B: "a doctor, without hurry, is the main course",
+    Acuity.C: "a doctor within days is the main course",
+    Acuity.D: "emergency care now is the main course",
+}
+MAX_QUOTES = 3
+_LEFT_OPEN = (Mood.PRESUMED, Mood.POSSIBLE, Mood.REPORTED)
+"""An emergency that is spoken of so is neither recommended nor ruled out."""
+
+
+def decided(found: Sequence[Found], *, is_serious: bool) -> tuple[Acuity | None, list[Found], str]:
+    """The level, the phrases that decided, and why."""
+    care = [one for one in found if one.mention.care is not None]
+    home = [one for one in found if one.mention.care is None]
+    told = _with(care, Mood.TOLD)
+    offered = _with(care, Mood.OFFERED)
+    denied = _with(care, Mood.DENIED)
+    either = _with(care, Mood.ALTERNATIVE)
+    outright = [one for one in _with(home, Mood.TOLD, Mood.OFFERED) if one.mention.is_outright]
+    needless = [one for one in denied if one.mention.care in (Care.DOCTOR, Care.MEDICAL) and not one.mention.is_partial]
+    level = max((one.mention.level for one in told), default=None)
+    if either and (level is None or level <= max(one.mention.level for one in either)):
+        return None, either, CONFLICT_EITHER
+    if level is None and offered and not (outright and max(one.mention.level for one in offered) is Acuity.B):
+        told, level = offered, max(one.mention.level for one in offered)
+    if level is not None:
+        deciding = [one for one in told if one.mention.level is level]
+        return _against(level, deciding, denied, outright, needless)
+    return _at_home(found, home, outright or needless, is_serious=is_serious)
+
+
+def _at_home(
+    found: Sequence[Found], home: list[Found], outright: list[Found], *, is_serious: bool
+) -> tuple[Acuity | None, list[Found], str]:
+    """The level of a response that recommends no care beyond home."""
+    spoken = [one for one in _with(found, *_LEFT_OPEN) if one.mention.care is Care.EMERGENCY]
+    if outright and spoken:
+        return None, [*outright[:1], *spoken], UNSETTLED
+    if outright:
+        return Acuity.A, outright, TOLD[Acuity.A]
+    measures = _with(home, Mood.TOLD, Mood.OFFERED)
+    if measures and (is_serious or spoken or any(one.mention.level >= Acuity.C for one in _with(found, Mood.POSSIBLE))):
+        return None, [*measures[:1], *spoken], UNSETTLED
+    if measures:
+        return Acuity.A, measures, TOLD[Acuity.A]
+    for mood, why in (
+        (Mood.CONDITIONAL, ONLY_CONDITIONAL),
+        (Mood.PRESUMED, ONLY_POSSIBLE),
+        (Mood.DENIED, ONLY_DENIED),
+        (Mood.POSSIBLE, ONLY_POSSIBLE),
+    ):
+        if _with(found, mood):
+            return None, _with(found, mood), why
+    return None, [], NONE_FOUND
+
+
+def _against(
+    level: Acuity, deciding: list[Found], denied: list[Found], outright: list[Found], needless: list[Found]
+) -> tuple[Acuity | None, list[Found], str]:
+    """The level, unless the response takes it back."""
+    kinds = {one.mention.care for one in deciding}
+    same = [one for one in denied if one.mention.care in kinds]
+    against = [one for one in same if one.mention.care is not Care.URGENT and not one.mention.is_partial]
+    against += [one for one in needless if one not in against]
+    against += [one for one in same if one.mention.care is Care.URGENT]
+    if against:
+        return None, [*deciding[:1], *against], CONFLICT_DENIED
+    if level is Acuity.D and outright:
+        return None, [*deciding[:1], *outright], CONFLICT_HOME
+    return level, deciding, TOLD[level]
+
+
+def _with(found: Iterable[Found], *moods: Mood) -> list[Found]:
+    return [one for one in found if one.mention.mood in moods]

@@ -4,15 +4,28 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import exists, literal, select
+import pandas as pd
+from sqlalchemy import exists, func, literal, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
-from evalcore.study.schema import Ask, Selection
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Response, Task
+from evalcore.study.frames import frame
+from evalcore.study.schema import Ask, ReadingState, Selection
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AssignmentReader,
+    Criterion,
+    Example,
+    Model,
+    Reading,
+    Response,
+    Task,
+)
 
 Item = tuple[int, int | None]
+"""example_id, and response_id or None for the case itself."""
 _CHUNK = 500  # bound variables in one statement
 
 
@@ -45,59 +58,50 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
         filters: Which; filters on items have to hold on one criterion of the response.
         with_rubric: Only responses to conversations that have criteria.
     """
-    response = TABLES["response"]
+    response = TABLES["response"].c
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
-    statement = select(response.c.example_id, response.c.id).where(
-        response.c.example_id.in_(fitting), response.c.text != ""
-    )
+    statement = select(response.example_id, response.id).where(response.example_id.in_(fitting), response.text != "")
     statement = statement.where(*response_conditions(filters))
     if filters.on_items():
-        statement = statement.where(response.c.id.in_(item_pairs(filters).with_only_columns(col(Response.id))))
+        statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(Response.id))))
     if with_rubric:
-        statement = statement.where(exists().where(col(Criterion.example_id) == response.c.example_id))
-    rows = session.connection().execute(statement.order_by(response.c.example_id, response.c.id))
+        statement = statement.where(exists().where(col(Criterion.example_id) == response.example_id))
+    rows = session.connection().execute(statement.order_by(response.example_id, response.id))
     return [(row[0], row[1]) for row in rows]
 
 
-def planned(
-    session: Session, plan: Iterable[Planned], *, of_cases: bool, with_rubric: bool = False
-) -> list[tuple[Item, float]]:
-    """The items that a plan names, with their probabilities.
-
-    Args:
-        of_cases: They name cases, not responses.
+def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tuple[Item, float]]:
+    """The items that a plan names, with their probabilities: cases where these are asked about, else responses.
 
     Raises:
-        NotFound: The study has no such item, or several, or it has no criteria, or no text.
+        NotFound: The study has no such item, or several, or it has no criteria where these are asked about, or no text.
         OverreadError: Two lines name one item.
     """
     lines = list(plan)
-    named = _named(session, {line.prompt_id for line in lines}, of_cases=of_cases)
-    rubrics = (
-        having_rubric(session, {row.example_id for rows in named.values() for row in rows}) if with_rubric else set()
-    )
-    without = {row.item for rows in named.values() for row in rows if not row.has_text}
-    found: dict[Item, Planned] = {}
+    named = _named(session, {line.prompt_id for line in lines}, of_cases=ask is Ask.GOLD_ACUITY)
+    rows = [row for of_name in named.values() for row in of_name]
+    rubrics = having_rubric(session, {row.example_id for row in rows}) if ask is Ask.RUBRIC else set()
+    without = {row.item for row in rows if not row.has_text}
+    lines_of: dict[Item, Planned] = {}
     for line in lines:
-        rows = {row.item for row in named.get(line.prompt_id, ()) if row.fits(line)}
-        which = f"{line.place}: prompt_id {line.prompt_id!r}" + (
-            "" if line.model is None else f" by model {line.model!r}"
-        )
-        if len(rows) != 1:
-            msg = f"{which}: {len(rows)} items in the study fit, expected one (model, sample_index and dataset tell which)"
+        fitting = {row.item for row in named.get(line.prompt_id, ()) if row.fits(line)}
+        model = "" if line.model is None else f" by model {line.model!r}"
+        which = f"{line.place}: prompt_id {line.prompt_id!r}{model}"
+        if len(fitting) != 1:
+            msg = f"{which}: {len(fitting)} items in the study fit, expected one (model, sample_index and dataset tell which)"
             raise NotFound(msg)
-        item = rows.pop()
-        if item in found:
-            msg = f"expected each item once, got {which}, which {found[item].place} names already"
+        item = fitting.pop()
+        if item in lines_of:
+            msg = f"expected each item once, got {which}, which {lines_of[item].place} names already"
             raise OverreadError(msg)
-        if with_rubric and item[0] not in rubrics:
+        if ask is Ask.RUBRIC and item[0] not in rubrics:
             msg = f"expected a response with a rubric to read, got {which}, which has no criteria"
             raise NotFound(msg)
         if item in without:
             msg = f"expected a response with a text to read, got {which}, of which only the level is known"
             raise NotFound(msg)
-        found[item] = line
-    return [(item, line.probability) for item, line in found.items()]
+        lines_of[item] = line
+    return [(item, line.probability) for item, line in lines_of.items()]
 
 
 class _Named(NamedTuple):
@@ -128,15 +132,15 @@ def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[st
     if of_cases:
         statement = select(*columns, literal(None), literal(None), literal(None), literal(1), literal(None))
     else:
+        columns += [
+            col(Response.id),
+            col(Response.sample_index),
+            col(Model.name),
+            col(Response.text) != "",
+            col(Response.dataset),
+        ]
         statement = (
-            select(
-                *columns,
-                col(Response.id),
-                col(Response.sample_index),
-                col(Model.name),
-                col(Response.text) != "",
-                col(Response.dataset),
-            )
+            select(*columns)
             .join(Response, col(Response.example_id) == col(Example.id))
             .join(Model, col(Model.id) == col(Response.model_id))
         )
@@ -149,14 +153,12 @@ def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[st
 
 def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
     """Those of some examples that have criteria."""
-    criterion = TABLES["criterion"].c
-    found: set[int] = set()
-    for part in _parts(sorted(example_ids)):
-        rows = session.connection().execute(
-            select(criterion.example_id).where(criterion.example_id.in_(part)).distinct()
-        )
-        found.update(rows.scalars())
-    return found
+    example_id = TABLES["criterion"].c.example_id
+    rows = (
+        session.connection().execute(select(example_id).where(example_id.in_(part)).distinct()).scalars()
+        for part in _parts(sorted(example_ids))
+    )
+    return {number for of_part in rows for number in of_part}
 
 
 def _parts(values: list[Any]) -> Iterator[list[Any]]:
@@ -167,11 +169,11 @@ def _parts(values: list[Any]) -> Iterator[list[Any]]:
 def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
     """The example of each of these responses that has a text to read, by response_id."""
     response = TABLES["response"].c
-    found: dict[int, int] = {}
+    examples_by_response: dict[int, int] = {}
     for part in _parts(list(response_ids)):
         statement = select(response.id, response.example_id).where(response.id.in_(part), response.text != "")
-        found.update((row[0], row[1]) for row in session.connection().execute(statement))
-    return found
+        examples_by_response.update((row[0], row[1]) for row in session.connection().execute(statement))
+    return examples_by_response
 
 
 def alike(session: Session, response_ids: Collection[int]) -> list[Item]:
@@ -192,15 +194,19 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
     Args:
         drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
     """
-    table = TABLES["task"]
-    statement = (
-        select(table.c.example_id, table.c.response_id)
-        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .where(col(Assignment.ask) == ask)
+    task = TABLES["task"].c
+    statement = select(task.example_id, task.response_id)
+    statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id)).where(
+        col(Assignment.ask) == ask
     )
     if drawn:
         statement = statement.where(col(Assignment.selection) != Selection.VOLUNTEERED)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
+
+
+def is_any_assigned(session: Session) -> bool:
+    """Whether anything was ever assigned."""
+    return session.connection().execute(select(col(Assignment.id)).limit(1)).first() is not None
 
 
 def languages(session: Session, example_ids: Collection[int]) -> dict[int, str | None]:
@@ -208,3 +214,40 @@ def languages(session: Session, example_ids: Collection[int]) -> dict[int, str |
     example = TABLES["example"].c
     rows = session.connection().execute(select(example.id, example.language).where(example.id.in_(list(example_ids))))
     return {row[0]: row[1] for row in rows}
+
+
+def assignments(session: Session) -> pd.DataFrame:
+    """One row an assignment, newest first.
+
+    Returns:
+        assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, n_tasks, n_reads (locked),
+        n_open (being read), readers (names, joined by commas).
+    """
+    n_readings, is_open = func.count(col(Reading.id)), col(Reading.state) == ReadingState.READING
+    per_task = (
+        select(
+            col(Task.assignment_id).label("assignment_id"),
+            func.count(col(Task.id).distinct()).label("n_tasks"),
+            n_readings.filter(~is_open).label("n_reads"),
+            n_readings.filter(is_open).label("n_open"),
+        )
+        .outerjoin(Reading, col(Reading.task_id) == col(Task.id))
+        .group_by(col(Task.assignment_id))
+        .subquery()
+    )
+    assignment, person = TABLES["assignment"].c, TABLES["person"].c
+    names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
+    counts = (per_task.c.n_tasks, per_task.c.n_reads, per_task.c.n_open)
+    statement = (
+        select(assignment.id.label("assignment_id"), *(assignment[name] for name in names), *counts)
+        .join(per_task, per_task.c.assignment_id == assignment.id)
+        .order_by(assignment.id.desc())
+    )
+    table = frame(session, statement)
+    readers = (
+        select(col(AssignmentReader.assignment_id), person.name)
+        .join(TABLES["person"], person.id == col(AssignmentReader.person_id))
+        .order_by(person.name)
+    )
+    named = frame(session, readers).groupby("assignment_id")["name"].agg(", ".join)
+    return table.assign(readers=table["assignment_id"].map(named))

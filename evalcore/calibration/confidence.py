@@ -1,0 +1,494 @@
+"""Judges' and models' own confidences: what they are the probability of, and how right they are beside physicians' blind reads or a clear gold.
+
+A confidence that a judge states is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn or computed from it before
+that is known.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalcore.calibration import SEED
+from evalcore.calibration.reliability import Calibrated, calibrated, reliability, scaled
+from evalcore.rubric.data import RubricData, first_reads, votes
+from evalcore.stats.intervals import percent_words
+from evalcore.stats.majority import MIN_VOTERS, jury_names, most
+from evalcore.stats.wording import counted, listed
+from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
+from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
+from evalcore.triage.predictions import votes as level_votes
+from evalcore.triage.words import points
+
+Meanings = Mapping[str, ConfidenceMeaning]
+Row = Mapping[Any, Any]
+BY_MODEL = ("model", "format")
+
+# ---------------------------------------------------------------- what a confidence means
+
+MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
+"""What a stated confidence is the probability of."""
+HALF = 0.5
+CHANCE_OF_LEVELS = 0.25
+"""A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
+FEWEST_LABELS = 10
+"""With fewer labels of one kind nothing is said against a meaning."""
+OF_COUNTS = [
+    "judge",
+    "meaning",
+    "n",
+    "n_met",
+    "share_met",
+    "mean_confidence",
+    "mean_confidence_met",
+    "mean_confidence_not_met",
+]
+OF_LEVELS = ["judge", "meaning", "n", "mean_confidence"]
+CHECKED = ["contradicted", "usable", "why"]
+
+
+def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+    """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
+
+    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of
+    the labels "met" with one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is
+    contradicted where more than half of the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than
+    `FEWEST_LABELS` labels nothing is concluded.
+
+    `counts` are those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
+
+    Returns:
+        One row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted,
+        usable (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
+    """
+    rows = []
+    for judge, mine in counts.groupby("judge", sort=True, observed=True):
+        sums = mine.set_index("label").reindex([1.0, 0.0]).fillna({"n": 0, "n_above": 0, "n_below": 0})
+        n, means, total = sums["n"], sums["mean_confidence"], int(sums["n"].sum())
+        rows.append(
+            {
+                "judge": str(judge),
+                "n": total,
+                "n_met": int(n[1.0]),
+                "share_met": n[1.0] / total if total else np.nan,
+                "mean_confidence": (means.fillna(0) * n).sum() / total if total else np.nan,
+                "mean_confidence_met": means[1.0],
+                "mean_confidence_not_met": means[0.0],
+                "why": _against(meaning.get(str(judge)), sums),
+            }
+        )
+    return _usable(pd.DataFrame(rows, columns=[*OF_COUNTS, *CHECKED]), meaning)
+
+
+def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
+    """What in the labels contradicts the meaning; "" where nothing does."""
+    of_met = meaning is ConfidenceMeaning.MET
+    for label, row in zip(("met", "not met"), sums.to_dict(orient="records"), strict=True):
+        side = "above" if of_met and label == "not met" else "below"
+        n, n_contrary = int(row["n"]), int(row[f"n_{side}"])
+        if meaning is None or n < FEWEST_LABELS or n_contrary <= n * HALF:
+            continue
+        labels = f'{n_contrary:,} of {n:,} labels "{label}" come with a confidence {side} 0.5'
+        mean = f"their mean is {row['mean_confidence']:.3f}"
+        if of_met:
+            met = f"{100 * sums['n'].iloc[0] / sums['n'].sum():.1f} % of the labels are met"
+            return f"{met}, and {labels} ({mean}): so it is not the probability that the criterion is met."
+        return f"{labels} ({mean}), less than a guess between two labels: so it is not the probability that its own label is right."
+    return ""
+
+
+def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+    """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
+
+    `labels` are levels with a stated confidence: judge, confidence in [0, 1]. P(right) is contradicted where more than half lie below a guess among
+    four, 0.25. Returned are `OF_LEVELS`, contradicted, usable and why.
+    """
+    rows = []
+    for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
+        stated, n = meaning.get(str(judge)), len(mine)
+        low = int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
+        against = ""
+        if stated is ConfidenceMeaning.MET:
+            against = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
+        elif stated is ConfidenceMeaning.RIGHT and n >= FEWEST_LABELS and low > n * HALF:
+            less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
+            against = f"{less}: so it is not the probability that its own level is right."
+        mean = float(mine["confidence"].mean())
+        rows.append({"judge": str(judge), "n": n, "mean_confidence": mean, "why": against})
+    return _usable(pd.DataFrame(rows, columns=[*OF_LEVELS, *CHECKED]), meaning)
+
+
+def _usable(table: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+    # as objects: a column of texts would turn the meanings into texts, and None into NaN
+    meanings = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
+    why = table["why"].where(meanings.notna(), table["judge"].map(_unasked))
+    return table.assign(meaning=meanings, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
+
+
+def _unasked(judge: str) -> str:
+    return f"Nobody has said what the confidence of {judge} means: answer on the Calibration page, or import its file again with --confidence-means."
+
+
+def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
+    """As `checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where nothing."""
+    return _with_objections(partial(checked_counts, counts), meanings)
+
+
+def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
+    """The same for judges that read levels of care; `of_parser`: for what models state themselves, which the parser reads (one row, or none)."""
+    stated = stated_levels(triage_data)
+    return _with_objections(partial(checked_levels, stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]), meanings)
+
+
+def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanings) -> pd.DataFrame:
+    table = check(meanings)
+    for word in ConfidenceMeaning:
+        table[f"against_{word.value}"] = check(dict.fromkeys(table["judge"], word))["why"]
+    return table
+
+
+def takes_stated(meaning: pd.DataFrame) -> bool:
+    """Whether a confidence that a model states may count as its own: some state one, and what it means is known and not contradicted."""
+    return len(meaning) > 0 and bool(meaning["usable"].all())
+
+
+def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
+    """Confidences as the probability that the judge's own label is right.
+
+    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
+    such probability: NaN, with the sentence that says why, so that nothing is computed from it.
+
+    `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence; `checked` is that of `checked_counts` or
+    `checked_levels`. Returned are the same rows with the new confidence and refused (the sentence; "" where usable), categorical.
+    """
+    by_judge = checked.set_index("judge")
+    judge = frame["judge"].astype(object)
+    usable = judge.map(by_judge["usable"]).eq(True).to_numpy()  # noqa: FBT003 - a judge that is missing is neither
+    of_met = judge.map(by_judge["meaning"]).eq(ConfidenceMeaning.MET).to_numpy()
+    confidence = frame["confidence"].to_numpy(dtype=float)
+    not_met = frame["label"].eq(0).to_numpy() if "label" in frame else np.zeros(len(frame), dtype=bool)
+    turned = np.where(of_met & not_met, 1 - confidence, confidence)
+    sentences = {name: _unasked(str(name)) for name in judge.unique()} | by_judge["why"].to_dict()
+    refused = pd.Categorical(judge.map(sentences).astype(object).to_numpy())
+    return frame.assign(confidence=np.where(usable, turned, np.nan), refused=refused)
+
+
+def stated_words(row: Row) -> str:
+    """What a judge states, before anybody says what it means: a row of `checked_counts` or `checked_levels` in words.
+
+    >>> row = {"judge": "Wren", "n": 1000, "share_met": 0.004, "mean_confidence": 0.903}
+    >>> stated_words(row | {"mean_confidence_met": 0.81, "mean_confidence_not_met": 0.9034})
+    'Wren states a confidence with 1,000 labels on criteria, 0.903 on average: 0.4 % are met (mean 0.810), the others not met (mean 0.903).'
+    """
+    mean = f"{row['mean_confidence']:.3f} on average"
+    if "share_met" not in row:
+        return (
+            f"{row['judge']} states a confidence with {counted(row['n'], 'level of care', 'levels of care')}, {mean}."
+        )
+    means = (row[f"mean_confidence_{word}"] for word in ("met", "not_met"))
+    met, others = ("" if math.isnan(value) else f" (mean {value:.3f})" for value in means)
+    labels = counted(row["n"], "label on a criterion", "labels on criteria")
+    return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
+
+
+def meaning_words(row: Row) -> str:
+    """What a judge's confidence means, and that its labels are consistent with it; the row is usable."""
+    label = "level" if "share_met" not in row else "label"
+    of_what = MEANINGS[row["meaning"]].replace("label", label)
+    return f"{row['judge']} states the probability {of_what}. Its {counted(row['n'], label)} with a confidence are consistent with this."
+
+
+# ---------------------------------------------------------------- models, on clear cases
+
+FEWEST = 2
+"""The share of samples that agree says something from two valid samples on: of one it is always 1."""
+DIGITS = 9
+"""Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
+NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."
+NAMED = 3
+"""Models that a sentence names; more are counted."""
+
+
+def who(row: Row) -> str:
+    """A model in a format: "Alder-2 in conversation"."""
+    return f"{row['model']} in {row['format']}"
+
+
+def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
+    """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
+
+    A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
+    the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
+    nobody has said what the stated ones mean). Returned are the same rows with confidence in [0, 1] (a share from two valid samples on; NaN where
+    the model has none) and is_stated.
+    """
+    is_stated = predictions["stated"].notna() & stated
+    share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
+    return predictions.assign(
+        confidence=predictions["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated
+    )
+
+
+def model_items(own: pd.DataFrame) -> pd.DataFrame:
+    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case.
+
+    `own` is that of `own_confidence`, with gold and kind of the cases.
+    """
+    kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
+    items = kept.assign(cluster=kept["row"], right=kept["predicted"].eq(kept["gold"]).astype(float))
+    return items[[*BY_MODEL, "cluster", "confidence", "is_stated", "right", "gold", "predicted"]]
+
+
+def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
+    """Models' own confidence (as for `model_items`) against whether they are right, by model and format; and of how many clear cases it is what.
+
+    The second table: model, format, n_stated (the model states it), n_shares (the share of its samples), n_without.
+    """
+    items = model_items(own)
+    without = items["confidence"].isna()
+    marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
+    groups = marked.groupby(list(BY_MODEL), observed=True)
+    return calibrated(items, BY_MODEL), groups[["n_stated", "n_shares", "n_without"]].sum().astype(int).reset_index()
+
+
+def temperature_scaled(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `reliability.scaled`."""
+    table, moved = scaled(model_items(own), rng=np.random.default_rng(SEED), by=BY_MODEL)
+    return reliability(moved, by=BY_MODEL), table
+
+
+def models_findings(errors: pd.DataFrame) -> list[str]:
+    """Which models are over-confident on clear cases, that which was measured to be most first, and which are under-confident."""
+    known = errors.loc[errors["n"].gt(0)]
+    if known.empty:
+        return [NO_CONFIDENCE]
+    over = known.loc[known["difference_low"].gt(0)].sort_values("difference", ascending=False, kind="stable")
+    under = known.loc[known["difference_high"].lt(0)].sort_values("difference", kind="stable")
+    sentences = []
+    if len(over):
+        row, *others = over.to_dict(orient="records")
+        value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
+        are = f". So {_are(others)} {_few(others)}" if others else ""
+        sentences.append(
+            f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
+            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
+        )
+    elif known["difference_low"].isna().all():
+        sentences.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
+    else:
+        models = known["model"].astype(str).unique()
+        nobody = "No model is" if len(models) > 1 else f"{models[0]} is not"
+        most = known.iloc[int(known["difference_high"].fillna(-1.0).to_numpy().argmax())].to_dict()
+        by = f"{points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
+        sentences.append(
+            f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
+        )
+    if rows := under.to_dict(orient="records"):
+        sentences.append(f"{_few(rows)} {_are(rows)} under-confident.")
+    return sentences
+
+
+def _are(rows: Sequence[Row]) -> str:
+    return "is" if len(rows) == 1 else "are"
+
+
+def _few(rows: Sequence[Row]) -> str:
+    """The models of these rows by name, the first few where there are many."""
+    names, more = [who(row) for row in rows], len(rows) - NAMED
+    return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])
+
+
+# ---------------------------------------------------------------- judges on criteria
+
+TOO_FEW_VOTES = "Fewer than three votes: two that agree would always be sure."
+TIED = "The judges are evenly split, so there is no majority."
+
+
+def judges_on_criteria(
+    beside: pd.DataFrame, checked: pd.DataFrame, rubric_data: RubricData | None, *, drawn: bool
+) -> Calibrated:
+    """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
+
+    A judge whose meaning is not known in `checked` (`criteria_meanings`), or contradicted, has no value, and the sentence why. `rubric_data` is
+    None where not several judges have labelled criteria; the share of them that says what most say is a confidence that needs no question. With
+    `drawn` only reads of items that were drawn with a known probability count, by its inverse.
+    """
+    stated = criterion_items(as_right(beside, checked), drawn=drawn)
+    return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
+
+
+def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibrated:
+    names = ["group", "cluster", "confidence", "right", "weight", "refused"]
+    tables = [
+        table[names].astype({"group": object, "refused": object}) for table in (stated, agreed) if table is not None
+    ]
+    majorities = frozenset() if agreed is None else frozenset(map(str, agreed["group"]))
+    return calibrated(pd.concat(tables, ignore_index=True))._replace(majorities=majorities)
+
+
+def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
+    """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
+
+    `beside` is `as_right(queries.beside_reads(...), checked)`; returned are its rows with right (share of the physicians' blind first reads that say
+    what the judge says, in [0, 1]), cluster (the example), group (the judge) and weight (1, or with `drawn` 1 / inclusion probability).
+    """
+    kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
+    return kept.assign(
+        right=_share_alike(kept["label"], kept["reference_drawn" if drawn else "reference"]),
+        cluster=kept["example_id"],
+        group=kept["judge"],
+        weight=1 / kept["inclusion_probability"] if drawn else 1.0,
+    ).reset_index(drop=True)
+
+
+def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
+    """The share of physicians that say what the label says; NaN without a label."""
+    return share_met.where(label.eq(1), 1 - share_met).where(label.notna())
+
+
+def majority(labels: pd.DataFrame) -> pd.DataFrame:
+    """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
+
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. Returned are the same rows: n_votes,
+    label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is neither: NaN with fewer than three
+    votes, since two that agree are always sure, and where the votes are evenly split).
+    """
+    n = labels.notna().to_numpy().sum(axis=1)
+    label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
+    refused = np.select([n < MIN_VOTERS, np.isnan(label)], [TOO_FEW_VOTES, TIED], "")
+    columns = {"n_votes": n, "label": label, "confidence": share, "refused": refused}
+    table = pd.DataFrame(columns, index=labels.index)
+    table.loc[refused != "", ["label", "confidence"]] = np.nan
+    return table
+
+
+def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
+    """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
+
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote.
+
+    Returned are the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item
+    has three votes; others are told as refused.
+    """
+    parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
+    for judge in rubric_data.voters:
+        again = rubric_data.asked_again(judge)
+        if len(again.judges) >= MIN_VOTERS:
+            parts.append(_majority_items(again, f"{judge}, asked {len(again.judges)} times", drawn=drawn))
+    kept = [part for part in parts if len(part)] or parts[:1]
+    return pd.concat(kept, ignore_index=True)
+
+
+def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.DataFrame:
+    read = votes(rubric_data.reads, drawn=drawn)
+    rows = read["row"].to_numpy(dtype=np.int64)
+    majorities = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
+    items = rubric_data.items.iloc[rows]
+    table = majorities.assign(
+        item_id=items["item_id"].to_numpy(),
+        cluster=items["example_id"].to_numpy(),
+        group=name,
+        right=_share_alike(majorities["label"], read["vote"]),
+        weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
+    )
+    kept = table.loc[table["n_votes"].gt(0)]
+    return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_VOTERS).any() else kept.iloc[:0]
+
+
+# ---------------------------------------------------------------- judges on levels of care
+
+
+def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
+    """As `judges_on_criteria`, for the levels that judges read out of responses; a group a judge, or a majority, and format."""
+    items = level_items(triage_data, drawn=drawn)
+    items = items.loc[items["judge"].ne(PARSER)].reset_index(drop=True)
+    return _with_majority(as_right(items, checked), level_vote_items(triage_data, drawn=drawn))
+
+
+def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
+    """The levels that come with a stated confidence (sample, judge, label, confidence), the parser's too; where they are named, of `samples` alone."""
+    confidences = triage_data.confidence
+    if samples is not None:
+        confidences = confidences.loc[confidences["sample"].isin(samples)]
+    place = confidences["sample"].to_numpy(dtype=np.int64)
+    codes, names = pd.factorize(confidences["rater"])
+    label = np.full(len(confidences), np.nan)
+    for code, name in enumerate(names):
+        if name in triage_data.levels:
+            mine = codes == code
+            label[mine] = triage_data.levels[name].to_numpy(dtype=float)[place[mine]]
+    levels = confidences.rename(columns={"rater": "judge"}).assign(label=label)
+    return levels.loc[levels["label"].gt(NO_LEVEL)].reset_index(drop=True)
+
+
+def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
+    """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
+
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. Columns: judge, format, model, group ("Magpie,
+    conversation"), cluster (the case), example_id, response_id, confidence, label (the judge's level), right (in [0, 1]: share of the physicians'
+    blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads, weight.
+    """
+    reads = _response_reads(triage_data, drawn=drawn)
+    return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
+
+
+def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
+    """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
+
+    A group a format in which three judges or more have read a level out of one of these responses; refused says why there is no confidence (fewer
+    than three gave a level). The parser reads what an answer states, and is no judge.
+    """
+    reads = _response_reads(triage_data, drawn=drawn)
+    places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
+    formats = triage_data.samples["format"].to_numpy()[places]
+    parts = [stated_levels(triage_data).iloc[:0][["sample", "judge", "label", "confidence"]]]
+    for word in Format:
+        judges = [name for name in triage_data.voters(word) if name != PARSER]
+        mine = places[formats == word.value]
+        voted = level_votes(triage_data.levels[judges].iloc[mine])
+        several = voted["n_votes"].ge(MIN_VOTERS)
+        if several.any():
+            level = voted["level"].where(voted["n_votes"].gt(0)).to_numpy()
+            share = voted["share"].where(several).to_numpy()
+            columns = {"sample": mine, "judge": jury_names(judges)[0], "label": level, "confidence": share}
+            parts.append(pd.DataFrame(columns).dropna(subset="label"))
+    items = _beside(pd.concat(parts[1:] or parts, ignore_index=True), reads, triage_data)
+    return items.assign(refused=np.where(items["confidence"].isna(), TOO_FEW_VOTES, ""))
+
+
+def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
+    """Physicians' blind first reads of responses that gave a level: sample, level, weight."""
+    kept = first_reads(triage_data.reads.loc[triage_data.reads["asked"].eq(Ask.RESPONSE_ACUITY)])
+    if drawn:
+        kept = kept.loc[kept["inclusion_probability"].notna()]
+    weight = 1 / kept["inclusion_probability"] if drawn else 1.0
+    table = kept[["sample"]].assign(level=kept["label"].map(LEVELS).astype(float), weight=weight)
+    return table.loc[table["level"].notna()]
+
+
+def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
+    """Levels (sample, judge, label, confidence) beside the reads of the same responses."""
+    pairs = levels.merge(reads, on="sample")
+    # half a level to either side for a boundary, which stands for both of its letters
+    reach = (pairs["label"] % 1).clip(upper=0.5) + (pairs["level"] % 1).clip(upper=0.5)
+    pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(reach)
+    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
+        confidence=("confidence", "first"),
+        label=("label", "first"),
+        right=("right", "mean"),
+        n_reads=("right", "size"),
+        weight=("weight", "min"),
+    )
+    samples = triage_data.samples.iloc[of_sample["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    group = of_sample["judge"].astype(str) + ", " + samples["format"].astype(str)
+    return of_sample.assign(
+        model=samples["model"],
+        format=samples["format"],
+        cluster=samples["row"],
+        response_id=samples["response_id"],
+        example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
+        group=group.astype(object),
+    ).drop(columns="sample")

@@ -1,0 +1,561 @@
+"""What waits for whom and what a task shows: exposures, tasks and readings, and the review material with what was said on it."""
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Select, Subquery, and_, exists, func, or_, select
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col
+from sqlmodel import select as select_rows
+
+from evalcore.errors import NotFound
+from evalcore.study.contents import rules
+from evalcore.study.frames import is_judge, is_read, numbers
+from evalcore.study.schema import (
+    Ask,
+    CannotReason,
+    RaterKind,
+    ReadingMode,
+    ReadingState,
+    Role,
+    Seen,
+    Selection,
+    Stage,
+    Viewer,
+)
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AssignmentReader,
+    Criterion,
+    Example,
+    Exposure,
+    Mark,
+    Rater,
+    Reading,
+    Response,
+    Study,
+    Task,
+    Verdict,
+)  # fmt: skip
+
+DEFAULT_LANGUAGE = "en"
+"""What somebody reads whose profile names no language."""
+RECENT, RECENT_OF_ALL = 20, 60
+"""Readings whose time tells how long the next takes: so many, of so many that are looked at."""
+FEW = 1_000
+"""Conversations that are asked about by their numbers; where they are more, all are asked about."""
+Target = tuple[Ask, int, int | None]
+"""What is asked, of an example and its response (None: of the case itself)."""
+MANY = 500
+"""With more names or numbers than this all are read: a database takes only so many bound values."""
+
+# ---------------------------------------------------------------- who has seen others' verdicts on what
+
+
+def has_seen(person_id: int, example: Any, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The condition that somebody has seen others' verdicts on an example, or has been released from reading it blind.
+
+    Args:
+        example: The example's number: a column of the statement around it, or a number.
+        where: Only exposures of which this holds.
+    """
+    mine, number = (col(Exposure.person_id) == person_id, *where), func.coalesce(col(Exposure.example_id), 0)
+    reaches = or_(col(Exposure.through).is_(None), col(Exposure.through) >= example)
+    return or_(exists().where(*mine, number == example), exists().where(*mine, number == 0, reaches))
+
+
+def is_exposed(session: Session, person_id: int, example_id: int) -> bool:
+    """Whether somebody has seen others' verdicts on an example."""
+    return bool(session.connection().execute(select(has_seen(person_id, example_id))).scalar_one())
+
+
+def saw_elsewhere(session: Session, person_id: int, example_id: int) -> bool:
+    """Whether somebody has seen verdicts on an example, the judge's too, anywhere but where they settle."""
+    elsewhere = col(Exposure.what).not_in([Seen.ADJUDICATION, Seen.RELEASED])
+    return bool(session.connection().execute(select(has_seen(person_id, example_id, elsewhere))).scalar_one())
+
+
+def exposed_among(session: Session, people: Collection[int], examples: Collection[int]) -> dict[int, set[int]]:
+    """Of each of these people the examples, of these, on which they have seen others' verdicts."""
+    columns: list[Any] = [Exposure.person_id, Exposure.example_id, Exposure.through]
+    wanted = set(examples)
+    seen: dict[int, set[int]] = {person: set() for person in people}
+    exposures = session.connection().execute(select(*columns).where(col(Exposure.person_id).in_(list(people))))
+    for person, example, through in exposures:
+        if example is not None:
+            seen[person] |= {example} & wanted
+        else:
+            seen[person] |= {number for number in wanted if through is None or number <= through}
+    return seen
+
+
+def is_released(session: Session, person_id: int) -> bool:
+    """Whether a lead has released somebody from reading blind, altogether."""
+    of_person = col(Exposure.person_id) == person_id
+    whole = and_(of_person, col(Exposure.what) == Seen.RELEASED, col(Exposure.example_id).is_(None))
+    return bool(session.connection().execute(select(exists().where(whole))).scalar_one())
+
+
+def numbers_of(session: Session, names: Collection[str] | None) -> set[int]:
+    """The numbers of the examples with these names (of both, where two data sets share one); None: of all."""
+    example = TABLES["example"].c
+    statement = select(example.id)
+    if names is not None and len(names) <= MANY:
+        return set(session.connection().execute(statement.where(example.prompt_id.in_(list(names)))).scalars())
+    wanted = None if names is None else set(names)
+    rows = session.connection().execute(select(example.id, example.prompt_id))
+    return {number for number, name in rows if wanted is None or name in wanted}
+
+
+# ---------------------------------------------------------------- tasks, and what waits for whom
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A task with what its assignment says of it."""
+
+    task_id: int
+    assignment_id: int
+    ask: Ask
+    example_id: int
+    response_id: int | None
+    place: int
+    inclusion_probability: float
+    selection: Selection
+    n_readers: int
+    reserve_minutes: int
+
+    @property
+    def chance(self) -> float | None:
+        """With which probability it was drawn; None where somebody chose it."""
+        return None if self.selection is Selection.VOLUNTEERED else self.inclusion_probability
+
+    @property
+    def target(self) -> Target:
+        """What is asked, and of what."""
+        return self.ask, self.example_id, self.response_id
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a reader is.
+
+    Attributes:
+        n_left: Items that wait, the one in hand too.
+        seconds_each: Median time of an item; None where nobody has finished one.
+    """
+
+    n_done: int
+    n_left: int
+    seconds_each: float | None
+
+
+_ASKED: tuple[Any, ...] = (
+    col(Task.id).label("task_id"), col(Task.assignment_id), col(Assignment.ask), col(Task.example_id), col(Task.response_id), col(Task.place),
+    col(Task.inclusion_probability), col(Assignment.selection), col(Assignment.n_readers), col(Assignment.reserve_minutes),
+)  # fmt: skip
+
+
+def _asked(session: Session, statement: Select[Any]) -> Asked | None:
+    row = session.connection().execute(statement).mappings().first()
+    return msgspec.convert(dict(row), Asked) if row is not None else None
+
+
+def task(session: Session, task_id: int) -> Asked | None:
+    """One task; None where there is none of this number."""
+    tasks = select(*_ASKED).join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+    return _asked(session, tasks.where(col(Task.id) == task_id))
+
+
+def next_task(session: Session, viewer: Viewer, at: datetime) -> Asked | None:
+    """The first task in the random order that has a place for this reader."""
+    return _asked(session, _open_to(viewer, at, *_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1))
+
+
+def has_place(session: Session, asked: Asked, viewer: Viewer, at: datetime) -> bool:
+    """Whether fewer others than are wanted have read the task or are reading it."""
+    taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == asked.task_id, _taken(viewer, at))
+    return int(session.connection().execute(taken).scalar_one()) < asked.n_readers
+
+
+def _taken(viewer: Viewer, at: datetime | None) -> ColumnElement[bool]:
+    """Somebody else's reading that keeps its place: locked, or (at a time) reserved still."""
+    locked = col(Reading.state) != ReadingState.READING
+    kept = locked if at is None else or_(locked, col(Reading.reserved_until) > at)
+    return (col(Reading.person_id) != viewer.person_id) & kept
+
+
+def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
+    """Tasks that wait for this reader: in a language of theirs, with a place free, on nothing that they have seen verdicts on.
+
+    At no time: also those whose places others have reserved and may yet give back.
+    """
+    other, of_other = aliased(Task), aliased(Assignment)
+    mine = (
+        exists()
+        .where(
+            col(Reading.person_id) == viewer.person_id,
+            col(Reading.task_id) == col(other.id),
+            col(of_other.id) == col(other.assignment_id),
+            col(of_other.ask) == col(Assignment.ask),
+            col(other.example_id) == col(Task.example_id),
+            func.coalesce(col(other.response_id), 0) == func.coalesce(col(Task.response_id), 0),
+        )
+        .correlate(Task, Assignment)
+    )
+    n_taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id), _taken(viewer, at))
+    reads_open = exists().where(col(Study.reading_mode) == ReadingMode.OPEN)
+    return (
+        select(*columns)
+        .select_from(Task)
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .join(AssignmentReader, col(AssignmentReader.assignment_id) == col(Task.assignment_id))
+        .join(Example, col(Example.id) == col(Task.example_id))
+        .where(
+            col(AssignmentReader.person_id) == viewer.person_id,
+            or_(col(Example.language).is_(None), col(Example.language).in_(languages_of(viewer))),
+            ~mine,
+            ~_spoken_on(viewer),
+            or_(reads_open, ~has_seen(viewer.person_id, col(Task.example_id))),
+            n_taken.correlate(Task).scalar_subquery() < col(Assignment.n_readers),
+        )
+    )
+
+
+def languages_of(viewer: Viewer) -> tuple[str, ...]:
+    """The languages that somebody reads: English where the profile names none."""
+    return viewer.languages or (DEFAULT_LANGUAGE,)
+
+
+def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
+    """The reader has answered the same question on the item already, or has seen others' verdicts on it: such a read is not blind.
+
+    Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
+    settled a conflict, had everything on the response before them.
+    """
+    given = is_read(Verdict) & col(Verdict.rater_id).in_(_raters_of(viewer))
+    drawn = func.coalesce(col(Verdict.selection), "").in_([Selection.RANDOM, Selection.IMPORTANCE])
+    saw_all = (col(Verdict.stage) == Stage.ADJUDICATED) | ((col(Verdict.stage) == Stage.OPEN) & ~drawn)
+    of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == Ask.RUBRIC
+    same_ask = and_(of_criterion, asks_criteria) | and_(~of_criterion, ~asks_criteria)
+    on_response = exists().where(given, saw_all | same_ask, col(Verdict.response_id) == col(Task.response_id))
+    on_case = exists().where(
+        given, col(Task.response_id).is_(None), col(Verdict.response_id).is_(None), col(Verdict.example_id) == col(Task.example_id)
+    )  # fmt: skip
+    return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
+
+
+def _raters_of(viewer: Viewer) -> Select[Any]:
+    mine = or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name)
+    return select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, mine)
+
+
+def raters_of(session: Session, viewer: Viewer) -> list[int]:
+    """The numbers under which somebody's verdicts stand, those too that were imported under the name."""
+    return list(session.connection().execute(_raters_of(viewer)).scalars())
+
+
+def rater_of(session: Session, person_id: int) -> int:
+    """The number under which somebody's verdicts stand; 0 where none has been given."""
+    named = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, col(Rater.person_id) == person_id)
+    return session.connection().execute(named).scalar() or 0
+
+
+def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
+    """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
+    connection, table = session.connection(), TABLES["reading"]
+    mine, locked = table.c.person_id == viewer.person_id, table.c.state != ReadingState.READING
+    in_hand = select(func.count()).select_from(table).where(mine, ~locked)
+    waiting = _open_to(viewer, at, func.count())
+    n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
+    newest = select(table.c.seconds, col(Task.example_id)).join(Task, col(Task.id) == table.c.task_id)
+    newest = newest.where(locked).order_by(table.c.locked_at.desc())
+    seconds = [time for time, _ in connection.execute(newest.where(mine).limit(RECENT))]
+    if not seconds:  # how long others took on what waits for this reader would tell how hard they found it
+        others = connection.execute(newest.limit(RECENT_OF_ALL)).all()
+        waiting_too = blind_examples(session, viewer, among={example_id for _, example_id in others})
+        seconds = [time for time, example_id in others if example_id not in waiting_too][:RECENT]
+    return Progress(n_locked(session, viewer), n_left, median(seconds) if seconds else None)
+
+
+def n_locked(session: Session, viewer: Viewer) -> int:
+    """How many items this person has read and locked."""
+    mine = select(func.count()).select_from(Reading).where(col(Reading.person_id) == viewer.person_id)
+    return int(session.connection().execute(mine.where(col(Reading.state) != ReadingState.READING)).scalar_one())
+
+
+def n_assignments(session: Session) -> int:
+    """How many assignments there are."""
+    return int(session.connection().execute(select(func.count()).select_from(Assignment)).scalar_one())
+
+
+def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] | None = None) -> frozenset[int]:
+    """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown.
+
+    In a study that is set to blind: for a reader who has not been released, everything that they have not read.
+
+    Args:
+        among: Only these examples are asked about; None: all.
+    """
+
+    def of(statement: Select[Any], column: Any) -> frozenset[int]:
+        if among is None:
+            return numbers(session, statement)
+        few = statement.where(column.in_(among)) if len(among) <= FEW else statement
+        return numbers(session, few) & frozenset(among)
+
+    in_hand = (
+        select(col(Task.example_id))
+        .join(Reading, col(Reading.task_id) == col(Task.id))
+        .where(
+            col(Reading.person_id) == viewer.person_id,
+            col(Reading.state) != ReadingState.DONE,
+            col(Reading.blinded).is_(True),
+        )
+    )
+    blind = of(in_hand, col(Task.example_id))
+    chosen = rules(session)
+    if chosen.mode is ReadingMode.OPEN:
+        return blind
+    blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
+    if not chosen.blind or not _is_reader(session, viewer) or is_released(session, viewer.person_id):
+        return blind
+    read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
+    unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
+    return blind | of(unread, col(Example.id))
+
+
+def _is_reader(session: Session, viewer: Viewer) -> bool:
+    chosen = exists().where(col(AssignmentReader.person_id) == viewer.person_id)
+    return Role.REVIEWER in viewer.roles or bool(session.connection().execute(select(chosen)).scalar_one())
+
+
+# ---------------------------------------------------------------- readings and their drafts
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """The newest mark of a reader on one item."""
+
+    label: str | None
+    reason: CannotReason | None
+    note: str | None
+
+
+def unfinished(session: Session, person_id: int) -> list[Reading]:
+    """This reader's readings that wait for marks or decisions, the one last touched first."""
+    mine = select_rows(Reading).where(Reading.person_id == person_id, Reading.state != ReadingState.DONE.value)
+    return list(session.exec(mine.order_by(col(Reading.last_at).desc())))
+
+
+def reading(session: Session, reading_id: int, *, lock: bool = False) -> Reading | None:
+    """One reading; locked until the transaction ends, on PostgreSQL, where a second press must wait for the first.
+
+    Locked, it is as the other press left it, also where this session had read it before.
+    """
+    statement = select_rows(Reading).where(Reading.id == reading_id)
+    if lock:
+        statement = statement.with_for_update().execution_options(populate_existing=True)
+    return session.exec(statement).first()
+
+
+def hold_readings(session: Session, example_id: int, response_id: int | None) -> None:
+    """Hold whoever reads or amends this response or case until the transaction ends; on SQLite the write lock does that already."""
+    of_response = col(Task.response_id).is_(None) if response_id is None else col(Task.response_id) == response_id
+    readings = select(col(Reading.id)).join(Task, col(Task.id) == col(Reading.task_id))
+    readings = readings.where(col(Task.example_id) == example_id, of_response).order_by(col(Reading.id))
+    session.connection().execute(readings.with_for_update(of=Reading)).all()
+
+
+def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
+    """The newest mark on each item of a reading, by criterion_id."""
+    mark = TABLES["mark"].c
+    marks = select(mark.criterion_id, mark.label, mark.reason, mark.note).where(mark.reading_id == reading_id)
+    rows = session.connection().execute(marks.order_by(mark.id))
+    return {row.criterion_id: Draft(row.label, row.reason and CannotReason(row.reason), row.note) for row in rows}
+
+
+def last_mark(session: Session, reading_id: int) -> Mark | None:
+    """The newest mark of a reading: what undoing takes away."""
+    of_reading = select_rows(Mark).where(Mark.reading_id == reading_id)
+    return session.exec(of_reading.order_by(col(Mark.id).desc()).limit(1)).first()
+
+
+# ---------------------------------------------------------------- the review material, and what was said on it
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A criterion as a reader meets it."""
+
+    criterion_id: int
+    position: int
+    text: str
+    points: int | None
+    axis: str | None
+    cluster: str | None
+
+
+class Material(msgspec.Struct, frozen=True):
+    """What a reader has before them: the conversation, the response without its model, the criteria.
+
+    Attributes:
+        messages: What was sent to the model, as {role, content}, without instructions that are not the example's own.
+        response: None where the case itself is read.
+    """
+
+    prompt_id: str
+    language: str | None
+    messages: list[dict[str, str]]
+    response: str | None
+    items: tuple[Item, ...]
+
+
+def material(session: Session, target: Target) -> Material:
+    """The texts of a task or a case, the criteria only where they are asked about.
+
+    Instructions to the model that are not the conversation's own are left out: they may name it to a blind reader.
+
+    Raises:
+        NotFound: There is no such example or response.
+    """
+    ask, example_id, response_id = target
+    example = session.get(Example, example_id)
+    response = session.get(Response, response_id) if response_id is not None else None
+    if example is None or (response_id is not None and (response is None or response.example_id != example_id)):
+        msg = f"This study has no {subject(example_id, response_id)}. The link may belong to another study."
+        raise NotFound(msg)
+    own = json.loads(example.messages)
+    sent = json.loads(response.sent_messages) if response is not None and response.sent_messages else own
+    items: Sequence[Criterion] = ()
+    if ask is Ask.RUBRIC:
+        rubric = select_rows(Criterion).where(Criterion.example_id == example_id)
+        items = session.exec(rubric.order_by(col(Criterion.position))).all()
+    return Material(
+        prompt_id=example.prompt_id,
+        language=example.language,
+        messages=[turn for turn in sent if turn["role"] in ("user", "assistant") or turn in own],
+        response=response.text if response is not None else None,
+        items=tuple(Item(c.id or 0, c.position, c.text, c.points, c.axis, c.cluster) for c in items),
+    )
+
+
+def subject(example_id: int, response_id: int | None) -> str:
+    """A response or case as the audit trail names it."""
+    return f"example {example_id}" if response_id is None else f"response {response_id}"
+
+
+def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
+    """Whether a task asks about this criterion, or, without one, about the whole."""
+    if asked.ask is not Ask.RUBRIC:
+        return criterion_id is None
+    criterion = TABLES["criterion"].c
+    named = select(criterion.id).where(criterion.id == criterion_id, criterion.example_id == asked.example_id)
+    return session.connection().execute(named).scalar() is not None
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A standing verdict on one item of a response."""
+
+    verdict_id: int
+    label: str | None
+    explanation: str | None
+    cause: str | None
+    severity: str | None
+    error_kind: str | None
+    right_for_wrong_reason: bool
+    reason: str | None
+
+
+def _on_item(target: Target) -> list[ColumnElement[bool]]:
+    ask, example_id, response_id = target
+    verdict = TABLES["verdict"].c
+    whole = verdict.criterion_id.is_not(None) if ask is Ask.RUBRIC else verdict.criterion_id.is_(None)
+    response = verdict.response_id.is_(None) if response_id is None else verdict.response_id == response_id
+    return [verdict.example_id == example_id, response, whole]
+
+
+def _given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int | None, Given]]:
+    """Verdicts with their criterion_id, oldest first."""
+    verdict = TABLES["verdict"].c
+    columns = [verdict.criterion_id, verdict.id, *(verdict[name] for name in Given.__struct_fields__[1:])]
+    rows = session.connection().execute(select(*columns).where(*conditions).order_by(verdict.id))
+    return [(row[0], Given(*row[1:])) for row in rows]
+
+
+def _stands() -> ColumnElement[bool]:
+    """Nothing has replaced the verdict; for statements on few verdicts, since each is looked up."""
+    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
+    return ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
+
+
+def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str | None, dict[int | None, Given]]:
+    """The name of the judge to be shown and its verdicts on a task or case, by criterion_id.
+
+    Args:
+        judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this, by name.
+    """
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    judges = (
+        select(rater.id, rater.name)
+        .join(TABLES["verdict"], verdict.rater_id == rater.id)
+        .where(is_judge(), verdict.label.is_not(None), *_on_item(target))
+        .group_by(rater.id, rater.name)
+        .order_by(*_chosen_first(judge))
+        .limit(1)
+    )
+    row = session.connection().execute(judges).first()
+    if row is None:
+        return None, {}
+    mine = verdict.rater_id == row.id, verdict.label.is_not(None)
+    return row.name, dict(_given(session, *_on_item(target), *mine, _stands()))
+
+
+def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
+    """The judge that is shown on each of some responses' criteria, as `judge_on` chooses: response_id, rater_id, judge."""
+    verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
+    place = func.row_number().over(partition_by=verdict.response_id, order_by=_chosen_first(judge))
+    ranked = (
+        select(verdict.response_id, verdict.rater_id, rater.name.label("judge"), place.label("place"))
+        .join(TABLES["rater"], rater.id == verdict.rater_id)
+        .where(
+            is_judge(),
+            verdict.label.is_not(None),
+            verdict.criterion_id.is_not(None),
+            verdict.response_id.in_(responses),
+        )
+        .group_by(verdict.response_id, verdict.rater_id, rater.name)
+        .subquery("ranked")
+    )
+    return select(ranked.c.response_id, ranked.c.rater_id, ranked.c.judge).where(ranked.c.place == 1).subquery("shown")
+
+
+def _chosen_first(judge: str | None) -> tuple[Any, ...]:
+    """The study's choice, then who has given the most verdicts, then by name, then the newest prompt; for statements grouped by rater."""
+    rater = TABLES["rater"].c
+    return (rater.name == (judge or "")).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
+
+
+def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
+    """The read that one rater submitted, by criterion_id: at its stage the oldest verdicts that were not volunteered.
+
+    An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
+    """
+    verdict = TABLES["verdict"].c
+    mine = [*_on_item(asked.target), verdict.rater_id == rater_id, verdict.stage == stage]
+    if (
+        asked.selection is not Selection.VOLUNTEERED
+    ):  # else what was assigned looks as what somebody did of their own accord
+        mine.append(func.coalesce(verdict.selection, "") != Selection.VOLUNTEERED)
+    first: dict[int | None, Given] = {}
+    for criterion_id, given in _given(session, *mine):
+        first.setdefault(criterion_id, given)
+    return first
+
+
+def said_by(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
+    """One rater's standing verdicts on a task at a stage, by criterion_id."""
+    verdict = TABLES["verdict"].c
+    mine = verdict.rater_id == rater_id, verdict.stage == stage, _stands()
+    return dict(_given(session, *_on_item(asked.target), *mine))

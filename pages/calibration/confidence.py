@@ -1,0 +1,236 @@
+"""What the sections of the Calibration page share: choices, what a stated confidence means (asked before anything is drawn from it), and tables."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.calibration.confidence import (
+    MEANINGS,
+    level_meanings,
+    meaning_words,
+    own_confidence,
+    stated_words,
+    takes_stated,
+)
+from evalcore.calibration.reliability import brier_columns, error_columns, reasons
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_set_meaning, reason
+from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.triage import setting_queries
+from evalcore.triage.acts import set_confidence_meaning
+from evalcore.triage.data import TriageData
+from pages.shared import common, html, page_cache, routes, tables, triage_choice
+from pages.shared.triage_choice import Here, Read
+
+PAGE = "calibration"
+KEYS = (
+    "calibration_show", "calibration_about", "calibration_judge", "calibration_reads", "calibration_model", "calibration_confidence",
+    "calibration_of_model", "calibration_of_format", "calibration_by", "calibration_wanted", "calibration_threshold",
+)  # fmt: skip
+ALL_MODELS = "all models"
+STATED, SHARES = "stated, else share of samples", "share of samples"
+ERRORS_WORDS = (
+    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean squared gap between confidence and what "
+    "is right over bins of equally many, less what chance alone adds, floored at 0; below 0.05 is small. Brier's score is the mean squared gap of single "
+    "answers, lower is better: miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). The plain "
+    "error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, with what 5 % of them exceed."
+)
+LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
+OF_MODELS = "Models state a confidence themselves: "
+
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of this page, as `page_cache.one_of`."""
+
+
+def leave() -> None:
+    """Keep what is chosen, for the browser's way back."""
+    page_cache.leave(PAGE, KEYS)
+    triage_choice.leave()
+
+
+def slider(label: str, least: float, most: float, usual: float, key: str) -> float:
+    """A slider whose place is kept in the address."""
+    begin = min(max(float(page_cache.left(PAGE, key, usual)), least), most)
+    return float(
+        st.slider(label, least, most, begin, 0.05, key=key, format="percent", bind="query-params", persist_state="session", width=280)
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- models' own confidence
+
+Meanings = tuple[tuple[str, ConfidenceMeaning], ...]
+
+
+def meanings() -> Meanings:
+    """What the confidence of each judge means, as far as somebody has said it: pairs, so that they can be a key."""
+    with reading(common.engine()) as session:
+        return tuple(setting_queries.confidence_meanings(session).items())
+
+
+def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFrame:
+    """As `level_meanings`: of judges, or of what models state themselves."""
+    of_what = partial(common.triage_data, viewer)
+    kept: pd.DataFrame = page_cache.computed(_of_levels, viewer, of_what, meanings(), of_parser)
+    return kept
+
+
+def _of_levels(triage_data: TriageData, known: Meanings, of_parser: bool) -> pd.DataFrame:  # noqa: FBT001 - as it is kept
+    return level_meanings(triage_data, dict(known), of_parser=of_parser)
+
+
+def source(here: Here, *, asked: bool = True) -> str:
+    """What counts as a model's own confidence, `STATED` or `SHARES`.
+
+    `asked`: with the control for it in the row of controls, where there is a choice, and what a stated one means below; else what a model states
+    counts wherever it may.
+    """
+    table = meanings_of_levels(here.viewer, of_parser=True)
+    if asked and len(table):
+        show_meanings(here.viewer, table, key="calibration_own", of_models=True)
+    if not takes_stated(table):
+        return SHARES
+    if not asked:
+        return STATED
+    with here.row:
+        return str(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235))
+
+
+def own(read: Read, source: str) -> pd.DataFrame:
+    """Predictions with the model's own confidence."""
+    return own_confidence(read.found, stated=source == STATED)
+
+
+def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
+    """Rows of one model, or all, in order."""
+    return triage_choice.in_order(table if model == ALL_MODELS else table.loc[table["model"].astype(str).eq(model)])
+
+
+# ---------------------------------------------------------------- what a confidence means
+
+
+def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
+    """Each judge that states a confidence: what it means, or the question, with the data beside it.
+
+    Args:
+        viewer: Who looks; leads and researchers answer.
+        table: As `criteria_meanings` or `level_meanings` give it.
+        key: Beginning of the elements' keys.
+        of_models: The confidences are the models' own, which the parser reads.
+    """
+    why_not = reason(check_can_set_meaning, viewer)
+    for place, row in enumerate(table.to_dict(orient="records")):
+        words = dict(MEANINGS) if "share_met" in row else LEVEL
+        mine = f"{key}_{place}"
+        if row["usable"]:
+            with st.container(horizontal=True, vertical_alignment="center", key=f"{mine}_known"):
+                known = f"{OF_MODELS}the probability {LEVEL[ConfidenceMeaning.RIGHT].replace('its', 'their')}."
+                st.html(html.quiet(known if of_models else meaning_words(row)), width="content")
+                if not why_not and len(words) > 1:
+                    with st.popover("Change", type="tertiary", key=f"{mine}_change"):
+                        _choice(viewer, row, words, why_not, mine)
+            continue
+        with st.container(gap="small", key=mine):
+            if row["meaning"] is None:
+                stated = stated_words(row)
+                stated = f"{OF_MODELS}{stated.replace('parser states', 'the parser reads', 1)}" if of_models else stated
+                what = "What is that the probability of? Until this is said nothing is drawn from these confidences."
+                st.html(html.notice(f"{stated} {what}", kind="warning"))
+                against = {meaning: row[f"against_{word.value}"] for word, meaning in words.items()}
+                if any(against.values()):
+                    st.html(html.items(f'Against "{meaning}": {why}' for meaning, why in against.items() if why))
+            else:
+                st.html(html.notice(f"{row['why']} Nothing is drawn from these confidences.", kind="warning"))
+            _choice(viewer, row, words, why_not, mine)
+    if why_not and not table["usable"].all():
+        st.html(html.quiet(why_not))
+
+
+def _choice(
+    viewer: Viewer, row: Mapping[Any, Any], words: Mapping[ConfidenceMeaning, str], why_not: str, key: str
+) -> None:
+    """The answers and the button; for others both are off."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}_choice"):
+        meaning, options = row["meaning"], list(words)
+        chosen = st.radio(
+            "Its confidence is the probability",
+            options,
+            index=options.index(meaning) if meaning in options else None,
+            format_func=words.__getitem__,
+            horizontal=True,
+            key=f"{key}_meaning",
+            disabled=bool(why_not),
+            width="content",
+        )
+        pressed = st.button(
+            "Keep this meaning",
+            type="primary",
+            icon=":material/check:",
+            key=f"{key}_keep",
+            disabled=bool(why_not) or chosen is None or chosen is meaning,
+            help=why_not or None,
+        )
+    if pressed and chosen is not None:
+        with common.shown_errors():
+            set_confidence_meaning(common.engine(), str(row["judge"]), chosen, actor=viewer)
+            st.rerun()
+
+
+# ---------------------------------------------------------------- nothing to show, and tables
+
+
+def without_levels(here: Here) -> bool:
+    """No level of any answer is known: why, and what to do. Whether that is so."""
+    known = here.known
+    if known.judges:
+        return False
+    if triage_choice.waits(here.viewer):
+        return True
+    if not known.n_cases:
+        sentence = "This study has no cases of triage. Begin with a file of cases, then a file of predictions."
+        triage_choice.nothing(sentence, "Import a file")
+    elif not known.n_samples:
+        triage_choice.no_answers(known)
+    else:
+        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
+        triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
+    return True
+
+
+def errors_tables(
+    errors: pd.DataFrame,
+    names: Mapping[str, Sequence[str]],
+    *,
+    key: str,
+    items: str,
+    more: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Two tables, a row a group: how far off, and Brier's score in its parts; and why values are missing.
+
+    Args:
+        names: The first columns of both.
+        items: What is counted.
+        more: Further columns of the first.
+    """
+    tables.show(
+        {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},
+        key=f"{key}_errors",
+        names=tuple(names)[:1],
+        optional=("Left out",),
+        alt="How far confidence is off, by group",
+    )
+    tables.show(
+        {**names, **brier_columns(errors)},
+        key=f"{key}_brier",
+        names=tuple(names)[:1],
+        alt="Brier's score in its parts, by group",
+    )
+    show_reasons(errors)
+
+
+def show_reasons(table: pd.DataFrame) -> None:
+    """Why values of a table are missing."""
+    if lines := reasons(table):
+        st.html(html.items(lines))

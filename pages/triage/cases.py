@@ -1,0 +1,418 @@
+"""Dangerous misses, groups, boundary and ambiguous cases, and flips: sections of the Triage page that lead to single cases."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from evalcore.calibration.case_spread import OfAmbiguous
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.study.db import reading
+from evalcore.study.languages import LANGUAGES
+from evalcore.triage import rates as triage_rates
+from evalcore.triage.cases import DANGEROUS, flip_counts, misses
+from evalcore.triage.data import Kind
+from evalcore.triage.figures import LETTERS, apart
+from evalcore.triage.figures import by_group as group_figure
+from evalcore.triage.queries import told
+from evalcore.triage.rates import FEW, TriageGrouping, by_group
+from evalcore.triage.settings import rule_words
+from evalcore.triage.words import flip_sentence, points, rate_words
+from pages.calibration import confidence
+from pages.calibration import models as calibration_models
+from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
+from pages.shared.triage_choice import FORMATS, Here, Read
+
+ALL_MODELS, BOTH, EVERY = "all models", "both formats", "every answer"
+
+
+def _one_model(here: Here, *, width: int = 200) -> str:
+    with here.row:
+        return str(triage_choice.one_of("Model", here.known.models, "triage_model", width=width))
+
+
+# ---------------------------------------------------------------- dangerous misses
+
+MISSES_FOOT = (
+    "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
+    "weeks, then "
+    "within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that more of the model's "
+    "samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips of the samples say how "
+    "the others "
+    "went. To assign a response puts it before physicians, who read it without the judge's level and without the model's name, among three others that are "
+    "drawn at random: one single item would tell them that it is a miss."
+)
+
+
+def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
+    """The dangerous misses of all models, worst first, without their texts."""
+    rows = misses(read.triage_data, read.found, judges=dict(judges))
+    kept = rows.loc[rows["rank"].lt(len(DANGEROUS))]
+    return kept.drop(columns=["case_id", "source", "strength", "first_words"]).reset_index(drop=True)
+
+
+def show_misses(here: Here) -> None:
+    """Cases whose answer asks for less care than they need, the most dangerous first, by model and format."""
+    with here.row:
+        model = triage_choice.one_of("Model", [ALL_MODELS, *here.known.models], "triage_of_model", width=200)
+        word = triage_choice.one_of("Format", [BOTH, *FORMATS], "triage_of_format", width=160)
+    rows = here.computed(queue, here.chosen.judges)
+    if model != ALL_MODELS:
+        rows = rows.loc[rows["model"].astype(str).eq(model)]
+    if word != BOTH:
+        rows = rows.loc[rows["format"].astype(str).eq(word)]
+    st.html(html.finding(misses_words(rows)))
+    nothing = (
+        "Nothing waits here. Boundary and ambiguous cases, which have no single gold, are in sections of their own."
+    )
+    triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
+    st.html(html.foot(MISSES_FOOT))
+
+
+def misses_words(rows: pd.DataFrame) -> str:
+    """How many misses of each kind there are."""
+    counts = [(int(rows["rank"].eq(rank).sum()), *kind) for rank, kind in enumerate(DANGEROUS)]
+    kinds = [
+        f"{n:,} that {'needs' if n == 1 else 'need'} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}"
+        for n, gold, predicted in counts
+        if n
+    ]
+    if not kinds:
+        return "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
+    return f"In the judges' opinion {len(rows):,} dangerous miss{'' if len(rows) == 1 else 'es'}: {', '.join(kinds)}."
+
+
+# ---------------------------------------------------------------- groups
+
+GROUPINGS = {
+    "Source": TriageGrouping.SOURCE,
+    "Level": TriageGrouping.GOLD,
+    "Panel": TriageGrouping.STRENGTH,
+    "Language": TriageGrouping.LANGUAGE,
+}
+IN_TABLE = {
+    "under": "Under-triage",
+    "exact": "Exact",
+    "over": "Over-triage",
+    "missed_emergencies": "Missed emergencies",
+}
+GROUPS_FOOT = (
+    "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are impossible, so their shares are 0 by what "
+    "they are. Panel: "
+    "how many votes stand together (unanimous, 4-1, 3-2), direct where the source's own label is the gold: a clear gold may hide a split panel. "
+    "Groups of fewer than "
+    f"{FEW} cases are grey: their intervals say little. Intervals are 95 % (Wilson), each group by itself; among many groups some stand out by chance."
+)
+
+
+def grouped(read: Read, grouping: str) -> pd.DataFrame:
+    """The rates of every model by one grouping."""
+    rates = by_group(read.triage_data, read.found, grouping)
+    return rates.loc[rates["measure"].astype(str).isin(list(IN_TABLE))].reset_index(drop=True)
+
+
+def show_groups(here: Here) -> None:
+    """One model's errors by source, level, panel or language, both formats side by side."""
+    model = _one_model(here)
+    with here.row:
+        name = st.segmented_control(
+            "By", list(GROUPINGS), default=triage_choice.left("triage_by", "Source"), required=True, key="triage_by", bind="query-params"
+        )  # fmt: skip
+    name = str(name or "Source")
+    grouping = GROUPINGS[name]
+    rates = here.computed(grouped, grouping.value)
+    mine = rates.loc[rates["model"].astype(str).eq(model)]
+    if mine["value"].notna().sum() == 0:
+        st.html(html.notice(f"{model} has no answer with a level on a case with a clear gold."))
+        return
+    words = {str(group): str(group) for group in mine["group"].unique()}
+    if grouping is TriageGrouping.LANGUAGE:
+        words = {code: LANGUAGES.get(code, code) for code in words}
+    for sentence in spread(mine, words):
+        st.html(html.finding(sentence))
+    theme.figure(
+        group_figure(mine, FORMATS, words, ink=theme.ink()),
+        key="triage_groups",
+        alt=f"Under-triage and over-triage of {model} by {name.lower()}",
+    )
+    cells = mine.astype({"group": str, "format": str, "measure": str})
+    cells = cells.assign(words=[rate_words(row) for row in mine.to_dict(orient="records")])
+    keys = ["group", "format", "n_group"]
+    wide = cells.pivot(index=keys, columns="measure", values="words").fillna("")
+    wide = wide.reindex(pd.MultiIndex.from_frame(cells[keys].drop_duplicates())).reset_index()
+    tables.show(
+        {
+            name: wide["group"].map(words),
+            "Format": wide["format"],
+            "Cases": wide["n_group"],
+            **{title: wide.get(measure, "") for measure, title in IN_TABLE.items()},
+        },
+        key="triage_groups_table",
+        alt="Rates by group and format",
+    )
+    st.html(html.foot(GROUPS_FOOT))
+
+
+def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
+    """From where to where under-triage runs over groups with enough cases, a sentence a format; whether it may be chance is told by their intervals."""
+    under = mine.loc[mine["measure"].astype(str).eq("under") & mine["value"].notna() & ~mine["is_small"]]
+    sentences = []
+    for word, rows in under.groupby(under["format"].astype(str), sort=False):
+        ordered = rows.sort_values("value", kind="stable").to_dict(orient="records")
+        least, most = (f"{words[str(row['group'])]}, {rate_words(row)}" for row in (ordered[0], ordered[-1]))
+        meet = ordered[-1]["low"] <= ordered[0]["high"]
+        chance = " Their intervals meet, so this may be chance." if meet else ""
+        head = f"In {word} under-triage"
+        sentences.append(f"{head}: {most}." if len(ordered) == 1 else f"{head} runs from {least}, to {most}.{chance}")
+    return sentences or [f"Every group has fewer than {FEW} cases: read the intervals, not the shares."]
+
+
+# ---------------------------------------------------------------- boundary cases
+
+OUTSIDE = {
+    "below both letters": "outside_low",
+    "one of the letters": "constituent",
+    "above both letters": "outside_high",
+}
+PARTS = (
+    ("outside_low", "below both letters"),
+    ("lower", "the milder letter"),
+    ("upper", "the more severe letter"),
+    ("outside_high", "above both letters"),
+)
+BOUNDARY_FOOT = (
+    "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or under-triage. The upper share is of the "
+    "answers with one of the "
+    "letters. Intervals are 95 % (Wilson)."
+)
+
+
+def show_boundary(here: Here) -> None:
+    """How models answer cases that lie between two levels, apart from all rates."""
+    if not here.known.n_kinds[Kind.BOUNDARY]:
+        st.html(html.notice("No case of this study lies between two levels."))
+        return
+    table = here.of_predictions(triage_rates.boundary).astype({"model": str, "format": str, "measure": str})
+    st.html(html.finding(boundary_words(table)))
+    table = table.assign(words=[rate_words(row) for row in table.to_dict(orient="records")])
+    wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
+    wide, drawn = triage_choice.in_order(wide), _shares(table)
+    if len(drawn):
+        theme.figure(
+            apart(drawn, FORMATS, PARTS, ink=theme.ink()),
+            key="triage_boundary",
+            alt="Answers to boundary cases: below both letters, the milder, the more severe, above both",
+        )
+    tables.show(
+        {
+            "Model": wide["model"],
+            "Format": wide["format"],
+            "One of the letters": wide["constituent"],
+            "Of these, the more severe": wide["upper_share"],
+            "Below both": wide["outside_low"],
+            "Above both": wide["outside_high"],
+        },
+        key="triage_boundary_table",
+        alt="Answers to boundary cases by model and format",
+        names=("Model",),
+    )
+    model = _one_model(here)
+    with here.row:
+        where = triage_choice.one_of("Answers", list(OUTSIDE), "triage_outside", width=200)
+    found = here.read.found
+    mine = found.loc[found["kind"].eq(Kind.BOUNDARY) & found["model"].eq(model) & found["predicted"].notna()]
+    low, high = np.floor(mine["gold"]), np.ceil(mine["gold"])
+    fits = {
+        "outside_low": mine["predicted"].lt(low),
+        "constituent": mine["predicted"].between(low, high),
+        "outside_high": mine["predicted"].gt(high),
+    }[OUTSIDE[where]]
+    nothing = f"No answer of {model} to a boundary case is {where}."
+    triage_cases.listing(here, mine.loc[fits], key="triage_boundary_cases", nothing=nothing)
+    st.html(html.foot(BOUNDARY_FOOT))
+
+
+def _shares(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a model and format that has answers: n, and the parts that the bars are made of as shares and, with _k, as counts."""
+    keys = ["model", "format"]
+    k, n = (table.pivot(index=keys, columns="measure", values=name) for name in ("k", "n"))
+    counts = k[["outside_low", "outside_high"]].assign(
+        upper=k["upper_share"], lower=k["constituent"] - k["upper_share"]
+    )
+    some = n["constituent"].gt(0)
+    counts, total = counts.loc[some], n["constituent"].loc[some]
+    wide = counts.div(total, axis=0).join(counts.add_suffix("_k")).assign(n=total)
+    return wide.reindex(pd.MultiIndex.from_frame(table[keys].drop_duplicates())).dropna().reset_index()
+
+
+def boundary_words(table: pd.DataFrame) -> str:
+    """Whose answers lie below both letters, in words: of whom it was found most often, with its interval."""
+    low = table.loc[table["measure"].eq("outside_low") & table["value"].notna()]
+    if low.empty:
+        return "No boundary case has an answer with a level."
+    row = low.iloc[int(low["value"].to_numpy().argmax())]
+    if not row["k"]:
+        return f"No answer to a boundary case lies below both of its letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
+    return f"In {row['format']} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
+
+
+# ---------------------------------------------------------------- ambiguous cases
+
+
+def show_ambiguous(here: Here) -> None:
+    """Cases on which physicians do not agree: no accuracy, the panel's votes beside the model's samples, in the order of the Calibration page."""
+    n, rule = here.known.n_kinds[Kind.AMBIGUOUS], rule_words(here.settings.rule)
+    if not n:
+        st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
+        return
+    table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
+    st.html(html.finding(ambiguous_words(table, n)))
+    of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
+    one = table.drop_duplicates(["model", "format"])
+    tables.show(
+        {
+            "Model": one["model"],
+            "Format": one["format"],
+            "Cases": one["n_cases"],
+            **{letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)},
+            "All samples agree": _shares_words(one, "n_sure", "n_several", "sure"),
+        },
+        key="triage_ambiguous_table",
+        alt="Answers to ambiguous cases by model and format",
+        names=("Model",),
+    )
+    with here.row:
+        model = triage_choice.one_of("Model", [EVERY, *here.known.models], "triage_of_model_ambiguous", width=200)
+    source = confidence.source(here, asked=False)
+    kept: OfAmbiguous = here.computed(calibration_models.ambiguous, here.chosen.judges, source)
+    surest = calibration_models.with_predictions(here, kept.cases)
+    if model != EVERY:
+        surest = surest.loc[surest["model"].eq(model)]
+    st.subheader("Sure where physicians are not", anchor=False)
+    nothing = "No ambiguous case has both the votes of a panel and two samples with a level."
+    notes = calibration_models.panel_notes(surest)
+    triage_cases.listing(here, surest, key="triage_ambiguous_cases", notes=notes, nothing=nothing)
+    st.html(
+        html.foot(
+            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two "
+            f"samples or more with a "
+            "level. The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the "
+            "samples, in bits). "
+            "How far samples lie from votes stands on the Calibration page."
+        )
+    )
+
+
+def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[str]:
+    return [share_words(*row) for row in zip(table[hits], table[of], table[share], strict=True)]
+
+
+def ambiguous_words(table: pd.DataFrame, n: int) -> str:
+    """How sure the models are where physicians are not, in words."""
+    known = table.drop_duplicates(["model", "format"])
+    known = known.loc[known["sure"].notna()]
+    many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
+    if known.empty:
+        return f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
+    row = known.iloc[int(known["sure"].to_numpy().argmax())]
+    sure = share_words(row["n_sure"], row["n_several"], row["sure"])
+    return f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
+
+
+# ---------------------------------------------------------------- flips
+
+FLIPS_A_PAGE = 8
+LEAST_P = 0.001
+FLIPS_FOOT = (
+    "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
+    "gold. First those that "
+    "cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less qa on the same cases with "
+    "a clear gold, "
+    "with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each response is the first whose own level is the "
+    "one that counts, else the first with a text."
+)
+
+
+def show_flips(here: Here) -> None:
+    """Cases whose answer changes with the format in which the model was asked: counts by model, then one model's with both answers."""
+    if len(here.settings.formats) < len(FORMATS):
+        sentence = (
+            "The settings of this study show one format alone. A flip needs both: the lead can choose them on Study."
+        )
+        st.html(html.notice(sentence))
+        return
+    if len(here.chosen.judges) < len(FORMATS):
+        sentence = "Only one format has levels. A flip needs the same cases asked in both: import the other format's predictions."
+        triage_choice.nothing(sentence, "Import a file")
+        return
+    table = here.of_predictions(flip_counts)
+    if not table["n_both"].any():
+        st.html(html.notice("No case has an answer with a level in both formats."))
+        return
+    model = _one_model(here, width=170)
+    with here.row:
+        only = st.toggle("Crossing to or from D", key="triage_crossing", bind="query-params")
+    rows = table.to_dict(orient="records")
+    st.html(html.finding(" ".join(flip_sentence(row) for row in rows if str(row["model"]) == model)))
+    tables.show(
+        {
+            "Model": table["model"].astype(str),
+            "Changes with the format": [
+                f"{share_words(row['n_flipped'], row['n_both'], row['flipped'])} {interval_words(row['flipped_low'], row['flipped_high'])}"
+                for row in rows
+            ],
+            "Lower in conversation": table["n_lower"],
+            "Higher": table["n_higher"],
+            "Cross to or from D": table["n_crossing"],
+            "Under-triage, conversation less qa": [_difference(row) for row in rows],
+            "Clear cases": table["n"],
+            "p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]],
+        },
+        key="triage_flip_counts",
+        alt="How often the format changes each model's answer",
+        names=("Model",),
+    )
+    flipped = here.of_predictions(triage_rates.flips)
+    flipped = flipped.loc[flipped["model"].astype(str).eq(model) & (flipped["crosses"] | (not only))]
+    if flipped.empty:
+        st.html(html.quiet(f"No answer of {model} {'crosses that line' if only else 'changes with the format'}."))
+    else:
+        _flips(here, flipped)
+    st.html(html.foot(FLIPS_FOOT))
+
+
+def _difference(row: Mapping[Any, Any]) -> str:
+    if math.isnan(row["difference"]):
+        return f"{NO_VALUE} ({row['reason']})"
+    return f"{points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] points"
+
+
+def _flips(here: Here, flipped: pd.DataFrame) -> None:
+    """The cases, both answers beside each other, a few at a time."""
+    judges = dict(here.chosen.judges)
+    n_pages = math.ceil(len(flipped) / FLIPS_A_PAGE)
+    head = st.container()
+    page = st.pagination(n_pages, key="triage_flips_page") if n_pages > 1 else 1
+    part = flipped.iloc[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
+    sides = []
+    for word in FORMATS:
+        rows = part[["row", "model"]].assign(format=word, predicted=part[word], first=part[f"{word}_first"])
+        sides.append(triage_cases.described(here.read.triage_data, rows, judges).to_dict(orient="records"))
+    with reading(common.engine()) as session:
+        texts = told(session, [row["response_id"] for side in sides for row in side if row["response_id"] >= 0])
+    with head:
+        common.list_openly(here.viewer, [row["example_id"] for row in sides[0]])
+        for place, (row, *both) in enumerate(zip(part.to_dict(orient="records"), *sides, strict=True)):
+            first = both[0]
+            crosses = "crosses the line to an emergency" if row["crosses"] else ""
+            about = (str(row["model"]), str(first["case_id"]), crosses)
+            heading = triage_html.flip(row["gold"], row["qa"], row["conversation"])
+            st.html(triage_html.case(str(first["first_words"]), heading, about))
+            for column, side in zip(st.columns(2, gap="medium"), both, strict=True):
+                judge, title = judges[str(side["format"])], f"{side['model']}, {side['format']}"
+                column.html("".join(triage_cases.answer_parts(side, texts.get(side["response_id"]), judge, title)))
+            with st.container(key=f"triage_flips_{place}"):
+                triage_cases.open_case(first["example_id"], [side["sample_name"] for side in both])
