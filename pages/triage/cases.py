@@ -12,6 +12,7 @@ from evalcore.calibration.case_spread import OfAmbiguous
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
+from evalcore.triage import cases as triage_flips
 from evalcore.triage import rates as triage_rates
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
@@ -375,7 +376,7 @@ def show_flips(here: Here) -> None:
         alt="How often the format changes each model's answer",
         names=("Model",),
     )
-    flipped = here.of_predictions(triage_rates.flips)
+    flipped = here.of_predictions(triage_flips.flips)
     flipped = flipped.loc[flipped["model"].astype(str).eq(model) & (flipped["crosses"] | (not only))]
     if flipped.empty:
         st.html(html.quiet(f"No answer of {model} {'crosses that line' if only else 'changes with the format'}."))
