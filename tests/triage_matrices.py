@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.study.schema import PARSER
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import described
+from evalcore.triage.data import TriageData, described
 from evalcore.triage.predictions import joined, predictions
 from tests.triage_cases import CONVERSATION, QA, drawn
 

@@ -13,8 +13,7 @@ from evalcore.stats.arrays import Floats, cells_of, quotient
 from evalcore.stats.arrays import Numbers as Codes
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import N_LEVELS, SHARES, Kind
+from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
 from evalcore.triage.predictions import COUNTS, joined
 from evalcore.triage.words import number_words
 

@@ -19,9 +19,8 @@ from evalcore.stats.intervals import percent_words
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
-from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
-from evalcore.triage.level_jury import votes as level_votes
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
+from evalcore.triage.predictions import votes as level_votes
 from evalcore.triage.words import points
 
 Meanings = Mapping[str, ConfidenceMeaning]

@@ -9,12 +9,11 @@ import pandas as pd
 
 from evalcore.calibration import SEED
 from evalcore.calibration.confidence import DIGITS, who
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.stats.wording import counted
 from evalcore.triage.cases import DANGEROUS
-from evalcore.triage.panels import Kind
-from evalcore.triage.rates import ratio
+from evalcore.triage.data import Kind
 
 BY = ("model", "format")
 MOST_THRESHOLDS = 101
@@ -170,7 +169,7 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     for name in SHARES:
         k, n = table[f"k_{name}"].to_numpy(dtype=float), table[f"n_{name}"].to_numpy(dtype=float)
         low, high = wilson(k, n)
-        table = table.assign(**{name: ratio(k, n), f"low_{name}": low, f"high_{name}": high})
+        table = table.assign(**{name: quotient(k, n), f"low_{name}": low, f"high_{name}": high})
     return table
 
 

@@ -82,7 +82,7 @@ def calibration(
     from evalcore.study.db import reading
     from evalcore.triage import queries as triage_queries
     from evalcore.triage import setting_queries
-    from evalcore.triage.panels import described
+    from evalcore.triage.data import described
     from evalcore.triage.predictions import joined, predictions
 
     sections = some_of("--section", section, SECTIONS)

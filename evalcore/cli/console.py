@@ -145,8 +145,7 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
     Returns the cases, with what most judges say where that was asked for, and the judges by format; one that has read no answer, or none of
     that format, is an `OverreadError`.
     """
-    from evalcore.triage.level_jury import JURY, members, with_jury
-    from evalcore.triage.predictions import usual_judges
+    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
     readers = {
         word.value: triage_data.judges(word) + [JURY] * bool(members(triage_data.voters(word))) for word in Format

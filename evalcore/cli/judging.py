@@ -139,7 +139,7 @@ def acuity_rules(
     if text is not None:
         _read_text(sys.stdin.read() if text == "-" else text, as_json=as_json)
         return
-    from evalcore.triage.level_reading import read_levels
+    from evalcore.triage.acts import read_levels
 
     with study(db) as engine, err.status("Reading") as status:
         report = read_levels(

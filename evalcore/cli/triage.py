@@ -106,10 +106,9 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.study.schema import Claim, Physicians
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
-    from evalcore.triage.bases import Basis, Held, stated_judges, usual_held
+    from evalcore.triage.bases import Basis, Held, margin_sentences, stated_judges, usual_held
     from evalcore.triage.corrected import claim_words
-    from evalcore.triage.differences import margin_sentences
-    from evalcore.triage.panels import described
+    from evalcore.triage.data import described
 
     one_of("--gold", gold, GOLDS)
     by = Basis[one_of("--basis", basis, BASES).upper()]
@@ -218,10 +217,10 @@ def _tables(
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """All tables by name, and the findings as sentences."""
     from evalcore.triage import bases, cases
-    from evalcore.triage.bases import Basis
+    from evalcore.triage import rates as triage_rates
+    from evalcore.triage.bases import Basis, safety_sentences
+    from evalcore.triage.cases import flip_counts
     from evalcore.triage.corrected import answered
-    from evalcore.triage.differences import safety_sentences
-    from evalcore.triage.formats import flip_counts
     from evalcore.triage.harm import harm_sentences
     from evalcore.triage.predictions import joined, predictions
     from evalcore.triage.reads import with_physicians_gold
@@ -261,9 +260,9 @@ def _tables(
         "safety": safety,
         "misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True),
         "flips": flips,
-        "boundary": cases.boundary(found),
-        "ambiguous": cases.ambiguous(found),
-        "accounted": cases.accounted(triage_data, found),
+        "boundary": triage_rates.boundary(found),
+        "ambiguous": triage_rates.ambiguous(found),
+        "accounted": triage_rates.accounted(triage_data, found),
     }
     return tables, sentences
 
@@ -332,7 +331,7 @@ def label_maps(
     from evalcore.study.db import reading
     from evalcore.triage import label_maps as tables
     from evalcore.triage import setting_queries
-    from evalcore.triage.label_counts import label_counts
+    from evalcore.triage.label_maps import label_counts
 
     chosen = _source(source, import_, export, reset=reset)
     given = None if import_ is None else tables.parse(text_of(content(import_), import_.name), import_.name)

@@ -53,22 +53,22 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         what: export_tables.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))
         for what in TABLES
     }
-    files: dict[str, bytes] = {}
-    for what, table in (tables | numbers(done, tried)).items():
-        files[f"{what}.csv"] = export_tables.to_csv(table)
-        files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
     said = None if stated is None else {
         "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
     }  # fmt: skip
     analysis = {"stated": said, "computed": None if done is None else _computed(done)}
-    files[ANALYSIS] = orjson.dumps(analysis, option=orjson.OPT_INDENT_2)
     texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
-    for what, table in reported.items():
+    files = {ANALYSIS: orjson.dumps(analysis, option=orjson.OPT_INDENT_2)}
+    files |= {name: text.encode() for name, text in texts.items()}
+    for what, table in (tables | numbers(done, tried) | reported).items():
         files[f"{what}.csv"] = export_tables.to_csv(table)
         files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
-    files |= {name: text.encode() for name, text in texts.items()}
     files[MANIFEST] = _manifest(files, trail, with_number=not blind)
-    return _zipped(files), len(tables["labels"])
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in sorted(files.items()):
+            packed.writestr(zipfile.ZipInfo(name, _EPOCH), content, compress_type=zipfile.ZIP_DEFLATED)
+    return buffer.getvalue(), len(tables["labels"])
 
 
 def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
@@ -79,18 +79,19 @@ def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[s
         tried: As `missing` gives it for this analysis.
     """
     if done is None or tried is None:
-        return {name: pd.DataFrame(columns=list(export_tables.columns_of(name))) for name in NUMBERS}
+        return {name: pd.DataFrame(columns=export_tables.columns_of(name)) for name in NUMBERS}
     found, spec = done.results, done.results.spec
     whose = {"dataset": spec.evaluation, "examples": spec.subset or "all", "judge": " + ".join(spec.judges)}
     tried = tried.assign(claim=found.claim.value, physicians=found.physicians.value)
     made = (found.claims, found.difference_claims, tried, agreement(labels_of(done.part)))
     tables = {}
     for name, table in zip(NUMBERS, made, strict=True):
-        told = table.drop(columns=["place", "evaluation"], errors="ignore").assign(**whose)
-        if "is_analysis" in export_tables.columns_of(name):
-            told["is_analysis"] = told["claim"].eq(found.claim) & told["physicians"].eq(found.physicians)
-        first = [column for column in export_tables.columns_of(name) if column in told]
-        tables[name] = told[[*first, *(column for column in told if column not in first)]]
+        columns = export_tables.columns_of(name)
+        rows = table.drop(columns=["place", "evaluation"], errors="ignore").assign(**whose)
+        if "is_analysis" in columns:
+            rows["is_analysis"] = rows["claim"].eq(found.claim) & rows["physicians"].eq(found.physicians)
+        first = [column for column in columns if column in rows]
+        tables[name] = rows[[*first, *(column for column in rows if column not in first)]]
     return tables
 
 
@@ -111,16 +112,7 @@ def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: b
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in sorted(files.items())
     }
-    number = (
-        {"audit_events": trail[0]} if with_number else {}
-    )  # how many acts there were tells a blind reader how many reads were revised
-    said = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
-    return orjson.dumps(said, option=orjson.OPT_INDENT_2)
-
-
-def _zipped(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in sorted(files.items()):
-            packed.writestr(zipfile.ZipInfo(name, _EPOCH), content, compress_type=zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    # how many acts there were tells a blind reader how many reads were revised
+    number = {"audit_events": trail[0]} if with_number else {}
+    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    return orjson.dumps(manifest, option=orjson.OPT_INDENT_2)

@@ -1,182 +1,356 @@
-"""What a paper has to say of how a study was done: who was asked how, who read when and by which guideline, and what was drawn."""
+"""How a study stands to the reporting guidelines: where each of their items is in the bundle, and its flow, counted and drawn.
 
-from typing import Any
+The numbers of CHART, GRRAS and STARD 2015 (1 to 19 and 26 to 30) were checked against the published lists. Those of STARD-AI and TRIPOD-LLM could not be:
+what these ask is named by its topic, from the published texts as far as they were at hand, and has no number. All wording is ours.
+"""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import func, or_, select
-from sqlmodel import Session, col
 
-from evalcore.runs.queries import rows
-from evalcore.study.frames import frame, is_read, knowing, not_superseded
-from evalcore.study.run_states import Outcome, RunKind
-from evalcore.study.schema import Ask, RaterKind, ReadingState, Selection, Stage
-from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_scored, votes
+from evalcore.stats.arrays import Truths
+from evalcore.study.schema import Stage
 
 
-def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Physicians' standing blind first reads of criteria, one row a read.
+@dataclass(frozen=True)
+class Clause:
+    """One statement of the methods; blank where the study does not know it: somebody has to fill it in, or it was not recorded."""
+
+    key: str
+    section: str
+    text: str
+    is_blank: bool = False
+
+
+REPORTED, PARTLY, TO_FILL_IN, AUTHORS = "reported", "partly", "to fill in", "for the authors"
+STATUSES = {
+    REPORTED: "what the item asks is said at the places named",
+    PARTLY: "some of it is said at the places named, some stands there as a blank to fill in",
+    TO_FILL_IN: "only a blank stands for it, or nothing",
+    AUTHORS: "no study can tell it: it belongs to the text of the paper",
+}
+METHODS = "methods.md"
+
+
+class Item(NamedTuple):
+    """What a guideline asks, in our words.
+
+    Attributes:
+        item: Its number, or its topic where the number could not be checked.
+        clauses: Keys of the clauses that may answer it.
+        files: Files of the bundle that may.
+    """
+
+    guideline: str
+    item: str
+    asks: str
+    clauses: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+CHART, GRRAS, STARD, STARD_AI, TRIPOD = "CHART 2025", "GRRAS 2011", "STARD 2015", "STARD-AI 2025", "TRIPOD-LLM 2025"
+SOURCES = {
+    CHART: "Chatbot Assessment Reporting Tool, BMJ Medicine 2025, doi 10.1136/bmjmed-2025-001632",
+    GRRAS: "Guidelines for Reporting Reliability and Agreement Studies, Kottner et al., J Clin Epidemiol 2011;64:96-106",
+    STARD: "Standards for Reporting Diagnostic Accuracy Studies, Bossuyt et al., BMJ 2015;351:h5527; the index test is the system that is judged",
+    STARD_AI: "The extension of STARD for artificial intelligence, what it asks beyond STARD 2015; by topic: its item numbers were not checked",
+    TRIPOD: "Gallifant et al., Nature Medicine 2025;31:60-69, doi 10.1038/s41591-024-03425-5; by topic: its item numbers were not checked",
+}
+_MODELS, _JUDGES = ("models_asked", "models_brought"), ("judges_asked", "judges_brought")
+_SAMPLE = ("sample_size", "reads", "selection", "drawings", "drawn_elsewhere")
+_RATERS = ("reads", "specialties", "reader_languages", "readers_unknown", "readers_chosen")
+_LEVEL_READS = ("triage_panels", "triage_reads", "triage_case_reads")
+_REFERENCE = ("reads", "no_reads", "blinding", "not_blind", "knows_model", "guideline", *_LEVEL_READS)
+_STATED = ("stated", "primary", "deviations", "otherwise", "not_stated")
+ITEMS = (
+    Item(CHART, "1-2", "title, abstract, background"),
+    Item(CHART, "3", "identifiers of each model: name, version, date", ("material", "models_asked", "models_brought")),
+    Item(CHART, "4", "details of each model: settings, access, development", _MODELS),
+    Item(CHART, "5", "prompts: how they were made, their text and version", (*_MODELS, "sent_otherwise")),
+    Item(CHART, "6", "queries: route, dates, sessions, answers", (*_MODELS, "languages", "triage_answers")),
+    Item(CHART, "7", "how performance was judged, by whom, blind to what", ("judges", *_JUDGES, "triage_levels", *_REFERENCE)),
+    Item(CHART, "8", "sample size", _SAMPLE),
+    Item(CHART, "9", "data analysis", ("score", "estimator", "specification", "claim", "multiplicity"), ("analysis.json",)),
+    Item(CHART, "10", "results, with the flow", ("flow",), ("corrected-scores.csv", "flow.csv", "flow.svg")),
+    Item(CHART, "11", "discussion"),
+    Item(CHART, "12a", "disclosures", ("interests",)),
+    Item(CHART, "12b", "funding", ("funding",)),
+    Item(CHART, "12c", "ethics", ("ethics",)),
+    Item(CHART, "12d", "protocol", ("protocol", *_STATED)),
+    Item(CHART, "12e", "data availability", ("availability",), ("manifest.json",)),
+    Item(GRRAS, "1-3", "title, device, population of subjects"),
+    Item(GRRAS, "4", "population of raters", ("claim", *_RATERS)),
+    Item(GRRAS, "5", "what is known, rationale"),
+    Item(GRRAS, "6", "how the sample size was chosen; raters, subjects, replicates", (*_SAMPLE, "missing_reads")),
+    Item(GRRAS, "7", "sampling method", ("selection", "drawings", "drawn_elsewhere")),
+    Item(GRRAS, "8", "rating process: blinding, instructions, intervals", ("blinding", "not_blind", "guideline", "read_dates", "revealed", "second_look")),
+    Item(GRRAS, "9", "whether ratings were independent", ("blinding", "not_blind", "knows_model")),
+    Item(GRRAS, "10", "statistical analysis", ("agreement",), ("agreement.csv",)),
+    Item(GRRAS, "11", "raters, subjects and replicates that were included", ("reads", "no_reads"), ("flow.csv",)),
+    Item(GRRAS, "12", "characteristics of raters and subjects", ("languages", *_RATERS)),
+    Item(GRRAS, "13", "estimates with their uncertainty", ("agreement",), ("agreement.csv",)),
+    Item(GRRAS, "14", "practical relevance"),
+    Item(GRRAS, "15", "detailed results", (), ("labels.csv", "verdicts.csv")),
+    Item(STARD, "1-4", "title, abstract, background, objectives"),
+    Item(STARD, "5", "whether data were collected before or after the tests", ("material", "read_dates")),
+    Item(STARD, "6-8", "eligibility, and how, where and when those eligible were identified", ("material", "languages", "triage_cases")),
+    Item(STARD, "9", "whether they are a consecutive, random or convenience series", ("selection", "drawings", "drawn_elsewhere")),
+    Item(STARD, "10a", "index test, in detail: version and settings of the system, prompt included", (*_MODELS, *_JUDGES)),
+    Item(STARD, "10b", "reference standard, in detail: who sets it, by which rule", (*_REFERENCE, "settled", *_RATERS)),
+    Item(STARD, "11", "why this reference standard"),
+    Item(STARD, "12a-b", "categories of results, which of them were fixed beforehand", ("score", "triage_levels", *_STATED)),
+    Item(STARD, "13a-b", "what readers of either test knew of the other", ("blinding", "revealed", "second_look")),
+    Item(STARD, "14", "methods of estimates and comparisons", ("estimator", "claim", "multiplicity", *_STATED), ("analysis.json",)),
+    Item(STARD, "15", "how indeterminate results were handled", ("reads",), ("sensitivity.csv",)),
+    Item(STARD, "16", "how missing data were handled", ("missing_reads",), ("sensitivity.csv",)),
+    Item(STARD, "17", "analyses of variability: by group"),
+    Item(STARD, "18", "intended sample size, and how it was determined", ("sample_size",)),
+    Item(STARD, "19", "flow, by a diagram", ("flow",), ("flow.svg", "flow.csv")),
+    Item(STARD, "results", "estimates with their precision (item number not checked)", (), ("corrected-scores.csv", "corrected-differences.csv")),
+    Item(STARD, "26-27", "limitations, implications for practice"),
+    Item(STARD, "28", "registration", ("protocol",)),
+    Item(STARD, "29", "where the protocol is", ("protocol",)),
+    Item(STARD, "30", "funding", ("funding",)),
+    Item(STARD_AI, "data", "source, quality and partition of the data", ("material", "models_brought")),
+    Item(STARD_AI, "system", "version, developer, input and output of the system, how it was used", (*_MODELS, *_JUDGES)),
+    Item(STARD_AI, "fairness", "error and bias by group"),
+    Item(STARD_AI, "openness", "code and data, commercial interests", ("availability", "interests", "software")),
+    Item(TRIPOD, "data", "sources, dates, languages", ("material", "languages", "models_brought", "read_dates", "triage_cases")),
+    Item(TRIPOD, "models and inference", "name, version, settings such as temperature, system prompt", (*_MODELS, *_JUDGES, "repeats", "juries")),
+    Item(TRIPOD, "annotation", "guideline, number and background of annotators, agreement", ("guideline", "agreement", *_RATERS), ("agreement.csv",)),
+    Item(TRIPOD, "prompting", "design and text of prompts", ("models_asked", *_JUDGES)),
+    Item(TRIPOD, "performance", "measures and their uncertainty", ("score", "estimator", "claim", "multiplicity"), ("corrected-scores.csv",)),
+    Item(TRIPOD, "software", "packages and versions", ("software",)),
+    Item(TRIPOD, "ethics", "approval", ("ethics",)),
+    Item(TRIPOD, "open science", "funding, interests, protocol, registration, data, code", ("funding", "interests", "protocol", "availability")),
+)  # fmt: skip
+"""Items whose places can be computed, and those that belong to the paper's text; the asked-for ones in our own words."""
+
+
+def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
+    """Each item of each guideline with its places.
+
+    Args:
+        said: The clauses that the methods have, in their order.
+        files: Names of the files in the bundle.
 
     Returns:
-        response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
-        recorded), created_at, knows_model (the reader said that they know which model this is).
+        One row an item and place, or one with empty places where there is none: guideline, item, asks, status (of the whole item, of `STATUSES`), file,
+        section (heading in `METHODS`) and clause (its key).
     """
-    columns: list[Any] = [
-        col(Verdict.response_id),
-        col(Verdict.criterion_id),
-        col(Rater.name).label("rater"),
-        col(Rater.person_id),
-        col(Verdict.guideline_version),
-        col(Verdict.created_at),
-        col(Verdict.id).in_(knowing()).label("knows_model"),
-    ]
-    statement = (
-        select(*columns)
-        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
-        .where(
-            is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
-            col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None),
-            or_(col(Verdict.blinded).is_(None), col(Verdict.blinded).is_(True)),
-        )
-    )  # fmt: skip
-    if hidden:
-        statement = statement.where(col(Verdict.example_id).not_in(list(hidden)))
-    return frame(session, statement)
+    clauses = list(said)
+    rows = []
+    for item in ITEMS:
+        places = [clause for clause in clauses if clause.key in item.clauses]
+        there = [name for name in item.files if name in files]
+        is_said = [*(not clause.is_blank for clause in places), *(True for _ in there)]
+        status = REPORTED if all(is_said) else PARTLY if any(is_said) else TO_FILL_IN
+        if not is_said:
+            status = TO_FILL_IN if item.clauses or item.files else AUTHORS
+        found = [(METHODS, clause.section, clause.key) for clause in places] + [(name, "", "") for name in there]
+        rows += [(item.guideline, item.item, item.asks, status, *place) for place in found or [("", "", "")]]
+    columns = ["guideline", "item", "asks", "status", "file", "section", "clause"]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
 
 
-def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
-    """Standing first reads of criteria that were not blind, by the reason; an empty one where an imported file gave none."""
-    why = func.coalesce(col(Verdict.not_blind), "")
-    statement = (
-        select(why, func.count())
-        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
-        .where(
-            is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
-            col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None), col(Verdict.blinded).is_(False),
-        )
-        .group_by(why)
-        .order_by(why.desc())
-    )  # fmt: skip
-    if hidden:
-        statement = statement.where(col(Verdict.example_id).not_in(list(hidden)))
-    return {str(reason): int(n) for reason, n in session.connection().execute(statement)}
+def checklist_page(table: pd.DataFrame) -> str:
+    """The checklist as a page, a table a guideline."""
+    parts = ["# Where the reporting guidelines' items are\n"]
+    parts.append("".join(f"- {status}: {words}\n" for status, words in STATUSES.items()))
+    for guideline, source in SOURCES.items():
+        mine = table.loc[table["guideline"].eq(guideline)]
+        lines = ["| item | asks | status | where |", "|---|---|---|---|"]
+        for (item, asks, status), places in mine.groupby(["item", "asks", "status"], sort=False):
+            named = places["file"].where(places["section"].eq(""), places["file"] + ", " + places["section"])
+            where = "; ".join(named.unique())
+            lines.append(f"| {item} | {asks} | {status} | {where} |")
+        parts.append(f"## {guideline}\n\n{source}.\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
 
 
-def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Responses that were assigned to be read by their rubrics, one row a response and assignment, in the order of the assignments.
+# ---------------------------------------------------------------- the flow of a study
+
+STAGE, LEFT, BESIDE = "stage", "left", "beside"
+_COLUMNS = ["place", "kind", "what", "n_examples", "n_responses", "n_items", "n_reads"]
+UNITS = ("n_examples", "n_responses", "n_items")
+
+
+def study_flow(
+    part: RubricData,
+    *,
+    examples: pd.DataFrame,
+    responses: pd.DataFrame,
+    assigned: pd.DataFrame,
+    enough: Sequence[str],
+    judges: Sequence[str],
+    settled: bool = False,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Who goes on and who leaves, from the examples to the estimate, as the flow diagrams of STARD and CONSORT tell it.
+
+    Args:
+        part: What is analysed: one data set, these judges.
+        examples: Every example with a rubric: example_id.
+        responses: Every response to one of them in the analysed data set: response_id, example_id.
+        assigned: Responses that were drawn here to be read: response_id, selection.
+        enough: Models of which enough is read for a corrected score.
+        weights: By example_id, as in `corrected_scores`.
 
     Returns:
-        assignment_id, response_id, inclusion_probability, selection, seed, n_readers (wanted), n_population, chosen_by (JSON), n_locked (readings that
-        were submitted).
+        place (from 1), kind, what (in words), n_examples, n_responses, n_items (missing where a step does not count them), n_reads (physicians' first reads;
+        missing before anything is read). Of kind stage: what goes on. Of kind left: what leaves between the stages above and below it, so that stage = next
+        stage + left wherever both are counted; an example or a response leaves with the last of its items. Of kind beside: parts of the stage above, and
+        reads that enter no estimate; nothing leaves by them.
     """
-    locked = (
-        select(col(Reading.task_id).label("task_id"), func.count().label("n"))
-        .where(col(Reading.state) != ReadingState.READING)
-        .group_by(col(Reading.task_id))
-        .subquery()
-    )
-    columns: list[Any] = [
-        col(Task.assignment_id),
-        col(Task.response_id),
-        col(Task.inclusion_probability),
-        col(Assignment.selection),
-        col(Assignment.seed),
-        col(Assignment.n_readers),
-        col(Assignment.n_population),
-        col(Assignment.chosen_by),
-        func.coalesce(locked.c.n, 0).label("n_locked"),
+    items, reads = part.items, part.reads
+    drawn_reads = first_reads(reads)
+    drawn_reads = drawn_reads.loc[drawn_reads["selection"].isin(DRAWN) & drawn_reads["inclusion_probability"].notna()]
+    is_assessed = drawn_reads["met"].notna().to_numpy()
+
+    def of_rows(rows: pd.Series | npt.NDArray[Any]) -> Truths:
+        found = np.zeros(len(items), dtype=bool)
+        found[np.asarray(rows, dtype=np.int64)] = True
+        return found
+
+    # of responses that have a score and every judge's label on every item: the population of `estimator_inputs`
+    whole = is_scored(items) & part.judged[list(judges)].notna().all(axis=1)
+    if weights is not None:
+        whole &= items["example_id"].map(weights).notna()
+    judged = np.asarray(whole.groupby(items["response_id"], sort=False).transform("all"), dtype=bool)
+    is_read = of_rows(drawn_reads["row"])
+    here = items["response_id"].isin(assigned.loc[assigned["selection"].isin(DRAWN), "response_id"]).to_numpy()
+    labelled = judged & of_rows(votes(reads, settled=settled)["row"])
+    steps = [
+        ("Judged on every criterion", judged, "not drawn to be read"),
+        ("Drawn to be read by physicians", judged & (here | is_read), "drawn and not read yet"),
+        ("Read blind by a physician", judged & is_read, "could not be assessed"),
+        ("With a physician's label", labelled, "too few reads of the model for a corrected score"),
+        ("In the corrected scores", labelled & items["model"].isin(list(enough)).to_numpy(), ""),
     ]
-    statement = (
-        select(*columns)
-        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .outerjoin(locked, locked.c.task_id == col(Task.id))
-        .where(col(Assignment.ask) == Ask.RUBRIC, col(Task.response_id).is_not(None))
-        .order_by(col(Task.assignment_id), col(Task.place))
-    )
-    if hidden:
-        statement = statement.where(col(Task.example_id).not_in(list(hidden)))
-    return frame(session, statement)
+    counts = [_counts(items, kept) for _, kept, _ in steps]
+    for count, (what, kept, _) in list(zip(counts, steps, strict=True))[_READ:]:
+        counted = kept[drawn_reads["row"].to_numpy(dtype=np.int64)]
+        count["n_reads"] = int((counted if what == steps[_READ][0] else counted & is_assessed).sum())
+    n_answered = responses["example_id"].nunique()
+    no_score = "no score: not judged on every criterion, no points, or outside the analysed examples"
+    answered = {"n_examples": n_answered, "n_responses": len(responses)}
+    rows: list[tuple[str, str, Mapping[str, int]]] = [
+        (STAGE, "Examples with a rubric", {"n_examples": len(examples)}),
+        (LEFT, "no response in the analysed data set", {"n_examples": len(examples) - n_answered}),
+        (STAGE, "Responses to them", answered),
+        (LEFT, no_score, {name: n - counts[0][name] for name, n in answered.items()}),
+    ]
+    for number, (what, kept, why) in enumerate(steps):
+        rows.append((STAGE, what, counts[number]))
+        if number == _READ:
+            of_row = drawn_reads.groupby("row")
+            n_readers, labels = of_row["rater"].nunique(), of_row["met"].agg(lambda met: met.nunique(dropna=False))
+            differing = kept & of_rows(labels.index[labels.gt(1)].to_numpy())
+            adjudicated = of_rows(reads.loc[reads["stage"].eq(Stage.ADJUDICATED), "row"])
+            beside = {
+                "read by two physicians or more": kept & of_rows(n_readers.index[n_readers.gt(1)].to_numpy()),
+                "first reads differ": differing,
+                "of those that differ, settled by an adjudicator": differing & adjudicated,
+                "read only by choice, for an adjudication or with the judge in view: in no estimate": of_rows(reads["row"]) & ~is_read,
+            }  # fmt: skip
+            rows += [(BESIDE, words, _counts(items, these)) for words, these in beside.items()]
+        if why:
+            after = counts[number + 1]
+            rows.append((LEFT, why, {name: n - after[name] for name, n in counts[number].items()}))
+    table = [{"place": place, "kind": kind, "what": what, **n} for place, (kind, what, n) in enumerate(rows, start=1)]
+    return pd.DataFrame(table, columns=_COLUMNS).astype(dict.fromkeys((*UNITS, "n_reads"), "Int64"))
 
 
-def drawn_readings(session: Session) -> pd.DataFrame:
-    """Who has read which response for which drawing, one row a submitted reading: assignment_id, response_id, person_id."""
-    columns: list[Any] = [col(Task.assignment_id), col(Task.response_id), col(Reading.person_id)]
-    statement = (
-        select(*columns)
-        .join(Reading, col(Reading.task_id) == col(Task.id))
-        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .where(
-            col(Reading.state) != ReadingState.READING,
-            col(Assignment.ask) == Ask.RUBRIC,
-            col(Assignment.selection) != Selection.VOLUNTEERED,
-        )
-    )
-    return frame(session, statement)
+_READ = 2
+"""The place of what was read among the steps."""
 
 
-def asked(session: Session) -> list[dict[str, Any]]:
-    """Runs that brought an answer of a model to an example, or a judge's verdict, oldest first.
+def _counts(items: pd.DataFrame, kept: Truths) -> dict[str, int]:
+    these = items.loc[kept]
+    n_examples, n_responses = (these[name].nunique() for name in ("example_id", "response_id"))
+    return {"n_examples": n_examples, "n_responses": n_responses, "n_items": len(these)}
+
+
+# ---------------------------------------------------------------- its diagram: an SVG of our own needs no browser to be made, and every count is text
+
+INK, GROUND = "#23262a", "#ffffff"
+_LEFT_X, _RIGHT_X, _BOX, _SIDE = 16, 448, 392, 396
+_LINE, _PAD, _GAP = 19, 11, 26
+_CHARS, _SIDE_CHARS = 50, 48
+_UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "item"), ("n_reads", "read"))
+
+
+def flow_svg(flow: pd.DataFrame) -> str:
+    """Boxes from top to bottom, what leaves and what is a part beside them.
 
     Returns:
-        One a run: kind (`RunKind.RESPOND` or `JUDGE`), name, dataset, api_model, temperature (None: not sent), max_tokens, prompt_version, n_samples,
-        n_repeats, n_answered (questions), begun and ended (None: not yet).
+        A whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
     """
-    call = TABLES["run_call"].c
-    counted = select(call.run_id, func.count()).where(call.outcome == Outcome.ANSWERED).group_by(call.run_id)
-    answered: dict[int, int] = {int(row[0]): int(row[1]) for row in session.connection().execute(counted)}
-    return [
-        {
-            "kind": run.kind, "name": run.spec.model.name, "dataset": run.spec.dataset, "api_model": run.spec.model.api_model,
-            "temperature": run.spec.model.temperature, "max_tokens": run.spec.model.max_tokens, "prompt_version": run.spec.prompt_version,
-            "n_samples": run.spec.n_samples, "n_repeats": run.spec.n_repeats, "n_answered": answered[run.run_id], "begun": run.created_at,
-            "ended": run.ended_at,
-        }
-        for run in reversed(rows(session, run_ids=list(answered)))
-        if run.kind in (RunKind.RESPOND, RunKind.JUDGE)
-    ]  # fmt: skip
-
-
-def rubric_responses(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Responses to examples with a rubric, one row a model and data set: model, evaluation, n_responses, n_examples, n_sent_otherwise."""
-    criterion = TABLES["criterion"].c
-    columns: list[Any] = [
-        col(Model.name).label("model"),
-        col(Response.dataset).label("evaluation"),
-        func.count().label("n_responses"),
-        func.count(col(Response.example_id).distinct()).label("n_examples"),
-        func.count(col(Response.sent_messages)).label("n_sent_otherwise"),
-    ]
-    statement = (
-        select(*columns)
-        .join(Model, col(Model.id) == col(Response.model_id))
-        .where(col(Response.example_id).in_(select(criterion.example_id).distinct()))
-        .group_by(col(Model.name), col(Response.dataset))
-        .order_by(col(Model.name), col(Response.dataset))
+    stages = flow.loc[flow["kind"].eq("stage")].to_dict(orient="records")
+    parts: list[str] = []
+    top = 12
+    for number, stage in enumerate(stages):
+        lower = stages[number + 1]["place"] if number + 1 < len(stages) else float("inf")
+        beside = flow.loc[flow["place"].gt(stage["place"]) & flow["place"].lt(lower)]
+        own = [*wrap(str(stage["what"]), _CHARS), _in_words(stage)]
+        sides = []
+        for row in beside.to_dict(orient="records"):
+            if n := _in_words(row, zero=False):
+                what = str(row["what"])
+                words = f"Left: {n}: {what}" if row["kind"] == LEFT else f"{what[:1].upper()}{what[1:]}: {n}"
+                sides.append(wrap(words, _SIDE_CHARS))
+        height = len(own) * _LINE + 2 * _PAD
+        side_height = sum(len(side) * _LINE + _PAD for side in sides) + _PAD if sides else 0
+        parts += [_frame(_LEFT_X, top, _BOX, height), _words(_LEFT_X + 12, top + _PAD, own, bold=True)]
+        if sides:
+            at = top + height / 2
+            parts += [_line(_LEFT_X + _BOX, at, _RIGHT_X, at), _frame(_RIGHT_X, top, _SIDE, side_height)]
+            below = top + _PAD
+            for side in sides:
+                parts.append(_words(_RIGHT_X + 12, below, side))
+                below += len(side) * _LINE + _PAD
+        bottom = top + max(height, side_height)
+        if number + 1 < len(stages):
+            middle = _LEFT_X + _BOX / 2
+            parts.append(_line(middle, top + height, middle, bottom + _GAP, arrow=True))
+        top = bottom + _GAP
+    width, whole = _RIGHT_X + _SIDE + 16, top - _GAP + 12
+    back = f'<rect width="{width}" height="{whole}" fill="{GROUND}"/>'
+    title = "Flow of the study: examples, responses and items at each step, and what leaves"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" height="{whole}" role="img" '
+        f'aria-label="{title}" color="{INK}" font-family="system-ui, sans-serif" font-size="13.5">'
+        f"<title>{title}</title>{back}{''.join(parts)}</svg>\n"
     )
-    if hidden:
-        statement = statement.where(col(Response.example_id).not_in(list(hidden)))
-    return frame(session, statement)
 
 
-def rubric_examples(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Examples with a rubric: example_id, dataset, n_criteria, n_responses (to it, in the study)."""
-    criterion = TABLES["criterion"].c
-    criteria = select(criterion.example_id, func.count().label("n")).group_by(criterion.example_id).subquery()
-    responses = (
-        select(col(Response.example_id).label("example_id"), func.count().label("n"))
-        .group_by(col(Response.example_id))
-        .subquery()
-    )
-    columns: list[Any] = [
-        col(Example.id).label("example_id"),
-        col(Example.dataset),
-        criteria.c.n.label("n_criteria"),
-        func.coalesce(responses.c.n, 0).label("n_responses"),
-    ]
-    statement = (
-        select(*columns)
-        .join(criteria, criteria.c.example_id == col(Example.id))
-        .outerjoin(responses, responses.c.example_id == col(Example.id))
-    )
-    if hidden:
-        statement = statement.where(col(Example.id).not_in(list(hidden)))
-    return frame(session, statement)
+def _in_words(row: Mapping[Any, Any], *, zero: bool = True) -> str:
+    """The counts of a row that it has; without zeros, where asked."""
+    known = [(int(row[name]), word) for name, word in _UNITS if not pd.isna(row[name])]
+    return ", ".join(f"{n:,} {word}" if n == 1 else f"{n:,} {word}s" for n, word in known if zero or n)
+
+
+def _frame(left: float, top: float, width: float, height: float) -> str:
+    return f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="4" fill="none" stroke="currentColor" stroke-opacity="0.55"/>'
+
+
+def _words(left: float, top: float, lines: list[str], *, bold: bool = False) -> str:
+    made = []
+    for number, line in enumerate(lines):
+        weight = ' font-weight="600"' if bold and number < len(lines) - 1 else ""
+        at = top + number * _LINE + 13.5
+        made.append(f'<text x="{left:g}" y="{at:g}" fill="currentColor"{weight}>{escape(line)}</text>')
+    return "".join(made)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, *, arrow: bool = False) -> str:
+    line = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="currentColor" stroke-opacity="0.55"/>'
+    head = f'<path d="M{x2 - 4:g} {y2 - 7:g} L{x2:g} {y2:g} L{x2 + 4:g} {y2 - 7:g}" fill="none" stroke="currentColor" stroke-opacity="0.8"/>'
+    return line + (head if arrow else "")

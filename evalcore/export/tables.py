@@ -8,7 +8,7 @@ import hmac
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,9 +34,9 @@ from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
-from evalcore.triage.case_choice import case_table, judges_of
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import described
+from evalcore.triage.cases import case_table
+from evalcore.triage.data import described
+from evalcore.triage.predictions import judges_of
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -70,6 +70,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     if what not in WHAT:
         msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
         raise ExportError(msg)
+    columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
@@ -85,20 +86,22 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             judge = part.judge or (judges[0] if judges else "")
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
             made = tables[what](verdicts, judge, part)
-        if "suspect" in columns_of(what):
+        if "suspect" in columns:
             made["suspect"] = made["response_id"].map(are_suspect(session)).astype("boolean")
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
-        if "knows_model" in columns_of(what):
+        if "knows_model" in columns:
             known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
             if what == "labels":  # with reads that were replaced
                 ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
-                made["first_read_at"] = _first_read_at(made, ever_read)
+                of_item = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
+                first = of_item.min().reindex(made["item_id"])
+                made["first_read_at"] = pd.Series(first.array, index=made.index).where(made["n_reads"].gt(0))
                 known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
             said = made[known_by].isin(known)
             made["knows_model"] = said.astype("boolean").where(said)
-    return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
+    return made[columns].astype({column: DTYPES[what].get(column, "str") for column in columns})
 
 
 def _kept(items: pd.DataFrame, part: Part) -> pd.DataFrame:
@@ -122,12 +125,6 @@ def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     return _named(items)
 
 
-def _first_read_at(items: pd.DataFrame, ever_read: pd.DataFrame) -> pd.Series:
-    reads = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)]
-    first = reads.groupby("item_id")["created_at"].min().reindex(items["item_id"])
-    return pd.Series(first.array, index=items.index).where(items["n_reads"].gt(0))
-
-
 def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     kept = _kept(verdicts, part)
     if part.judge is not None:
@@ -142,21 +139,15 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
     triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
     judges = judges_of(triage_data, part.judge)
     if what == "cases":
-        return _named(_read_cases(_kept(case_table(triage_data, judges).assign(theme=None), part), part))
+        cases = _kept(case_table(triage_data, judges).assign(theme=None), part)
+        if part.read_only:
+            cases = cases.loc[cases["n_read"].gt(0) | cases["gold_how"].notna()]
+        return _named(cases.rename(columns={"case_id": "prompt_id"}))
     verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
-    return _levels(verdicts.merge(_cases(triage_data), on="example_id", how="left"), judges, part)
-
-
-def _read_cases(cases: pd.DataFrame, part: Part) -> pd.DataFrame:
-    cases = cases.rename(columns={"case_id": "prompt_id"})
-    is_read = cases["n_read"].gt(0) | cases["gold_how"].notna()
-    return cases.loc[is_read] if part.read_only else cases
-
-
-def _cases(triage_data: TriageData) -> pd.DataFrame:
-    """What stands beside a verdict on a case: example_id, source, gold, gold_read_here, kind."""
-    columns = ["example_id", "source", "gold", "gold_read_here", "kind"]
-    return case_table(triage_data, {}).drop_duplicates("example_id")[columns].astype({"kind": object, "source": object})
+    beside = ["example_id", "source", "gold", "gold_read_here", "kind"]
+    known = case_table(triage_data, {}).drop_duplicates("example_id")[beside]
+    verdicts = verdicts.merge(known.astype({"kind": object, "source": object}), on="example_id", how="left")
+    return _levels(verdicts, judges, part)
 
 
 def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
@@ -247,30 +238,25 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
         texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
         key = contents.study_key(session) or ""
     text_of = {text["response_id"]: text for text in _records(texts)}
-    rows: dict[int, dict[str, Any]] = {}
+    of_item: dict[int, list[dict[str, Any]]] = {}
     for read in _records(reads):
-        text = text_of[read["response_id"]]
-        row = rows.setdefault(
-            read["item_id"],
-            {
-                "prompt_id": read["prompt_id"],
-                "completion_id": read["completion_id"] or f"response-{read['response_id']}",
-                "prompt": json.loads(text["messages"]),
-                "completion": text["response"],
-                "rubric": read["criterion"],
-                "category": _category(read),
-                "binary_labels": [],
-                "anonymized_physician_ids": [],
-                "canary": read["canary"],
-            },
-        )
-        row["binary_labels"].append(read["label"] == Label.MET)
-        row["anonymized_physician_ids"].append(anonymous(read["rater"], key=key))
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows.values())
-
-
-def _category(item: dict[str, Any]) -> str:
-    return next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none")
+        of_item.setdefault(read["item_id"], []).append(read)
+    rows = []
+    for same in of_item.values():
+        item, text = same[0], text_of[same[0]["response_id"]]
+        row = {
+            "prompt_id": item["prompt_id"],
+            "completion_id": item["completion_id"] or f"response-{item['response_id']}",
+            "prompt": json.loads(text["messages"]),
+            "completion": text["response"],
+            "rubric": item["criterion"],
+            "category": next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none"),
+            "binary_labels": [read["label"] == Label.MET for read in same],
+            "anonymized_physician_ids": [anonymous(read["rater"], key=key) for read in same],
+            "canary": item["canary"],
+        }
+        rows.append(orjson.dumps(row) + b"\n")
+    return b"".join(rows)
 
 
 def anonymous(name: str, *, key: str) -> str:
@@ -318,12 +304,10 @@ def record(
     Args:
         actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
         n_rows: Of the table; with none, nothing was seen.
-        part: Which part of the study was taken.
         named: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out.
 
     Raises:
-        NotAllowed: Whoever acts has no role in the study.
-        ExportError: A large file is not imported whole.
+        NotAllowed, ExportError: As `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
@@ -333,21 +317,15 @@ def record(
             person = next((person for person in contents.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind
-                seen = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
-                reading_store.add_exposures(
-                    session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen
-                )
-            store.append_event(
-                session,
-                actor=actor.signature,
-                action=LABELS_EXPORTED,
-                subject=f"{what} as {file_format}",
-                detail={"rows": n_rows, **asked},
-            )
+                examples = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
+                seen = Seen.BUNDLE if what == "bundle" else Seen.EXPORT
+                reading_store.add_exposures(session, person.person_id, seen, examples)
+            subject, detail = f"{what} as {file_format}", {"rows": n_rows, **asked}
+            store.append_event(session, actor=actor.signature, action=LABELS_EXPORTED, subject=subject, detail=detail)
     except ReadOnly:
         check(engine, actor)
 
 
-def columns_of(what: str) -> Iterable[str]:
+def columns_of(what: str) -> list[str]:
     """The columns of a table, in order."""
-    return (column for column, _ in CODEBOOK[what])
+    return [column for column, _ in CODEBOOK[what]]

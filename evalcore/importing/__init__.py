@@ -17,7 +17,7 @@ from evalcore.importing.report import ImportReport
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import ConfidenceMeaning, Viewer
-from evalcore.triage.level_reading import read_levels
+from evalcore.triage.acts import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 

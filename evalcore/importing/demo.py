@@ -20,8 +20,7 @@ from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
 from evalcore.triage import label_maps
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import store as triage_store
-from evalcore.triage.data import LEVELS
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.data import LEVELS, Kind, described
 
 ACTOR = "Overread"
 DEMO = Administrator(name=ACTOR)

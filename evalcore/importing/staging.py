@@ -29,7 +29,7 @@ from evalcore.study.db import connect, keep, reading, writing
 from evalcore.study.policies import check_can_import
 from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
 from evalcore.study.tables import now
-from evalcore.triage.level_reading import read_levels
+from evalcore.triage.acts import read_levels
 
 AT_ONCE_SECONDS = 0.5
 """A file that takes no longer is written in one transaction."""

@@ -37,8 +37,8 @@ from evalcore.study.schema import (
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import LETTERS
-from evalcore.triage.level_jury import JURY as MAJORITY
-from evalcore.triage.level_jury import most_frequent
+from evalcore.triage.predictions import JURY as MAJORITY
+from evalcore.triage.predictions import most_frequent
 
 MIN_VOTES = 2
 """A single vote has no share."""

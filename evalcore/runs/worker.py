@@ -31,7 +31,7 @@ from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, wri
 from evalcore.study.run_states import Outcome, RunKind, RunState
 from evalcore.study.schema import Administrator
 from evalcore.study.store import index_texts
-from evalcore.triage.level_reading import LevelsRead, read_levels
+from evalcore.triage.acts import LevelsRead, read_levels
 
 SELDOM = (20_000, 20, 100)
 START_SECONDS = 30.0

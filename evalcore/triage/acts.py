@@ -1,32 +1,257 @@
-"""What a study lays down about triage: label maps, settings, and what a judge's confidence means."""
+"""What people do about triage: they lay down label maps, settings and meanings of confidence, and have the shipped judges read levels out of responses."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from time import sleep
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
+from sqlmodel import Session
 
+from evalcore.stats.wording import counted
+from evalcore.study import store
 from evalcore.study.acting import allow
-from evalcore.study.db import writing
-from evalcore.study.policies import check_can_set_meaning, check_can_set_triage
-from evalcore.study.schema import ConfidenceMeaning, Viewer
-from evalcore.triage import label_maps
+from evalcore.study.db import reading, writing
+from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
+from evalcore.study.schema import (
+    LEVELS_READ,
+    PARSER,
+    RULES,
+    Acuity,
+    CannotReason,
+    ConfidenceMeaning,
+    Format,
+    Label,
+    RaterKind,
+    Stage,
+    Verdict,
+    Viewer,
+)
+from evalcore.study.tables import now
+from evalcore.triage import label_maps, queries
+from evalcore.triage import levels as triage_levels
 from evalcore.triage import store as triage_store
+from evalcore.triage.data import LETTERS
+from evalcore.triage.levels import answer as levels_answer
+from evalcore.triage.queries import ResponseText
 from evalcore.triage.settings import TriageSettings
 
 
 def set_label_map(engine: Engine, source: str, table: label_maps.Table, *, actor: Viewer) -> bool:
-    """`triage_store.set_label_map`, by a lead."""
+    """`store.set_label_map`, by a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_triage)
         return triage_store.set_label_map(session, source, table, actor=actor.signature)
 
 
 def set_triage_settings(engine: Engine, settings: TriageSettings | None, *, actor: Viewer) -> bool:
-    """`triage_store.set_triage_settings`, by a lead."""
+    """`store.set_triage_settings`, by a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_triage)
         return triage_store.set_triage_settings(session, settings, actor=actor.signature)
 
 
 def set_confidence_meaning(engine: Engine, judge: str, meaning: ConfidenceMeaning | None, *, actor: Viewer) -> bool:
-    """`triage_store.set_confidence_meaning`, by a researcher or a lead."""
+    """`store.set_confidence_meaning`, by a researcher or a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_meaning)
         return triage_store.set_confidence_meaning(session, judge, meaning, actor=actor.signature)
+
+
+# ---------------------------------------------------------------- the shipped judges read: the parser qa answers, the rules conversations
+
+BATCH = 500
+PART = 2_000
+"""So many levels are written in one transaction, so that nobody waits for it long."""
+PAUSE_SECONDS = 0.15
+"""Between two parts, for whoever waits: longer than SQLite lets them sleep before they try again."""
+MAX_QUOTE = 300  # characters of a quotation in an explanation
+FROM_FILE = ""
+"""The version of a judge whose levels came with a file."""
+
+Progress = Callable[[int, int | None], None]
+
+
+class Level(NamedTuple):
+    """What a judge makes of one text; language: the ISO 639-1 code of a text that it does not read."""
+
+    label: Acuity | Label
+    explanation: str
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One of the judges that ship.
+
+    Attributes:
+        version: Of what it goes by; the prompt_version of its rater.
+        asked: The format whose responses it reads.
+        level: What it makes of a text.
+    """
+
+    name: str
+    version: str
+    asked: Format
+    level: Callable[[str], Level]
+
+
+@dataclass
+class LevelsRead:
+    """What a run has read.
+
+    Attributes:
+        labels: By judge, how many responses were given each label (A to D, cannot_assess).
+        other_language: By ISO 639-1 code, how many of those that cannot be assessed are in a language that the rules do not read.
+        n_unchanged: Read again, with the same outcome: nothing was written.
+    """
+
+    labels: dict[str, Counter[str]] = field(default_factory=dict)
+    other_language: Counter[str] = field(default_factory=Counter)
+    n_unchanged: int = 0
+
+    @property
+    def n_read(self) -> int:
+        """Responses that have a new verdict."""
+        return sum(counts.total() for counts in self.labels.values())
+
+    def add(self, part: "LevelsRead") -> None:
+        """Take in what a part of the run has read."""
+        for judge, counts in part.labels.items():
+            self.labels.setdefault(judge, Counter()).update(counts)
+        self.other_language.update(part.other_language)
+        self.n_unchanged += part.n_unchanged
+
+    def sentences(self) -> list[str]:
+        """The run in words."""
+        said = []
+        for judge, counts in self.labels.items():
+            levels = ", ".join(f"{letter} {counts[letter]:,}" for letter in LETTERS if counts[letter])
+            none = counts[Label.CANNOT_ASSESS]
+            said.append(
+                f"{judge}: {counted(counts.total(), 'response')} read: {levels or 'no level'}; without a level {none:,}"
+            )
+        if self.other_language:
+            listed = ", ".join(f"{code} {n:,}" for code, n in self.other_language.most_common())
+            said.append(f"Of those without a level, not in English: {listed}")
+        if self.n_unchanged:
+            said.append(
+                f"{counted(self.n_unchanged, 'response')} {'was' if self.n_unchanged == 1 else 'were'} read again, and nothing changed"
+            )
+        return said or ["No response waits to be read."]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "n_read": self.n_read,
+            "n_unchanged": self.n_unchanged,
+            "labels": {judge: dict(sorted(counts.items())) for judge, counts in self.labels.items()},
+            "other_language": dict(self.other_language),
+        }
+
+
+def stated(text: str) -> Level:
+    """What the parser makes of a qa answer."""
+    found = levels_answer.stated_level(text)
+    words = _quoted([found.words]) if found.words else ""
+    if found.level is not None:
+        return Level(found.level, f"{words}: the level that the answer states.")
+    return Level(Label.CANNOT_ASSESS, _sentence(found.why, words))
+
+
+def recommended(text: str) -> Level:
+    """What the rules make of a response to a conversation."""
+    found = triage_levels.recommended_level(text)
+    words = _quoted([quote.words for quote in found.quotes])
+    if found.level is not None:
+        return Level(found.level, f"{words}: {found.why}.")
+    return Level(Label.CANNOT_ASSESS, _sentence(found.why, words), found.language)
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " … ".join(f"“{' '.join(said.split())[:MAX_QUOTE]}”" for said in words)
+
+
+def _sentence(why: str, words: str) -> str:
+    return f"{why[:1].upper()}{why[1:]}{f': {words}' if words else ''}."
+
+
+JUDGES = (
+    Judge(PARSER, levels_answer.VERSION, Format.QA, stated),
+    Judge(RULES, triage_levels.VERSION, Format.CONVERSATION, recommended),
+)
+
+
+def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress: Progress | None = None) -> LevelsRead:
+    """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
+
+    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has
+    not read, and its verdict supersedes that of the version before it: of one judge one level stands.
+
+    What is read is written at the end, some thousand levels at a time, each time with an audit event: whoever stops it midway finds whole parts,
+    and the next run reads what is left. Where nothing was to be written there is no event.
+
+    Args:
+        again: Read all of them once more, also those whose level came with a file; what has not changed is not written again.
+        progress: Told how many responses have been read, and how many there are at most.
+    """
+    read: list[tuple[Judge, ResponseText, Level]] = []
+    with reading(engine) as session:
+        allow(session, actor, check_can_import)
+        most = sum(queries.n_texts(session, judge.asked) for judge in JUDGES)
+        for judge in JUDGES:
+            versions = None if again else (judge.version, FROM_FILE)
+            for batch in queries.texts(session, judge.asked, judge=judge.name, versions=versions, batch=BATCH):
+                read += [(judge, found._replace(text=""), judge.level(found.text)) for found in batch]
+                if progress is not None:
+                    progress(len(read), most)
+    report = LevelsRead()
+    for start in range(0, len(read), PART):
+        if start:
+            sleep(PAUSE_SECONDS)
+        written = LevelsRead()
+        with writing(engine, patient=True) as session:
+            allow(session, actor, check_can_import)
+            store.wait_for_others(session)
+            for judge, levels in groupby(read[start : start + PART], key=lambda one: one[0]):
+                _write(session, judge, [(found, level) for _, found, level in levels], written)
+            if written.n_read:
+                versions = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
+                detail = written.as_dict() | {"versions": versions, "again": again}
+                subject = counted(written.n_read, "response")
+                store.append_event(session, actor=actor.signature, action=LEVELS_READ, subject=subject, detail=detail)
+        report.add(written)
+    return report
+
+
+def _write(session: Session, judge: Judge, levels: Sequence[tuple[ResponseText, Level]], report: LevelsRead) -> None:
+    """Write what is new; what somebody else has written in the meantime is seen here, under the lock."""
+    rater_id = store.ensure_rater(session, RaterKind.JUDGE, judge.name, prompt_version=judge.version)
+    standing = queries.standing(session, [found.response_id for found, _ in levels], judge=judge.name)
+    verdicts, at = [], now()
+    for found, level in levels:
+        before = standing.get(found.response_id, [])
+        own = next((one for one in before if one.version == judge.version), None)
+        if own is not None and (own.label, own.explanation) == (level.label.value, level.explanation):
+            report.n_unchanged += 1
+            continue
+        replaced = own or next(iter(before), None)
+        verdict = Verdict(
+            example_id=found.example_id,
+            response_id=found.response_id,
+            criterion_id=None,
+            rater_id=rater_id,
+            stage=Stage.JUDGE,
+            label=level.label,
+            explanation=level.explanation,
+            reason=CannotReason.LANGUAGE if level.language else None,
+            created_at=at,
+            supersedes=replaced.verdict_id if replaced is not None else None,
+        )
+        verdicts.append(verdict)
+        report.labels.setdefault(judge.name, Counter())[level.label.value] += 1
+        if level.language:
+            report.other_language[level.language] += 1
+    store.Bulk(session).verdicts(verdicts)

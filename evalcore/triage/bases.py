@@ -1,6 +1,5 @@
-"""Who says which level an answer gives: matrices, rates and harm by judge, by physicians of the study, or by both, all in one form."""
+"""Who says which level an answer gives: matrices, rates, harm and differences by judge, by physicians of the study, or by both, all in one form."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,30 +8,64 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import widest_claim
-from evalcore.stats.intervals import interval_words, percent_words
+from evalcore.rubric.corrected import (
+    EstimatorInputs,
+    ModelEstimate,
+    no_estimate,
+    of_reads,
+    paired_differences,
+    widest_claim,
+)
+from evalcore.stats.arrays import Floats, quotient
+from evalcore.stats.estimator import by_physicians as fit_by_physicians
+from evalcore.stats.intervals import LEVEL
+from evalcore.stats.pair_tests import against_margin, margin_words
+from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
-from evalcore.study.schema import Claim, Format, Physicians
-from evalcore.triage import words as triage_words
+from evalcore.study.schema import Format, Physicians
+from evalcore.triage.cases import bonett_price, mcnemar
 from evalcore.triage.corrected import (  # fmt: skip
     BOUNDS,
     CORRECTED,
     MEASURES,
     PHYSICIANS,
+    USUAL,
     Answers,
+    Held,
     answered,
-    asked,
     corrected_cells,
     corrected_harm,
     corrected_rates,
     made_from,
     on_same_answers,
+    physicians_cells,
+    physicians_harm,
+    physicians_rates,
+    physicians_summary,
 )
 from evalcore.triage.data import TriageData
-from evalcore.triage.differences import judged_differences, paired_costs, read_differences
-from evalcore.triage.harm import STEP, changes, costs, expected_harm, harm_differences, on_same_cases
-from evalcore.triage.physicians import physicians_cells, physicians_harm, physicians_rates, physicians_summary
-from evalcore.triage.rates import RULES, Measure, confusion, denominator_words, of_matrices, rates, summary
+from evalcore.triage.harm import (
+    SHOWN,
+    by_holm,
+    changes,
+    costs,
+    expected_harm,
+    harm_differences,
+    on_same_cases,
+    paired_sums,
+)
+from evalcore.triage.rates import (
+    RULES,
+    STEP,
+    Measure,
+    clear_answers,
+    confusion,
+    denominator_words,
+    of_matrices,
+    rates,
+    summary,
+)
+from evalcore.triage.words import NAMES, by_model, points, rate_words, short_reason
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
@@ -58,26 +91,11 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class Weights:
-    """What errors cost.
-
-    Attributes:
-        under, over: Weight of an answer too low, and of one too high; 0 or more.
-        steps: Whether an error counts as many times as it is levels wide, or once.
-    """
+    """What errors cost: weights of an answer too low and of one too high, 0 or more; steps: an error counts as many times as it is levels wide, or once."""
 
     under: float
     over: float
     steps: bool = True
-
-
-@dataclass(frozen=True)
-class Held:
-    """What the intervals of corrected numbers are to hold for."""
-
-    claim: Claim = Claim.NEW_EXAMPLES
-    physicians: Physicians = Physicians.THESE
-    settled: bool = False
-    """An adjudicated level takes the place of the readers' votes."""
 
 
 def usual_held(
@@ -85,17 +103,11 @@ def usual_held(
 ) -> tuple[Held, str]:
     """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
 
-    Args:
-        judges: By format whose levels count.
-        known: What `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
+    `known` is what `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
     """
     known = answered(triage_data, judges, settled=spec.settled) if known is None else known
     exact = MEASURES[Measure.EXACT]
-    enough = [
-        about
-        for about in known
-        if made_from(about, asked(about, exact, about.by_level()), "", Physicians.THESE)["enough"]
-    ]
+    enough = [about for about in known if made_from(about, about.estimand(exact), "", Physicians.THESE)["enough"]]
     usual = widest_claim([about.n_effective_readers for about in enough])
     held = Held(spec.claim or usual.claim, spec.physicians or usual.physicians, spec.settled)
     return held, "" if spec.claim and spec.physicians else usual.why
@@ -112,15 +124,18 @@ def with_cases(table: pd.DataFrame) -> pd.DataFrame:
     return table.loc[~table["model"].astype(str).str.endswith(PUBLISHED)]
 
 
+# ---------------------------------------------------------------- matrices and rates
+
+
 @dataclass(frozen=True)
 class Matrices:
     """The matrices of all models by one basis.
 
     Attributes:
-        cells: As `triage.confusion` gives them, model and format as plain words; n is NaN where shares are estimates; and n_open: how many cases (by
+        cells: As `rates.confusion` gives them, model and format as plain words; n is NaN where shares are estimates; and n_open: how many cases (by
             physicians: responses) there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
-        rates: As `triage.rates`; k and n are NaN where shares are estimates, and reason says what has to be read.
-        summary: As `triage_scores.summary`; no rows where shares are estimates.
+        rates: As `rates.rates`; k and n are NaN where shares are estimates, and reason says what has to be read.
+        summary: As `rates.summary`; no rows where shares are estimates.
     """
 
     cells: pd.DataFrame
@@ -143,51 +158,68 @@ def _judged(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_physicians(triage_data: TriageData, *, settled: bool = False) -> Matrices:
-    """What physicians of the study say of the responses that they have read; responses are counted, not cases.
-
-    Args:
-        settled: An adjudicated level takes the place of the readers' votes.
-    """
-    cells = physicians_cells(triage_data, settled=settled).astype(_WORDS)
-    cells = cells.assign(n_open=cells["n"] + cells["n_volunteered"])
-    rated, whole = (
-        make(triage_data, settled=settled).astype(_WORDS) for make in (physicians_rates, physicians_summary)
+    """What physicians of the study say of the responses that they have read; responses are counted, not cases."""
+    cells, rated, whole = (
+        make(triage_data, settled=settled).astype(_WORDS)
+        for make in (physicians_cells, physicians_rates, physicians_summary)
     )
-    return Matrices(cells, rated, whole)
+    return Matrices(cells.assign(n_open=cells["n"] + cells["n_volunteered"]), rated, whole)
 
 
 def corrected(
     triage_data: TriageData,
     found: pd.DataFrame,
     judges: Mapping[str, str],
-    held: Held = Held(),
+    held: Held = USUAL,
     *,
     known: Sequence[Answers] | None = None,
 ) -> Matrices:
     """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
 
-    Args:
-        judges: By format whose levels count.
-        held: What the intervals are to hold for.
-        known: What `triage_corrected.answered` gave for the same cases, judges and claim, where it is at hand.
-
-    Returns:
-        Cells and rates with the further columns of `triage_corrected`. Those may lie a little outside [0, 1]; value, low and high of a rate do not.
+    Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not. `known` is what
+    `answered` gave for the same cases, judges and claim, where it is at hand.
     """
     known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-    cells = corrected_cells(triage_data, judges, claim=held.claim, physicians=held.physicians, known=known).astype(
-        _WORDS
-    )
+    cells = corrected_cells(triage_data, judges, held, known=known).astype(_WORDS)
     judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(triage_data, judges, claim=held.claim, physicians=held.physicians, known=known)
-    made = made.astype({**_WORDS, "measure": str})
-    told = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
+    made = corrected_rates(triage_data, judges, held, known=known).astype({**_WORDS, "measure": str})
+    shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
     of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
-    said = pd.concat([made, told], axis=1).assign(k=np.nan, n=np.nan, denominator=of, reason=made["needed"])
-    return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), said, pd.DataFrame())
+    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=of, reason=made["needed"])
+    return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), table, pd.DataFrame())
+
+
+def matrices(
+    basis: Basis,
+    triage_data: TriageData,
+    found: pd.DataFrame,
+    *,
+    judges: Mapping[str, str],
+    held: Held = USUAL,
+    known: Sequence[Answers] | None = None,
+) -> Matrices:
+    """The matrices of all models by the chosen basis; all as for `harm`."""
+    if basis is Basis.PHYSICIANS:
+        return by_physicians(triage_data, settled=held.settled)
+    if basis is Basis.CORRECTED:
+        return corrected(triage_data, found, judges, held, known=known)
+    return by_judge(triage_data, found)
+
+
+def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
+    """Some measures of `Matrices.rates` by the headers of a table: a row a model and format, in their order."""
+    of = by_model(rates.assign(reason=[short_reason(reason) for reason in rates["reason"]]))
+    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
+    occurring = [name for name in measures if any(name in rows for rows in of.values())]
+    return columns | {
+        NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
+    }
+
+
+# ---------------------------------------------------------------- harm
 
 
 def harm(
@@ -197,28 +229,19 @@ def harm(
     weights: Weights,
     *,
     judges: Mapping[str, str],
-    held: Held = Held(),
+    held: Held = USUAL,
     known: Sequence[Answers] | None = None,
 ) -> pd.DataFrame:
-    """Expected harm of all models by the chosen basis.
+    """Expected harm of all models by the chosen basis; model and format as plain words.
 
-    Args:
-        basis: Who says which level an answer gives.
-        judges: By format whose levels count; corrected.
-        held: What the intervals are to hold for; corrected.
-
-    Returns:
-        As `harm.expected_harm`, model and format as plain words: by judge with the published matrices, by physicians of responses, corrected with the
-        further columns of `triage_corrected_harm`.
+    By judge with the published matrices, by physicians of responses, corrected with the further columns of `corrected_harm`; judges (by format), held and
+    known do not matter by judge.
     """
     under, over, steps = weights.under, weights.over, weights.steps
     if basis is Basis.PHYSICIANS:
         made = physicians_harm(triage_data, under, over, steps=steps, settled=held.settled)
     elif basis is Basis.CORRECTED:
-        known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-        made = corrected_harm(
-            triage_data, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=known
-        )
+        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=known)
     else:
         made = expected_harm(_judged(triage_data, found), under, over, steps=steps)
     return made.astype(_WORDS)
@@ -226,12 +249,7 @@ def harm(
 
 @dataclass(frozen=True)
 class Ranked:
-    """The models' expected harm on the same cases, and how they differ there.
-
-    Attributes:
-        harm: As `harm.expected_harm`, of the models that have cases here, over the cases that all of them answered in the format.
-        differences: As `harm.harm_differences`: of every two models, on the cases that both answered.
-    """
+    """The models' expected harm on the cases that all of them answered in the format, where their order changes, and how every two differ on their cases."""
 
     harm: pd.DataFrame
     changes: pd.DataFrame
@@ -245,17 +263,12 @@ def ranked(
     weights: Weights,
     *,
     judges: Mapping[str, str],
-    held: Held = Held(),
+    held: Held = USUAL,
     known: Sequence[Answers] | None = None,
 ) -> Ranked:
-    """The models on the same cases, published matrices in none of it.
+    """The models on the same cases, published matrices in none of it; arguments as of `harm`.
 
     By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
-
-    Args:
-        basis: Who says which level an answer gives.
-        judges: By format whose levels count.
-        held: What the intervals are to hold for; not by judge.
     """
     under, over, steps = weights.under, weights.over, weights.steps
     if basis is Basis.JUDGE:
@@ -264,74 +277,198 @@ def ranked(
         return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences)
     known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
     largest = max(under, over) or 1.0
-    kind = CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
-    differences = paired_costs(
-        known, costs(STEP, under, over, steps=steps) / largest, kind=kind, claim=held.claim, physicians=held.physicians
-    )
+    cost = costs(STEP, under, over, steps=steps) / largest
+    differences = paired_costs(known, cost, held, kind=_kind(basis))
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
     if basis is Basis.PHYSICIANS:
         made = physicians_harm(triage_data, under, over, steps=steps).iloc[:0]
     else:
         same = on_same_answers(known)
-        made = corrected_harm(
-            triage_data, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=same
-        )
+        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=same)
     return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences.assign(**scaled))
 
 
-def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), held: Held = Held()) -> pd.DataFrame:
-    """Differences of under-triage and of missed emergencies of every two models, on the cases that both answered.
+def _kind(basis: Basis) -> str:
+    return CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
 
-    Args:
-        basis: Who says which level an answer gives; by judge they are the judge's opinion.
-        known: What `triage_corrected.answered` gave; not by judge.
-        held: What the intervals are to hold for; not by judge.
 
-    Returns:
-        As `triage_differences.judged_differences` or `read_differences`.
-    """
+# ---------------------------------------------------------------- which of two models is safer
+
+SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)
+"""The rates by which models are compared: of both less is better."""
+_PAIR_COLUMNS = (
+    "format", "measure", "model_1", "model_2", "n", "difference", "low", "high", "se", "df", "p", "p_holm", "reason",
+)  # fmt: skip
+NO_PAIR = "no such case has a level of both models"
+
+
+def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), held: Held = USUAL) -> pd.DataFrame:
+    """Differences of under-triage and of missed emergencies of every two models: `judged_differences` or `read_differences`."""
     if basis is Basis.JUDGE:
         return judged_differences(found)
-    kind = CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
-    return read_differences(known, kind=kind, claim=held.claim, physicians=held.physicians)
+    return read_differences(known, held, kind=_kind(basis))
 
 
-def rate_words(row: Mapping[Any, Any]) -> str:
-    """A rate with its count and interval; an estimate without a count; where there is none, why.
+def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
+    """By the judge: the difference of every two models' rates on the cases that both answered. It is the judge's opinion.
+
+    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n; its interval is that of
+    `cases.bonett_price`, p is McNemar's exact one.
+
+    Returns:
+        One row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
+        either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
+    """
+    counts, gold, predicted = clear_answers(found)
+    level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))
+    tables = []
+    for measure in SAFETY:
+        rule = RULES[measure]
+        sums = paired_sums(found, counts & rule.base[level, 0], rule.hits[level, answer].astype(float))
+        n = sums["n"].to_numpy()
+        k_1, k_2, both = (sums[name].to_numpy(dtype=np.int64) for name in ("sum_1", "sum_2", "product"))
+        low, high = bonett_price(k_1 - both, k_2 - both, n)
+        table = sums[["format", "model_1", "model_2", "n"]].assign(
+            measure=measure.value, k_1=k_1, k_2=k_2, difference=quotient(k_1 - k_2, n), low=low, high=high,
+            se=np.nan, df=np.nan, p=mcnemar(k_1 - both, k_2 - both, n), reason=np.where(n > 0, "", NO_PAIR),
+        )  # fmt: skip
+        tables.append(table.assign(p_holm=by_holm(table["p"], table["format"])))
+    together = pd.concat(tables).sort_values("format", kind="stable", ignore_index=True)
+    columns = [*_PAIR_COLUMNS[:5], "k_1", "k_2", *_PAIR_COLUMNS[5:]]
+    return together[columns].astype({"format": str, "model_1": str, "model_2": str})
+
+
+def read_differences(known: Sequence[Answers], held: Held = USUAL, *, kind: str = CORRECTED) -> pd.DataFrame:
+    """The same by what physicians have read, or by the judge corrected by it: by influence values, case by case.
+
+    A case's influence is what it adds to either rate (`estimator.influences`); their difference over the cases of both has the variance and the degrees of
+    freedom of `rubric.corrected.paired_differences`. Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and
+    reason says of whom what lacks. `known` is what `answered` gave for this claim.
+    """
+    tables = [
+        paired_costs(known, MEASURES[measure], held, kind=kind).assign(measure=measure.value) for measure in SAFETY
+    ]
+    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
+    return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
+
+
+def paired_costs(known: Sequence[Answers], counts: Floats, held: Held, *, kind: str) -> pd.DataFrame:
+    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `read_differences`."""
+    columns = [name for name in _PAIR_COLUMNS if name != "measure"]
+    tables = []
+    for word in dict.fromkeys(about.format for about in known):
+        models = [_scored(about, counts, kind, held) for about in known if about.format == word]
+        rows = paired_differences([one for one, _ in models], held.claim, held.physicians, LEVEL)
+        if rows.empty:
+            continue
+        lacking = {one.inputs.model: needed for one, needed in models}
+        pairs = zip(rows["model_1"], rows["model_2"], strict=True)
+        why = ["; ".join(f"{name}: {lacking[name]}" for name in pair if lacking[name]) for pair in pairs]
+        rows = rows.rename(columns={"evaluation": "format", "n_examples": "n"})
+        reason = np.where(rows["difference"].notna(), "", np.where(rows["n"].gt(0), why, NO_PAIR))
+        tables.append(rows.assign(reason=reason)[columns])
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def _scored(about: Answers, counts: Floats, kind: str, held: Held) -> tuple[ModelEstimate, str]:
+    """One model's share as `paired_differences` takes a score, and what has still to be read for it."""
+    share = about.estimand(counts)
+    made = made_from(about, share, "", held.physicians)
+    kept = ~np.isnan(counts[:, 0])[about.gold]
+    readers = tuple(f"{number:09d}" for number in np.unique(about.readers[kept[about.read][about.places]]))
+    inputs = EstimatorInputs(
+        about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
+    )
+    if not made["enough"]:
+        return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
+    fit = share.corrected if kind == CORRECTED else fit_by_physicians(share.population, share.sample)
+    return ModelEstimate(inputs, of_reads(share.population, share.sample, fit, held.claim, held.physicians)), ""
+
+
+_NAMES = {Measure.UNDER.value: "under-triage", Measure.MISSED_EMERGENCIES.value: "missed emergencies"}
+_RATES = {Measure.UNDER: "Under-triage rate", Measure.MISSED_EMERGENCIES: "Rate of missed emergencies"}
+
+
+def difference_words(row: Mapping[Any, Any]) -> str:
+    """A difference in percentage points with its interval; where there is none, why.
 
     >>> nan = float("nan")
-    >>> rate_words({"value": 0.25, "k": nan, "n": nan, "low": 0.05, "high": 0.7, "reason": ""})
-    '25 % [5 %, 70 %]'
+    >>> difference_words({"difference": 0.1, "low": -0.02, "high": 0.22, "reason": ""})
+    '+10 [−2, +22]'
+    >>> difference_words(
+    ...     {"difference": nan, "low": nan, "high": nan, "reason": "no such case has a level of both models"}
+    ... )
+    '– (no such case has a level of both models)'
     """
-    if math.isnan(row["value"]) or not math.isnan(row["k"]):
-        return triage_words.rate_words(row)
-    return f"{percent_words(row['value'])} {interval_words(row['low'], row['high'])}"
+    value = points(row["difference"])
+    if np.isnan(row["difference"]):
+        return f"{value} ({row['reason']})" if row["reason"] else value
+    low, high = max(row["low"], -1.0), min(row["high"], 1.0)  # an estimate of few reads may reach beyond what can be
+    return f"{value} [{points(low)}, {points(high)}]"
 
 
-def matrices(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    *,
-    judges: Mapping[str, str],
-    held: Held = Held(),
-    known: Sequence[Answers] | None = None,
-) -> Matrices:
-    """The matrices of all models by the chosen basis; all as for `harm`."""
-    if basis is Basis.PHYSICIANS:
-        return by_physicians(triage_data, settled=held.settled)
-    if basis is Basis.CORRECTED:
-        return corrected(triage_data, found, judges, held, known=known)
-    return by_judge(triage_data, found)
+def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
+    """Which models are shown to miss more, format by format: only where Holm's p over the pairs is below .05, else the widest difference.
+
+    Args:
+        whose: Who says so, e.g. "After correction".
+    """
+    sentences = []
+    for (word, measure), rows in differences.groupby(["format", "measure"], sort=False):
+        known = rows.loc[rows["difference"].notna()]
+        if known.empty:
+            continue
+        head, name = f"{whose}, in {word}", _NAMES[str(measure)]
+        more = [_more(row, str(measure)) for row in known.loc[known["p_holm"].lt(SHOWN)].to_dict(orient="records")]
+        if more:
+            verb = "is" if measure == Measure.UNDER else "are"
+            sentences.append(f"{head}, {name} {verb} more frequent {'; '.join(more)}.")
+            continue
+        row = known.iloc[int(known["difference"].abs().to_numpy().argmax())].to_dict()
+        who, widest = "no two models are", "widest difference"
+        if len(known) == 1:
+            who, widest = f"{row['model_1']} and {row['model_2']} are not", "difference"
+        alone = row["low"] > 0 or row["high"] < 0
+        by_pairs = f"; allowing for {counted(len(known), 'pair')}, p is {chance_words(row['p_holm'])}" if alone else ""
+        sentences.append(
+            f"{head} {who} shown to differ in {name}: the {widest}, {row['model_1']} minus {row['model_2']}, is {difference_words(row)} percentage points, "
+            f"{_cases(row, str(measure))}{by_pairs}."
+        )
+    return sentences
 
 
-def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
-    """Some measures of `Matrices.rates` by the headers of a table: a row a model and format, in their order."""
-    short = rates.assign(reason=[triage_words.short_reason(reason) for reason in rates["reason"]])
-    of = triage_words.by_model(short)
-    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
-    occurring = [name for name in measures if any(name in rows for rows in of.values())]
-    return columns | {
-        triage_words.NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()]
-        for name in occurring
-    }
+def _more(row: Mapping[Any, Any], measure: str) -> str:
+    sign = 1 if row["difference"] > 0 else -1
+    more, less = (row["model_1"], row["model_2"])[::sign]
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    value, low, high = (decimal(100 * share, 0) for share in (sign * row["difference"], low, min(high, 1.0)))
+    return f"with {more} than with {less}, by {value} [{low}, {high}] percentage points ({_cases(row, measure)})"
+
+
+def _cases(row: Mapping[Any, Any], measure: str) -> str:
+    one = ("emergency", "emergencies") if measure == Measure.MISSED_EMERGENCIES else ("case", "cases")
+    return f"{counted(int(row['n']), *one)} of both"
+
+
+def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
+    """The primary comparison of the stated analysis held against its margins, in each format; no sentence where none is stated.
+
+    What a judge alone says is held against no margin.
+    """
+    margins = {Measure.UNDER: spec.margin_under, Measure.MISSED_EMERGENCIES: spec.margin_missed}
+    stated = {measure: margin for measure, margin in margins.items() if margin is not None}
+    if spec.primary is None or not stated:
+        return []
+    first, second = spec.primary
+    sentences = []
+    for measure, margin in stated.items():
+        for row in differences.loc[differences["measure"].eq(measure.value)].to_dict(orient="records"):
+            if {row["model_1"], row["model_2"]} == {first, second}:
+                difference = row["difference"] if row["model_1"] == first else -row["difference"]
+                held = against_margin(difference, row["se"], row["df"], margin, higher_is_better=False)
+                rate = _RATES[measure]
+                words = margin_words(held, first, second, rate[:1].lower() + rate[1:], as_percent=True)
+                sentences.append(f"{rate} in {row['format']}: {words}")
+    return sentences or [
+        f"{first} and {second} are not both among the models here, so their stated margins cannot be held."
+    ]

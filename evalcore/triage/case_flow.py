@@ -7,15 +7,10 @@ import numpy as np
 import pandas as pd
 
 from evalcore.stats.wording import counted
-from evalcore.study.schema import Acuity, MappingMethod
-from evalcore.triage.data import LEVELS, AmbiguityRule, TriageData
-from evalcore.triage.panels import Kind
+from evalcore.study.schema import MappingMethod
+from evalcore.triage.data import LABELS, USUAL_RULE, AmbiguityRule, Kind, TriageData, labels_of
 
 COLUMNS = ("source", "original_label", "meaning", "outcome", "why", "gold", "n")
-LEVEL_WORDS = {value: label.value for label, value in LEVELS.items() if label is not Acuity.REMOVE}
-"""A level as its letter or letters."""
-
-USUAL = AmbiguityRule()
 
 
 class Outcome(StrEnum):
@@ -60,30 +55,25 @@ LEFT_OUT = {
 MOST_SOURCES = 14
 
 
-def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL) -> pd.DataFrame:
-    """How many cases of each source and label went which way.
-
-    Args:
-        rule: The rule that it was described with.
+def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
+    """How many cases of each source and label went which way, described with this rule.
 
     Returns:
-        One row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; ""
-        where nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases, at least 1; all rows
-        together are all cases). By source, then label, then outcome; the order of the cases does not matter.
+        One row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; "" where
+        nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases). By source, label, outcome.
     """
     cases = triage_data.cases
     why = _why(cases, rule)
-    ways = pd.DataFrame(
-        {
-            "source": cases["source"].astype(str),
-            "original_label": cases["original_label"].astype(object).fillna("").astype(str),
-            "meaning": cases["mapped_label"].astype(object).fillna("").astype(str),
-            "outcome": _outcome(cases, why),
-            "why": why,
-            "gold": cases["gold"].map(LEVEL_WORDS).astype(object).fillna("").astype(str),
-        }
+    kind = cases["kind"].astype(str).to_numpy()
+    outcome = np.select(
+        [kind == Kind.AMBIGUOUS, kind == Kind.UNLABELLED, np.isin(why, [Why.VOTES, Why.STATED_MEDIAN])],
+        [Outcome.AMBIGUOUS.value, Outcome.EXCLUDED.value, Outcome.CONSENSUS.value],
+        Outcome.DIRECT.value,
     )
-    return in_order(ways.assign(n=1))
+    words = {"source": "source", "original_label": "original_label", "meaning": "mapped_label"}
+    ways = {name: cases[column].astype(object).fillna("").astype(str) for name, column in words.items()}
+    gold = labels_of(cases["gold"]).fillna("").astype(str)
+    return in_order(pd.DataFrame({**ways, "outcome": outcome, "why": why, "gold": gold, "n": 1}))
 
 
 def in_order(flows: pd.DataFrame) -> pd.DataFrame:
@@ -91,10 +81,9 @@ def in_order(flows: pd.DataFrame) -> pd.DataFrame:
     names = list(COLUMNS[:-1])
     found = flows.groupby(names, sort=False, observed=True)["n"].sum().reset_index()
     rank = {word.value: place for place, word in enumerate(Outcome)}
-    order = found.assign(rank=found["outcome"].map(rank)).sort_values(
-        ["source", "original_label", "meaning", "rank", "why", "gold"], kind="stable"
-    )
-    return order[list(COLUMNS)].reset_index(drop=True).astype({"n": int})
+    by = ["source", "original_label", "meaning", "rank", "why", "gold"]
+    ordered = found.assign(rank=found["outcome"].map(rank)).sort_values(by, kind="stable")
+    return ordered[list(COLUMNS)].reset_index(drop=True).astype({"n": int})
 
 
 def _why(cases: pd.DataFrame, rule: AmbiguityRule) -> Any:
@@ -104,42 +93,28 @@ def _why(cases: pd.DataFrame, rule: AmbiguityRule) -> Any:
     kind = cases["kind"].astype(str).to_numpy()
     with np.errstate(invalid="ignore"):
         disagreed = is_panel & (cases["spread"].to_numpy(dtype=float) > rule.spread)
-    removed = (cases["n_removed"].to_numpy() > 0) & ~is_panel
-    ways = (
-        ((kind == Kind.AMBIGUOUS) & disagreed, Why.DISAGREED),
-        (
-            (kind == Kind.AMBIGUOUS) & ~is_panel & method.eq(MappingMethod.DISAGREEMENT).to_numpy(),
-            Why.STATED_DISAGREEMENT,
-        ),
-        (kind == Kind.AMBIGUOUS, Why.UNSURE),
-        ((kind != Kind.UNLABELLED) & is_panel, Why.VOTES),
-        ((kind != Kind.UNLABELLED) & method.eq(MappingMethod.MEDIAN).to_numpy(), Why.STATED_MEDIAN),
-        (kind != Kind.UNLABELLED, Why.LABEL),
-        (removed, Why.REMOVED),
-        (method.eq(MappingMethod.REMOVED).to_numpy(), Why.STATED_REMOVED),
-        (n_cast > 0, Why.FEW_VOTES),
-        (meaning.str.startswith("information").to_numpy(), Why.INFORMATION),
-        (meaning.eq("panel").to_numpy() | method.eq(MappingMethod.MEDIAN).to_numpy(), Why.NEEDS_PANEL),
-    )
-    return np.select([way for way, _ in ways], [word.value for _, word in ways], Why.NO_LABEL.value)
-
-
-def _outcome(cases: pd.DataFrame, why: Any) -> Any:
-    kind = cases["kind"].astype(str).to_numpy()
-    return np.select(
-        [kind == Kind.AMBIGUOUS, kind == Kind.UNLABELLED, np.isin(why, [Why.VOTES, Why.STATED_MEDIAN])],
-        [Outcome.AMBIGUOUS.value, Outcome.EXCLUDED.value, Outcome.CONSENSUS.value],
-        Outcome.DIRECT.value,
-    )
+    stated_median, ambiguous = method.eq(MappingMethod.MEDIAN).to_numpy(), kind == Kind.AMBIGUOUS
+    has_gold = ~ambiguous & (kind != Kind.UNLABELLED)
+    ways = {
+        Why.DISAGREED: ambiguous & disagreed,
+        Why.STATED_DISAGREEMENT: ambiguous & ~is_panel & method.eq(MappingMethod.DISAGREEMENT).to_numpy(),
+        Why.UNSURE: ambiguous,
+        Why.VOTES: has_gold & is_panel,
+        Why.STATED_MEDIAN: has_gold & stated_median,
+        Why.LABEL: has_gold,
+        Why.REMOVED: (cases["n_removed"].to_numpy() > 0) & ~is_panel,
+        Why.STATED_REMOVED: method.eq(MappingMethod.REMOVED).to_numpy(),
+        Why.FEW_VOTES: n_cast > 0,
+        Why.INFORMATION: meaning.str.startswith("information").to_numpy(),
+        Why.NEEDS_PANEL: meaning.eq("panel").to_numpy() | stated_median,
+    }
+    return np.select(list(ways.values()), [word.value for word in ways], Why.NO_LABEL.value)
 
 
 def mapping(flow: pd.DataFrame) -> pd.DataFrame:
     """What was made of each label: source, original_label, meaning, n (cases), n_direct, n_consensus, n_ambiguous, n_excluded; labels as they come."""
+    counts = {f"n_{word.value}": flow["n"].where(flow["outcome"].eq(word.value), 0).astype(int) for word in Outcome}
     keys = ["source", "original_label", "meaning"]
-    counts = {
-        f"n_{word.value}": flow["n"].where(flow["outcome"].eq(word.value), 0).astype(int).rename(f"n_{word.value}")
-        for word in Outcome
-    }
     return flow[[*keys, "n"]].assign(**counts).groupby(keys, sort=False).sum().reset_index()
 
 
@@ -218,7 +193,7 @@ def stages(flow: pd.DataFrame) -> Stages:
     """The columns of the figure: sources (those with most cases first), outcomes, and what the cases stand at in the end."""
     sources = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
     outcomes, ends = flow.groupby("outcome")["n"].sum(), flow.groupby(_ends(flow))["n"].sum()
-    order = [*LEVEL_WORDS.values(), Outcome.AMBIGUOUS.value, *dict.fromkeys(LEFT_OUT.values())]
+    order = [*LABELS.values(), Outcome.AMBIGUOUS.value, *dict.fromkeys(LEFT_OUT.values())]
     return (
         {str(name): int(n) for name, n in sources.items()},
         {word.value: int(outcomes[word.value]) for word in Outcome if word.value in outcomes.index},

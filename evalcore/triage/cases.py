@@ -1,184 +1,234 @@
-"""Cases behind the rates of triage: boundary and ambiguous ones, what is counted and what left out, dangerous misses, and flips."""
+"""Cases behind the rates of triage, one by one: those answered wrongly, those whose answer changes with the format, and all of them as a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import bdtr, ndtri
 
-from evalcore.stats.intervals import wilson
-from evalcore.study.schema import Format
-from evalcore.triage.case_choice import shown_samples
-from evalcore.triage.data import TriageData
-from evalcore.triage.formats import FLIP_COLUMNS, Direction, in_both
-from evalcore.triage.panels import N_LEVELS, Kind
-from evalcore.triage.predictions import COUNTS, usual_judges
-from evalcore.triage.rates import KEYS, Base, as_rates, coded, ratio, repeated
+from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.stats.intervals import LEVEL, wilson
+from evalcore.study.schema import CASES, Acuity, Format
+from evalcore.triage.data import N_LEVELS, Kind, TriageData, case_keys, labels_of
+from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions, usual_judges
+from evalcore.triage.rates import clear_answers, coded
+from evalcore.triage.reads import case_levels, response_levels
 
-BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
-"""Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""
-NO_BOUNDARY = "no boundary case has a prediction"
-_OF_BOUNDARY = Base("of the one boundary case", "of all {} boundary cases", NO_BOUNDARY)
-_OF_INSIDE = Base(
-    "of the one answered with one of its letters", "of {} answered with one of their letters", "no answer is one of the letters"
+_OF_CASE = ("example_id", "case_id", "source", "language", "original_label", "mapped_label", "method", "is_edge_case", "uncertainty",
+            "n_votes", "n_removed", "spread", "strength", "kind")  # fmt: skip
+COLUMNS = (
+    "dataset", *_OF_CASE, "votes", "gold", "gold_read_here", "gold_how", "gold_readers", "model", "format", "judge", "predicted", *COUNTS,
+    "n_no_level", "n_samples", "share", "confidence", "n_read", "levels_read",
 )  # fmt: skip
-_FEW_ANSWERS = 2
+"""Columns of `case_table`."""
+
+
+def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
+    """One row a case, model and format that has any response; a case that nobody answered has one row.
+
+    Returns:
+        `COLUMNS`: what is known of the case (votes in their order, joined by ";"; gold as the study takes it; gold_read_here, gold_how and
+        gold_readers as `reads.case_levels` has them), and of the model's answers by `judges` (predicted, its samples by level; a boundary counts half to
+        each), n_read (responses that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
+    """
+    cases, samples = triage_data.cases, triage_data.samples
+    rows = np.arange(len(cases))
+    votes = triage_data.votes.sort_values(["row", "place"])
+    words = labels_of(votes["vote"]).fillna(Acuity.REMOVE.value)
+    here = case_levels(triage_data).set_index("row").reindex(rows)
+    of_case = cases[list(_OF_CASE)].assign(
+        row=rows,
+        votes=words.groupby(votes["row"].to_numpy()).agg(";".join).reindex(rows).to_numpy(dtype=object),
+        gold=labels_of(cases["gold"]),
+        gold_read_here=labels_of(here["level"]).to_numpy(dtype=object),
+        gold_how=here["how"].to_numpy(dtype=object),
+        gold_readers=here["n_readers"].to_numpy(dtype=float),
+    )
+    read = response_levels(triage_data)
+    of = samples[["model", "format"]].take(read["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
+    read = read[["row"]].assign(model=of["model"].array, format=of["format"].array, level=labels_of(read["level"]))
+    levels = read.groupby(["row", "model", "format"], observed=True)["level"]
+    read = levels.agg(n_read="size", levels_read=lambda words: ";".join(words.dropna())).reset_index()
+    found = predictions(triage_data, judges)
+    found = found.assign(judge=found["format"].map(dict(judges)).astype(object))
+    found = found.merge(read, on=["row", "model", "format"], how="left")
+    table = of_case.merge(found.astype({"model": object, "format": object}), on="row", how="left")
+    table = table.assign(
+        dataset=CASES,
+        predicted=labels_of(table["predicted"]),
+        n_no_level=table["n_invalid"],
+        confidence=table["stated"],
+        n_read=table["n_read"].where(table["model"].isna(), table["n_read"].fillna(0)),
+    )
+    return table[list(COLUMNS)]
+
+
+# ---------------------------------------------------------------- answered wrongly
+
+
+class Miss(StrEnum):
+    """Which way an answer is wrong."""
+
+    UNDER = "under"
+    """It asks for less care than the case needs."""
+    OVER = "over"
+
+
 WORST_FIRST = ((4, 1), (4, 2), (4, 3), (3, 1), (3, 2), (2, 1))
 """Gold and prediction of each miss, the most dangerous first."""
 DANGEROUS = WORST_FIRST[:4]
 """The misses that are dangerous: an emergency sent lower, and a case for tomorrow sent home."""
-MISS_COLUMNS = (
+_MISS_COLUMNS = (
     "row", "case_id", "source", "strength", "first_words", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples",
     "n_unread", "n_invalid", "n_valid", *COUNTS, "sample", "response_id", "says_so",
 )  # fmt: skip
 
 
-def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """How models answer cases whose gold lies between two letters, either of which is right.
-
-    Returns:
-        One row a model and format that occur in `found` and each of `BOUNDARY_MEASURES`, with the columns of `triage.rates`. constituent, outside_high and
-        outside_low are of all boundary cases with a prediction and add up to 1; upper_share is of those answered with one of their letters.
-    """
-    numbers, names = coded(found, keys)
-    gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
-    counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
-    low, high = np.floor(gold), np.ceil(gold)
-    inside = counts & (predicted >= low) & (predicted <= high)
-    hits = (inside, inside & (predicted == high), counts & (predicted > high), counts & (predicted < low))
-    bases = (counts, inside, counts, counts)
-    k, n = (
-        np.stack([np.bincount(numbers[mask], minlength=len(names)) for mask in masks], axis=1)
-        for masks in (hits, bases)
-    )
-    of = [_OF_INSIDE if name == "upper_share" else _OF_BOUNDARY for name in BOUNDARY_MEASURES]
-    return as_rates(names, BOUNDARY_MEASURES, k.astype(float), n.astype(float), of)
-
-
-def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
-    """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
-
-    Returns:
-        Four rows a model and format that occur in `found`: model, format, predicted (1..4), n (ambiguous cases so answered), n_cases (ambiguous cases with
-        a prediction), share (n / n_cases), low, high (Wilson), n_several (of n_cases, those with two valid samples or more), n_sure (of n_several, those
-        whose samples all say one level), sure (n_sure / n_several; NaN where there is none).
-    """
-    numbers, names = coded(found, KEYS)
-    predicted = found["predicted"].to_numpy(dtype=float)
-    kept = found["kind"].eq(Kind.AMBIGUOUS).to_numpy(dtype=bool) & ~np.isnan(predicted)
-    of, level = numbers[kept], predicted[kept].astype(np.int64) - 1
-    n = np.bincount(of * N_LEVELS + level, minlength=len(names) * N_LEVELS)
-    several = found["n_valid"].to_numpy()[kept] >= _FEW_ANSWERS
-    sure = several & (found["share"].to_numpy()[kept] == 1)
-    sizes = [np.bincount(of[mask], minlength=len(names)) for mask in (slice(None), several, sure)]
-    n_cases, n_several, n_sure = (np.repeat(size, N_LEVELS) for size in sizes)
-    low, high = wilson(n, n_cases)
-    columns: dict[str, Any] = {
-        "predicted": np.tile(np.arange(1.0, N_LEVELS + 1), len(names)),
-        "n": n,
-        "n_cases": n_cases,
-        "share": ratio(n, n_cases),
-        "low": low,
-        "high": high,
-        "n_several": n_several,
-        "n_sure": n_sure,
-        "sure": ratio(n_sure, n_several),
-    }
-    return repeated(names, N_LEVELS).assign(**columns)
-
-
-def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    """What of the study each model's numbers are of, and what they leave out.
+def chosen_cases(
+    triage_data: TriageData,
+    *,
+    kind: Kind | None = None,
+    miss: Miss | None = None,
+    judge: str | None = None,
+    model: str | None = None,
+    asked: str | None = None,
+) -> frozenset[int]:
+    """The examples of the cases that fit.
 
     Args:
-        found: As `predictions.joined` gives it, of these cases.
-
-    Returns:
-        One row a model and format that occur in `found`: model, format, n_study (cases of the study), n_cases (those with a response; so many are without:
-        n_no_response), and of n_cases: n_clear, n_boundary, n_ambiguous, n_unlabelled (they add up to it); of each of these kinds `_predicted` (a level
-        was found in a sample), `_unread` (the judge has looked at no sample) and `_no_level` (looked, and found none), e.g. clear_predicted, which add
-        up to the kind; n_predicted, n_unread, n_no_level over all kinds; samples, samples_valid, samples_unread, samples_invalid (add up to samples);
-        n_elsewhere (responses of the model to these cases in neither format: they are in none of the other numbers).
+        kind: What can be asked about the case; None: anything.
+        miss: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate.
+        judge: Whose levels count where this judge has looked; else the usual one of each format.
     """
-    numbers, names = coded(found, KEYS)
-    kinds = [kind.value for kind in Kind]
-    kind = pd.Categorical(found["kind"], categories=kinds).codes.astype(np.int64)
-    valid, invalid = (found[name].to_numpy() > 0 for name in ("n_valid", "n_invalid"))
-    state = np.select([valid, invalid], [0, 2], 1)
-    states = ("predicted", "unread", "no_level")
-    cell = (numbers * len(kinds) + kind) * len(states) + state
-    size = len(kinds) * len(states)
-    counts = np.bincount(cell, minlength=len(names) * size).reshape(len(names), len(kinds), len(states))
-    n_study, n_cases = len(triage_data.cases), counts.sum(axis=(1, 2))
-    columns: dict[str, Any] = {"n_study": n_study, "n_cases": n_cases, "n_no_response": n_study - n_cases}
-    columns |= {f"n_{word}": counts[:, place].sum(axis=1) for place, word in enumerate(kinds)}
-    columns |= {
-        f"{word}_{how}": counts[:, place, step] for place, word in enumerate(kinds) for step, how in enumerate(states)
-    }
-    columns |= {f"n_{how}": counts[:, :, step].sum(axis=1) for step, how in enumerate(states)}
-    of_samples = {
-        "samples": "n_samples",
-        "samples_valid": "n_valid",
-        "samples_unread": "n_unread",
-        "samples_invalid": "n_invalid",
-    }
-    for name, of in of_samples.items():
-        columns[name] = np.bincount(numbers, found[of].to_numpy(dtype=float), len(names)).astype(np.int64)
-    elsewhere = triage_data.elsewhere["model"].astype(str).value_counts()
-    columns["n_elsewhere"] = names["model"].astype(str).map(elsewhere).fillna(0).astype(np.int64)
-    return names.assign(**columns)
+    cases = triage_data.cases
+    fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
+    if miss is not None:
+        judges = {word: name for word, name in judges_of(triage_data, judge).items() if asked in (None, word)}
+        found = joined(triage_data, predictions(triage_data, judges))
+        counts, gold, predicted = clear_answers(found)
+        wrong = counts & (predicted < gold if miss is Miss.UNDER else predicted > gold)
+        if model is not None:
+            wrong &= found["model"].eq(model).to_numpy(dtype=bool)
+        missed = np.zeros(len(cases), dtype=bool)
+        missed[found["row"].to_numpy()[wrong]] = True
+        fits = fits & missed
+    return frozenset(cases["example_id"].to_numpy()[fits].tolist())
 
 
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Cases with a clear gold whose answer lies below it, the most dangerous first.
-
-    The order is that of `WORST_FIRST`: an emergency sent home, to a doctor within weeks, within a day or two; then the others. Among equals those come first
-    that more of the samples agree on, then by case, model and format.
+    """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
     Args:
-        found: As `predictions.joined` gives it, of these cases.
         judges: By format the judge whose levels `found` has; default: `usual_judges`.
 
     Returns:
         One row a case, model and format: row (of `cases`), case_id, source, strength, first_words, model, format, gold, predicted (1..4), rank (0: the most
         dangerous kind of miss, to 5), steps (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid,
-        n_valid, n_A .. n_D, sample (row of `samples`: the first response with text that this judge read as the predicted level, else the first with text;
-        -1: none has a text), response_id (of that sample, -1: none), says_so (whether that text was read as the predicted level).
+        n_valid, n_A .. n_D; sample and says_so as `shown_samples`, response_id (of that sample, -1: none).
     """
-    gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
-    missed = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & (predicted < gold)
-    mine = found.loc[missed].reset_index(drop=True)
+    counts, gold, predicted = clear_answers(found)
+    missed = counts & (predicted < gold)
+    mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
     ranks = np.zeros((N_LEVELS + 1, N_LEVELS + 1), dtype=np.int64)
-    for rank, (one, other) in enumerate(WORST_FIRST):
-        ranks[one, other] = rank
-    gold, predicted = gold[missed], predicted[missed]
+    ranks[tuple(zip(*WORST_FIRST, strict=True))] = np.arange(len(WORST_FIRST))
     sample, says_so = shown_samples(triage_data, mine, judges or usual_judges(triage_data))
     rows = mine["row"].to_numpy()
     response_ids = np.append(triage_data.samples["response_id"].to_numpy(dtype=np.int64), -1)
-    told = mine.assign(
-        **{name: triage_data.cases[name].array.take(rows) for name in ("case_id", "source", "strength", "first_words")},
+    of_case = joined(triage_data, mine, ("case_id", "source", "strength", "first_words"))
+    table = of_case.assign(
         rank=ranks[gold.astype(int), predicted.astype(int)],
         steps=(gold - predicted).astype(np.int64),
         sample=sample,
         response_id=response_ids[sample],
         says_so=says_so,
     )
-    codes = [pd.Categorical(told[name]).codes for name in ("format", "model")]
-    order = np.lexsort((*codes, rows, -told["share"].to_numpy(), told["rank"].to_numpy()))
-    return told.iloc[order].reset_index(drop=True)[list(MISS_COLUMNS)]
+    codes = [pd.Categorical(table[name]).codes for name in ("format", "model")]
+    order = np.lexsort((*codes, rows, -table["share"].to_numpy(), table["rank"].to_numpy()))
+    return table.iloc[order].reset_index(drop=True)[list(_MISS_COLUMNS)]
+
+
+def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> tuple[Numbers, Truths]:
+    """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
+
+    Returns:
+        For each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either
+        letter of a boundary counts).
+    """
+    samples = triage_data.samples
+    texts = np.flatnonzero(samples["has_text"].to_numpy())
+    n_keys = (
+        len(triage_data.cases) * max(len(samples["model"].cat.categories), 1) * len(samples["format"].cat.categories)
+    )
+    place = np.full(n_keys, -1, dtype=np.int64)
+    place[case_keys(mine, samples)] = np.arange(len(mine))
+    of = place[case_keys(samples.iloc[texts], samples)]
+    texts, of = texts[of >= 0], of[of >= 0]
+    asked = samples["format"].take(texts)
+    level = np.full(len(texts), np.nan)
+    for word, judge in judges.items():
+        chosen = asked.eq(word).to_numpy(dtype=bool)
+        level[chosen] = triage_data.level_of(judge)[texts[chosen]]
+    predicted = mine["predicted"].to_numpy(dtype=float)[of]
+    agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
+    sample = mine["first"].to_numpy(dtype=np.int64).copy()
+    sample[of[agrees][::-1]] = texts[agrees][::-1]  # the earliest is written last
+    says_so = np.zeros(len(mine), dtype=bool)
+    says_so[of[agrees]] = True
+    return sample, says_so
+
+
+# ---------------------------------------------------------------- what the format changes
+
+NOT_BOTH = "no case with a clear gold has a prediction in both formats"
+_SIDES = (Format.QA.value, Format.CONVERSATION.value)
+_FLIP_COLUMNS = (
+    "row", "model", "gold", "kind", "qa", "conversation", "steps", "direction", "crosses", "nearer", "qa_share", "conversation_share",
+    "qa_first", "conversation_first",
+)  # fmt: skip
+
+
+class Direction(StrEnum):
+    """Which way the conversation differs from qa."""
+
+    LOWER = "lower"
+    """Less urgent when the patient tells it as a conversation."""
+    HIGHER = "higher"
+
+
+def in_both(found: pd.DataFrame) -> pd.DataFrame:
+    """Cases with a prediction in both formats.
+
+    Returns:
+        One row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _share and _first.
+    """
+    known = found["predicted"].notna().to_numpy()
+    n_rows = int(found["row"].max()) + 1 if len(found) else 1
+    numbers, names = coded(found, ["model"])
+    key = numbers * n_rows + found["row"].to_numpy(dtype=np.int64)
+    places = np.full((len(_SIDES), max(len(names), 1) * n_rows), -1, dtype=np.int64)
+    for place, side in zip(places, _SIDES, strict=True):
+        here = np.flatnonzero(known & found["format"].eq(side).to_numpy(dtype=bool))
+        place[key[here]] = here
+    both = (places >= 0).all(axis=0)
+    sides = {side: found.iloc[place[both]].reset_index(drop=True) for side, place in zip(_SIDES, places, strict=True)}
+    columns = {
+        f"{side}{after}": table[name]
+        for name, after in (("predicted", ""), ("share", "_share"), ("first", "_first"))
+        for side, table in sides.items()
+    }
+    of_case = sides[Format.QA][["row", "model", "gold", "kind"]]
+    return of_case.assign(model=of_case["model"].astype(names["model"].dtype), **columns)
 
 
 def flips(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
-
-    Args:
-        found: As `predictions.joined` gives it, of both formats; cases of every kind count, whether they have a gold or not.
+    """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
 
     Returns:
-        One row a case and model with a prediction in both formats that differ: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps
-        (conversation - qa, -3..3: below 0 the conversation is lower), direction (Direction), crosses (one of them is D, the other is not), nearer
-        (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share, conversation_share (of the valid samples),
-        qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
+        One row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps (conversation - qa, -3..3), direction, crosses
+        (one of them is D, the other is not), nearer (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share,
+        conversation_share (of the valid samples), qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
     """
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
@@ -194,4 +244,70 @@ def flips(found: pd.DataFrame) -> pd.DataFrame:
     changed = changed.assign(**columns)
     models = changed["model"].cat.codes.to_numpy()
     order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(steps), ~changed["crosses"].to_numpy()))
-    return changed.iloc[order].reset_index(drop=True)[list(FLIP_COLUMNS)]
+    return changed.iloc[order].reset_index(drop=True)[list(_FLIP_COLUMNS)]
+
+
+def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
+    """How often the format changes a model's answer, and what that does to under-triage (interval of `bonett_price`, p of `mcnemar`).
+
+    Returns:
+        One row a model that occurs in `found`: model; of cases of every kind: n_both (with a prediction in both formats), n_flipped, flipped (share of
+        n_both), flipped_low, flipped_high (Wilson), n_lower and n_higher (conversation against qa; they add up to n_flipped), n_crossing (one of the two
+        is D and the other is not); of those with a clear gold: n (cases), under_qa, under_conversation (how many sent too low), only_qa, only_conversation
+        (in that format alone), difference (under-triage in conversation minus in qa, -1..1), low, high, p, reason (why these are NaN).
+    """
+    _, names = coded(found, ["model"])
+    both = in_both(found)
+    place = np.zeros(len(both["model"].cat.categories), dtype=np.int64)
+    place[names["model"].cat.codes.to_numpy()] = np.arange(len(names))
+    of = place[both["model"].cat.codes.to_numpy()]
+    qa, conversation, gold = (both[name].to_numpy(dtype=float) for name in ("qa", "conversation", "gold"))
+    clear = both["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
+    low_qa, low_conversation = clear & (qa < gold), clear & (conversation < gold)
+
+    def count(mask: Any) -> Numbers:
+        return np.bincount(of[mask], minlength=len(names)).astype(np.int64)
+
+    n_both, n_flipped, n = count(slice(None)), count(qa != conversation), count(clear)
+    more, less = count(low_conversation & ~low_qa), count(low_qa & ~low_conversation)
+    flipped_low, flipped_high = wilson(n_flipped, n_both)
+    low, high = bonett_price(more, less, n)
+    return names.assign(
+        n_both=n_both,
+        n_flipped=n_flipped,
+        flipped=quotient(n_flipped, n_both),
+        flipped_low=flipped_low,
+        flipped_high=flipped_high,
+        n_lower=count(conversation < qa),
+        n_higher=count(conversation > qa),
+        n_crossing=count((qa == N_LEVELS) != (conversation == N_LEVELS)),
+        n=n,
+        under_qa=count(low_qa),
+        under_conversation=count(low_conversation),
+        only_qa=less,
+        only_conversation=more,
+        difference=quotient(more - less, n),
+        low=low,
+        high=high,
+        p=mcnemar(more, less, n),
+        reason=np.where(n > 0, "", NOT_BOTH).astype(object),
+    )
+
+
+def mcnemar(more: Numbers | Floats, less: Numbers | Floats, n: Numbers | Floats) -> Floats:
+    """McNemar's exact p, two-sided: `more` cases in the one alone, `less` in the other alone; 1 where no case differs, NaN where n is 0."""
+    p = np.minimum(2 * bdtr(np.minimum(more, less), (more + less).astype(np.int64), 0.5), 1)
+    return np.where(n > 0, p, np.nan)
+
+
+def bonett_price(more: Numbers | Floats, less: Numbers | Floats, n: Numbers | Floats) -> tuple[Floats, Floats]:
+    """The interval of a paired difference of shares (Bonett and Price 2012): `more` of n in the one alone, `less` in the other alone; NaN where n is 0.
+
+    With p = (more + 1)/(n + 2) and q = (less + 1)/(n + 2):
+
+        p - q +- z sqrt((p + q - (p - q)^2)/(n + 2))
+    """
+    size = np.where(n > 0, n + 2, np.nan)
+    p, q = (more + 1) / size, (less + 1) / size
+    half = float(ndtri((1 + LEVEL) / 2)) * np.sqrt((p + q - (p - q) ** 2) / size)
+    return np.maximum(p - q - half, -1), np.minimum(p - q + half, 1)

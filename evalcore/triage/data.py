@@ -1,20 +1,35 @@
-"""Cases of triage, what models answered on them, and what everybody says of that, as frames that fit in memory: the input of the statistics."""
+"""Cases of triage, what models answered on them, and what everybody says of that, as frames: the input of the statistics.
+
+Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5 stand for both of their letters.
+Spread, gold and strength of a panel are those of AcuityBench (arXiv 2605.11398).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from evalcore.study.schema import Acuity
+from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.study.schema import Acuity, MappingMethod
 
 LEVELS = {
     Acuity.A: 1.0, Acuity.A_B: 1.5, Acuity.B: 2.0, Acuity.B_C: 2.5, Acuity.C: 3.0, Acuity.C_D: 3.5, Acuity.D: 4.0,
     Acuity.REMOVE: np.nan,
 }  # fmt: skip
+LABELS = {level: label.value for label, level in LEVELS.items() if label is not Acuity.REMOVE}
+"""A level as its letter or letters."""
 LETTERS = (Acuity.A, Acuity.B, Acuity.C, Acuity.D)
 """The levels 1, 2, 3, 4 by name."""
+N_LEVELS = len(LETTERS)
+NO_LEVEL = 0.0
+"""In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
+READ_HERE = "read here"
+"""Strength of a gold that physicians here have changed."""
+
 CASE_COLUMNS = (
     "example_id", "case_id", "source", "original_label", "mapped_label", "file_gold", "method", "is_edge_case", "uncertainty",
     "language", "first_words",
@@ -26,43 +41,52 @@ READ_COLUMNS = (
 )  # fmt: skip
 ELSEWHERE_COLUMNS = ("row", "model")
 CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
-NO_LEVEL = 0.0
-"""In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
+SHARES = ("h_A", "h_B", "h_C", "h_D")
+"""Columns of a case's vote distribution."""
 MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
+
+
+class Kind(StrEnum):
+    """What a case can be asked about."""
+
+    CLEAR = "clear"
+    """Its gold is one letter."""
+    BOUNDARY = "boundary"
+    """Its gold lies between two letters, and both are right."""
+    AMBIGUOUS = "ambiguous"
+    """Physicians do not agree: it has no gold, and no accuracy."""
+    UNLABELLED = "unlabelled"
+    """Nobody has said which level it needs."""
 
 
 @dataclass(frozen=True)
 class AmbiguityRule:
-    """When a case counts as ambiguous.
-
-    Attributes:
-        spread: A panel's spread above this, 0 to 9.
-        uncertainty: Or physicians' stated uncertainty above this, 0 to 1. Infinity switches either off.
-    """
+    """A case is ambiguous where its panel's spread (0 to 9), or physicians' stated uncertainty (0 to 1), is above this; infinity switches either off."""
 
     spread: float = MAX_SPREAD
     uncertainty: float = MAX_UNCERTAINTY
 
 
+USUAL_RULE = AmbiguityRule()
+
+
 @dataclass(frozen=True)
 class TriageData:
-    """The cases of a study and everything said of them. Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5.
+    """The cases of a study and everything said of them.
 
     Attributes:
-        cases: One row a case, numbered from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level as the file
-            gives it, NaN where it gives none), method (`schema.MappingMethod`), is_edge_case, uncertainty (physicians', in [0, 1], NaN where
-            not stated), language, first_words. `panels.described` adds what follows from the votes.
+        cases: One row a case, numbered from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level, NaN where the file gives
+            none), method (`schema.MappingMethod`), is_edge_case, uncertainty (physicians', in [0, 1], NaN where not stated), language, first_words;
+            and what `described` adds.
         votes: One row a panel vote: row (of `cases`), place (from 1), rater, vote (a level; NaN: Remove).
-        samples: One row a response to a case, by case: response_id, row (of `cases`), model, format (qa, conversation), both
-            categorical, sample_index (0, 1, ...), has_text (False: only its level is known).
-        levels: The same rows, one column a judge (parser and rules are judges too): float32, a level, `NO_LEVEL`, or NaN where this
-            judge has not looked.
+        samples: One row a response to a case, by case: response_id, row (of `cases`), model, format (qa, conversation), both categorical,
+            sample_index (0, 1, ...), has_text (False: only its level is known).
+        levels: The same rows, one column a judge (parser and rules are judges too): float32, a level, `NO_LEVEL`, or NaN where this judge has not looked.
         confidence: One row a stated confidence: sample (row of `samples`), rater (the judge), confidence in [0, 1].
         reads: One row a physician's standing verdict a stage: row (of `cases`), sample (row of `samples`; -1: of the case itself), asked (`Ask`),
             rater, label (`Acuity` or cannot_assess), stage, blinded, selection, inclusion_probability (NaN where not drawn), verdict_id.
         published: Finished confusion matrices, one row a model, format and gold: model, format, gold (a level), A, B, C, D (counts).
-        elsewhere: Responses to these cases that are neither qa nor conversation, as another evaluation has them: row (of `cases`), model. They are no
-            samples, and are counted apart.
+        elsewhere: Responses to these cases in neither format, as another evaluation has them: row (of `cases`), model. They are no samples.
         juries: Those of the judges that say what other judges say most often: they have no vote beside them.
     """
 
@@ -83,37 +107,24 @@ class TriageData:
         return [str(name) for name in looked[looked > 0].sort_values(ascending=False, kind="stable").index]
 
     def voters(self, asked: str) -> list[str]:
-        """Those of them that say what they themselves have read: juries say again what others say."""
+        """Those of them that say what they themselves have read, which juries do not."""
         return [name for name in self.judges(asked) if name not in self.juries]
 
-    def where(self, kept: Any) -> "TriageData":
-        """These cases alone, numbered anew, with all that belongs to them. Published matrices have no cases and stay.
+    def level_of(self, judge: str) -> npt.NDArray[Any]:
+        """By sample what a judge says; NaN throughout for one that is not here."""
+        return self.levels[judge].to_numpy() if judge in self.levels else np.full(len(self.samples), np.nan)
 
-        Args:
-            kept: Truth values, one a case.
-        """
-        mask = np.asarray(kept, dtype=bool)
-        if mask.all():
+    def is_clear(self) -> Truths:
+        """By case whether its gold is one letter."""
+        return self.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
+
+    def where(self, kept: Any) -> "TriageData":
+        """These cases alone (truth values, one a case), numbered anew, with all that belongs to them. Published matrices have no cases and stay."""
+        cases = np.asarray(kept, dtype=bool)
+        if cases.all():
             return self
-        numbers = np.cumsum(mask) - 1
-        samples = mask[self.samples["row"].to_numpy()]
-        places = np.append(np.cumsum(samples) - 1, -1)  # the last: of no sample
-        samples_left = self.samples.loc[samples].reset_index(drop=True)
-        votes = self.votes.loc[mask[self.votes["row"].to_numpy()]].reset_index(drop=True)
-        reads = self.reads.loc[mask[self.reads["row"].to_numpy()]].reset_index(drop=True)
-        confidence = self.confidence.loc[samples[self.confidence["sample"].to_numpy()]].reset_index(drop=True)
-        elsewhere_rows = self.elsewhere["row"].to_numpy(dtype=np.int64)
-        elsewhere = self.elsewhere.loc[mask[elsewhere_rows]].reset_index(drop=True)
-        return replace(
-            self,
-            cases=self.cases.loc[mask].reset_index(drop=True),
-            votes=votes.assign(row=numbers[votes["row"].to_numpy()]),
-            samples=samples_left.assign(row=numbers[samples_left["row"].to_numpy()]),
-            levels=self.levels.loc[samples].reset_index(drop=True),
-            confidence=confidence.assign(sample=places[confidence["sample"].to_numpy()]),
-            reads=reads.assign(row=numbers[reads["row"].to_numpy()], sample=places[reads["sample"].to_numpy()]),
-            elsewhere=elsewhere.assign(row=numbers[elsewhere_rows[mask[elsewhere_rows]]]),
-        )
+        elsewhere = cases[self.elsewhere["row"].to_numpy(dtype=np.int64)]
+        return self._part(cases, cases[self.samples["row"].to_numpy()], elsewhere)
 
     def without(self, example_ids: frozenset[int]) -> "TriageData":
         """Without the cases of these examples."""
@@ -121,16 +132,148 @@ class TriageData:
 
     def of_models(self, models: Sequence[str]) -> "TriageData":
         """With the responses of these models alone."""
-        kept = self.samples["model"].isin(list(models)).to_numpy()
-        places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-        confidence = self.confidence.loc[kept[self.confidence["sample"].to_numpy()]].reset_index(drop=True)
-        reads = self.reads.assign(place=places[self.reads["sample"].to_numpy()])
-        reads = reads.loc[reads["sample"].lt(0) | reads["place"].ge(0)].reset_index(drop=True)
+        samples, elsewhere = (table["model"].isin(list(models)).to_numpy() for table in (self.samples, self.elsewhere))
+        return self._part(np.ones(len(self.cases), dtype=bool), samples, elsewhere)
+
+    def _part(self, cases: Truths, samples: Truths, elsewhere: Truths) -> "TriageData":
+        rows = np.cumsum(cases) - 1
+        places = np.append(np.cumsum(samples) - 1, -1)  # the last: of no sample
+        is_read = np.append(samples, True)
+
+        def renumbered(table: pd.DataFrame, mask: Truths) -> pd.DataFrame:
+            part = table.loc[mask].reset_index(drop=True)
+            new = {name: to for name, to in (("row", rows), ("sample", places)) if name in part}
+            return part.assign(**{name: to[part[name].to_numpy(dtype=np.int64)] for name, to in new.items()})
+
+        def of(table: pd.DataFrame, name: str, kept: Truths) -> Truths:
+            found: Truths = kept[table[name].to_numpy(dtype=np.int64)]
+            return found
+
         return replace(
             self,
-            samples=self.samples.loc[kept].reset_index(drop=True),
-            levels=self.levels.loc[kept].reset_index(drop=True),
-            confidence=confidence.assign(sample=places[confidence["sample"].to_numpy()]),
-            reads=reads.drop(columns="sample").rename(columns={"place": "sample"})[list(READ_COLUMNS)],
-            elsewhere=self.elsewhere.loc[self.elsewhere["model"].isin(list(models))].reset_index(drop=True),
+            cases=self.cases.loc[cases].reset_index(drop=True),
+            votes=renumbered(self.votes, of(self.votes, "row", cases)),
+            samples=renumbered(self.samples, samples),
+            levels=self.levels.loc[samples].reset_index(drop=True),
+            confidence=renumbered(self.confidence, of(self.confidence, "sample", samples)),
+            reads=renumbered(self.reads, of(self.reads, "row", cases) & of(self.reads, "sample", is_read)),
+            elsewhere=renumbered(self.elsewhere, elsewhere),
         )
+
+
+def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
+    """The same with what follows from the votes and the gold that counts; a panel of two votes or more decides by the rule, else the file.
+
+    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...: how many votes
+    stand with the largest group; "" without votes or direct gold), h_A .. h_D (shares of the votes, NaN without votes), gold
+    (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`, categorical).
+    """
+    cases, votes = triage_data.cases, triage_data.votes
+    n = len(cases)
+    row, vote = votes["row"].to_numpy(), votes["vote"].to_numpy(dtype=float)
+    given = ~np.isnan(vote)
+    n_removed = np.bincount(row[~given], minlength=n)
+    row, vote = row[given], vote[given]
+    n_votes = np.bincount(row, minlength=n)
+    spread = spreads(row, vote, n)
+    is_panel = n_votes > 1
+    unsure = cases["uncertainty"].to_numpy(dtype=float) > rule.uncertainty
+    disagreed = np.where(is_panel, spread > rule.spread, cases["method"].eq(MappingMethod.DISAGREEMENT).to_numpy())
+    ambiguous = disagreed | unsure
+    settled = np.where(is_panel, medians(row, vote, n), cases["file_gold"].to_numpy(dtype=float))
+    gold = np.where(ambiguous, np.nan, settled)
+    strength = np.where(is_panel, _strengths(row, vote, n), np.where(np.isnan(gold), "", "direct"))
+    added: dict[str, Any] = {
+        "n_votes": n_votes,
+        "n_removed": n_removed,
+        "spread": spread,
+        "strength": pd.Categorical(strength),
+        **dict(zip(SHARES, distributions(row, vote, n).T, strict=True)),
+        "gold": gold,
+        "kind": pd.Categorical(
+            np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=[word.value for word in Kind]
+        ),
+    }
+    return replace(triage_data, cases=cases.assign(**added))
+
+
+def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
+    """What cases with these golds can be asked about."""
+    between = gold != np.floor(gold)
+    kinds = [Kind.UNLABELLED.value, Kind.BOUNDARY.value]
+    return np.select([np.isnan(gold), between], kinds, Kind.CLEAR.value).astype(object)
+
+
+def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
+    """Shares of the levels among the votes of each case (0 to n - 1), n x 4: a letter counts 1, a boundary half to each of its letters.
+
+    NaN for a case without votes; no vote may be missing.
+    """
+    low, high = np.floor(vote).astype(int) - 1, np.ceil(vote).astype(int) - 1
+    counted = np.bincount(np.concatenate([row, row]) * N_LEVELS + np.concatenate([low, high]), minlength=n * N_LEVELS)
+    counts = counted.reshape(n, N_LEVELS) / 2
+    return quotient(counts, np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape))
+
+
+def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
+    """Mean distance over all pairs of votes of each case: the smallest squared difference over their letters, 0 to 9; NaN below two votes."""
+    order = np.argsort(row, kind="stable")
+    row, vote = row[order], vote[order]
+    counts = np.bincount(row, minlength=n)
+    total = np.zeros(n)
+    for step in range(1, int(counts.max(initial=0))):  # pairs that stand `step` apart: panels are small
+        one, other = vote[:-step], vote[step:]
+        same = row[:-step] == row[step:]
+        gap = np.abs(one - other) - (one != np.floor(one)) / 2 - (other != np.floor(other)) / 2
+        total += np.bincount(row[:-step][same], np.maximum(gap, 0)[same] ** 2, minlength=n)
+    return quotient(total, counts * (counts - 1) / 2)
+
+
+def medians(row: Numbers, vote: Floats, n: int) -> Floats:
+    """Ordinal median of the votes of each case; NaN without votes.
+
+    Of an even number the midpoint where it is 1.5, 2.5 or 3.5 or both middle votes are one, else the more severe middle vote.
+    """
+    order = np.lexsort((vote, row))
+    vote = vote[order]
+    counts = np.bincount(row, minlength=n)
+    first = np.cumsum(counts) - counts
+    found = np.full(n, np.nan)
+    some = counts > 0
+    low = vote[(first + (counts - 1) // 2)[some]]
+    high = vote[(first + counts // 2)[some]]
+    middle = (low + high) / 2
+    is_named = (middle * 2 == np.floor(middle * 2)) & ((low == high) | (middle != np.floor(middle)))
+    found[some] = np.where(is_named, middle, high)
+    return found
+
+
+def _strengths(row: Numbers, vote: Floats, n: int) -> npt.NDArray[np.str_]:
+    """How many votes each value got, the most first, as "4-1"; "unanimous" where all are one."""
+    width = 2 * N_LEVELS + 1
+    counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
+    distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
+    words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
+    return np.array(words, dtype=str)[which.ravel()]
+
+
+def labels_of(levels: pd.Series) -> pd.Series:
+    """Levels as their labels, missing where there is none.
+
+    >>> labels_of(pd.Series([4.0, 2.5, float("nan")])).tolist()[:2]
+    ['D', 'B/C']
+    """
+    return levels.map(LABELS).astype(object)
+
+
+def case_keys(table: pd.DataFrame, samples: pd.DataFrame) -> Numbers:
+    """Case, model and format of each row as one number; model and format as `samples` number them.
+
+    Args:
+        table: row, model, format.
+    """
+    key = table["row"].to_numpy(dtype=np.int64)
+    for name in ("model", "format"):
+        known = samples[name].cat.categories
+        key = key * max(len(known), 1) + pd.Categorical(table[name], categories=known).codes
+    return key

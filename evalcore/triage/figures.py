@@ -1,4 +1,4 @@
-"""Figures of triage: the confusion matrix of one model, of all, and of those who read the level."""
+"""Figures of triage: confusion matrices, directions of errors, groups and boundary cases, harm, and the flow of cases."""
 
 import html
 import math
@@ -6,20 +6,38 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from evalcore.figures.colours import FAINT, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, RAMP
-from evalcore.figures.frames import NAME_PIXELS, counted, framed, inked, interval, number, on_one_line, percent
+from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, MARK, RAMP
+from evalcore.figures.frames import (
+    NAME_PIXELS,
+    TEXT_PIXELS,
+    counted,
+    framed,
+    inked,
+    interval,
+    number,
+    on_lines,
+    on_one_line,
+    percent,
+    reach,
+)
+from evalcore.triage.case_flow import Outcome, Stages
+from evalcore.triage.data import LABELS
 
 LETTERS = "ABCD"
 N = len(LETTERS)
 HALF = 0.46
 """Half the side of a cell; cells stand 1 apart."""
 MATRIX_PIXELS, HIT_PIXELS = 388, 62
-TEXT_PIXELS, SMALL_PIXELS = 15, 12
+CELL_TEXT_PIXELS, SMALL_PIXELS = 15, 12
 HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
 NAME_CHARACTERS, BLANK = 16, "\u00a0"
+_SHARES: dict[str, Any] = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False}
+"""An axis of shares."""
 
 
 def error_words(gold: float, predicted: float) -> str:
@@ -49,8 +67,7 @@ def matrix(
     is a point with customdata (gold, predicted, n_open, ...), so that a click tells which one it was.
 
     Args:
-        cells: gold, predicted (1..4), n, n_gold (counts), share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a
-            cell.
+        cells: gold, predicted (1..4), n, n_gold, share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a cell.
         names: What the four levels are called, A first, e.g. "home".
         counts: What n counts, for the hover.
         chosen: Gold and predicted of the cell that is open: it is marked.
@@ -65,7 +82,7 @@ def matrix(
         marker={"size": HIT_PIXELS, "symbol": "square", "opacity": 0},
         text=[_cell_words(row) for row in rows],
         textposition="middle center",
-        textfont={"size": TEXT_PIXELS, "color": ink},
+        textfont={"size": CELL_TEXT_PIXELS, "color": ink},
         selected={"marker": {"opacity": 0}, "textfont": {"color": ink}},
         unselected={"marker": {"opacity": 0}, "textfont": {"color": ink}},
         customdata=[[row["gold"], row["predicted"], row["n_open"], hover(row, counts)] for row in rows],
@@ -119,15 +136,13 @@ def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: st
         top = y + HALF - 2 * HALF * min(row["share"], 1.0)
         filled = {"x0": x - HALF, "x1": x + HALF, "y0": y + HALF, "y1": top, "fillcolor": LEVEL_RAMP[int(x) - 1]}
         shapes.append({"type": "rect", "line": {"width": 0}, "layer": "below"} | filled)
-    shapes.append(_border(x, y, HALF, ink if under else FAINT, HEAVY if under else LIGHT))
+    borders = [(HALF, ink if under else FAINT, HEAVY if under else LIGHT)]
     if chosen == (int(y), int(x)):
-        shapes.append(_border(x, y, HALF - 0.06, CHOSEN, 3))
+        borders.append((HALF - 0.06, CHOSEN, 3))
+    for half, colour, width in borders:
+        corners = {"x0": x - half, "x1": x + half, "y0": y - half, "y1": y + half}
+        shapes.append({"type": "rect", "line": {"color": colour, "width": width}, "layer": "below"} | corners)
     return shapes
-
-
-def _border(x: float, y: float, half: float, colour: str, width: float) -> dict[str, Any]:
-    corners = {"x0": x - half, "x1": x + half, "y0": y - half, "y1": y + half}
-    return {"type": "rect", "line": {"color": colour, "width": width}, "layer": "below"} | corners
 
 
 def _on_lines(name: str) -> str:
@@ -160,7 +175,9 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
     return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval(row['low'], row['high'])}"
 
 
-ROW_PIXELS, FRAME_PIXELS = 34, 88
+# ---------------------------------------------------------------- all models
+
+_BAR_PIXELS, _BARS_PIXELS = 34, 88
 SMALL_LINE, STEP = 5, N + 1
 """Models beside one another in the overview before the next line begins; from one small matrix to the next."""
 SMALL_CELL, SMALL_WIDE, SMALL_NAMES = 17, 34, 110
@@ -180,14 +197,11 @@ DIRECTIONS = (
 def overview(
     cells: pd.DataFrame, formats: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row.
-
-    Cells below the stair (a heavy line) are under-triage.
+    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage.
 
     Args:
-        cells: model, format, gold, predicted, n, n_gold, share, low, high; models in the order in which they first occur.
+        cells: As `rates.cells_of`; models in the order in which they first occur.
         formats: Words by format, in the order from top to bottom.
-        counts: What n counts, for the hover.
     """
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
@@ -261,10 +275,8 @@ def directions(
     """Under-triage, exact and over-triage of each model and format as one bar that fills the row.
 
     Args:
-        rates: model, format, measure (under, exact, over; others are not drawn), value (share of all; NaN: no bar), low, high, and k, n, which are said
-            where they are known; models from top to bottom in the order in which they first occur.
+        rates: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known.
         formats: Words by format, in the order from top to bottom within a model.
-        counts: What they are shares of.
     """
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
@@ -274,46 +286,42 @@ def directions(
     figure = go.Figure()
     for measure, words, colour, border in DIRECTIONS:
         rows = [known[*bar, measure] for bar in bars]
-        figure.add_bar(
-            x=[row["value"] for row in rows],
-            y=list(range(len(bars))),
-            orientation="h",
-            name=words,
-            width=0.66,
-            marker={"color": colour, "line": {"color": ink, "width": border}},
-            text=[_bar_words(row["value"]) for row in rows],
-            textposition="inside",
-            insidetextanchor="middle",
-            textangle=0,
-            textfont={"size": NAME_PIXELS, "color": ink},
-            customdata=[
-                f"{html.escape(model)}, {html.escape(formats[word])}<br>{words}: {_rate_words(row)}"
-                for (model, word), row in zip(bars, rows, strict=True)
-            ],
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    figure.update_xaxes(
-        title=SHARE_OF.get(counts, SHARE_OF["cases"]),
-        range=[-0.005, 1.005],
-        tickformat=".0%",
-        gridcolor=FAINT,
-        zeroline=False,
-    )
+        hovers = [
+            f"{html.escape(model)}, {html.escape(formats[word])}<br>{words}: "
+            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval(row['low'], row['high'])}"
+            for (model, word), row in zip(bars, rows, strict=True)
+        ]
+        _add_bars(figure, [row["value"] for row in rows], words, colour, border, NAME_PIXELS, hovers, ink)
+    figure.update_xaxes(title=SHARE_OF.get(counts, SHARE_OF["cases"]), range=[-0.005, 1.005], **_SHARES)
     named = [f"{on_one_line(model, 44)}, {html.escape(formats[word])}" for model, word in bars]
-    framed(figure, named, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink)
+    framed(figure, named, row_pixels=_BAR_PIXELS, frame_pixels=_BARS_PIXELS, ink=ink)
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
 
 
-def _bar_words(share: float) -> str:
-    return "" if math.isnan(share) or share < LEAST_SHOWN else percent(share)
+def _add_bars(
+    figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
+) -> None:  # fmt: skip
+    """One part of stacked bars, a bar a row; a part that is too short for its share bears no words."""
+    figure.add_bar(
+        x=shares,
+        y=list(range(len(shares))),
+        orientation="h",
+        name=name,
+        width=0.66,
+        marker={"color": colour, "line": {"color": ink, "width": border}},
+        text=["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"size": pixels, "color": ink},
+        customdata=hovers,
+        hovertemplate="%{customdata}<extra></extra>",
+    )
 
 
-def _rate_words(row: Mapping[Any, Any]) -> str:
-    k, n = (row.get(name, math.nan) for name in ("k", "n"))
-    return f"{counted(k, n, row['value'])} {interval(row['low'], row['high'])}"
+# ---------------------------------------------------------------- who reads the level
 
-
-CELL_PIXELS, HEAD_PIXELS, READER_TEXT_PIXELS, READER_SMALL_PIXELS = 44, 84, 14, 12
+_READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
 def level_name(level: float) -> str:
@@ -322,10 +330,7 @@ def level_name(level: float) -> str:
     >>> level_name(4.0), level_name(1.5), level_name(0.0)
     ('D', 'A/B', 'none')
     """
-    if level < 1:
-        return "none"
-    low, high = math.floor(level), math.ceil(level)
-    return LETTERS[low - 1] if low == high else f"{LETTERS[low - 1]}/{LETTERS[high - 1]}"
+    return LABELS.get(level, "none")
 
 
 def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -340,6 +345,11 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     places = {level: place for place, level in enumerate(levels)}
     names = [level_name(level) for level in levels]
     rows = cells.to_dict(orient="records")
+    hovers = []
+    for row in rows:
+        share = f", {percent(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
+        levels_given = f"{html.escape(one)}: {level_name(row['one'])}, {html.escape(other)}: {level_name(row['other'])}"
+        hovers.append(f"{levels_given}<br>{row['n']:,} responses{share}")
     figure = go.Figure()
     for is_none, ramp in ((False, RAMP), (True, GREY_RAMP)):
         depth: list[list[float | None]] = [[None] * len(levels) for _ in levels]
@@ -354,18 +364,18 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
         y=[places[row["one"]] for row in rows],
         mode="text",
         text=[f"<b>{row['n']:,}</b>" if row["n"] else "0" for row in rows],
-        textfont={"size": READER_TEXT_PIXELS, "color": ink},
-        customdata=[_hover(row, one, other) for row in rows],
+        textfont={"size": _READER_TEXT, "color": ink},
+        customdata=hovers,
         hovertemplate="%{customdata}<extra></extra>",
     )
     bare: dict[str, Any] = {
-        "tickvals": list(range(len(levels))), "ticktext": names, "showgrid": False, "zeroline": False, "title_font_size": READER_SMALL_PIXELS,
-        "title_standoff": 6, "tickfont_size": READER_TEXT_PIXELS, "fixedrange": True,
+        "tickvals": list(range(len(levels))), "ticktext": names, "showgrid": False, "zeroline": False, "title_font_size": SMALL_PIXELS,
+        "title_standoff": 6, "tickfont_size": _READER_TEXT, "fixedrange": True,
     }  # fmt: skip
     figure.update_xaxes(title=on_one_line(other), side="top", range=[-0.5, len(levels) - 0.5], **bare)
     figure.update_yaxes(title=on_one_line(one), range=[len(levels) - 0.5, -0.5], automargin=True, **bare)
     figure.update_layout(
-        height=HEAD_PIXELS + CELL_PIXELS * len(levels),
+        height=_READERS_HEAD + _READER_CELL * len(levels),
         margin={"l": 8, "r": 8, "t": 60, "b": 8},
         showlegend=False,
         dragmode=False,
@@ -373,6 +383,352 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     return inked(figure, ink)
 
 
-def _hover(row: Mapping[Any, Any], one: str, other: str) -> str:
-    share = f", {percent(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
-    return f"{html.escape(one)}: {level_name(row['one'])}, {html.escape(other)}: {level_name(row['other'])}<br>{row['n']:,} responses{share}"
+# ---------------------------------------------------------------- groups of cases, boundary cases
+
+SIDES = (
+    ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),
+    ("over", "over-triage", "triangle-up", LEVEL_RAMP[3], 1.0, -0.15),
+)
+"""Measure, words, mark, its colour, the width of its border, its place within the row."""
+_GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
+
+
+def by_group(
+    table: pd.DataFrame, formats: Mapping[str, str], words: Mapping[str, str], *, ink: str = INK_ON_PAPER
+) -> go.Figure:
+    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them.
+
+    Args:
+        table: As `rates.by_group`; groups from top to bottom in the order in which they first occur.
+        formats: Words by format, from left to right.
+    """
+    groups = list(dict.fromkeys(str(group) for group in table["group"]))
+    places = {group: place for place, group in enumerate(groups)}
+    figure = make_subplots(
+        cols=max(len(formats), 1), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[html.escape(name) for name in formats.values()]
+    )  # fmt: skip
+    for column, word in enumerate(formats, start=1):
+        for measure, name, symbol, fill, border, shift in SIDES:
+            mine = (
+                table["format"].astype(str).eq(word) & table["measure"].astype(str).eq(measure) & table["value"].notna()
+            )
+            for few in (False, True):
+                rows = table.loc[mine & table["is_small"].eq(few)]
+                colour = GREY if few else ink
+                figure.add_scatter(
+                    x=rows["value"],
+                    y=[places[str(group)] + shift for group in rows["group"]],
+                    mode="markers",
+                    name=name,
+                    legendgroup=name,
+                    showlegend=column == 1 and not few,
+                    marker={"color": fill if not few else "rgba(0,0,0,0)", "size": 11, "symbol": symbol, "line": {"color": colour, "width": border}},
+                    error_x=reach(rows, "value", "low", "high", colour) | {"thickness": 1.5},
+                    customdata=[_group_hover(row, name, words) for row in rows.to_dict(orient="records")],
+                    hovertemplate="%{customdata}<extra></extra>",
+                    row=1,
+                    col=column,
+                )  # fmt: skip
+        figure.update_xaxes(
+            title="Share of the group's cases", range=[-0.02, 1.02], showgrid=True, row=1, col=column, **_SHARES
+        )
+    figure.update_annotations(font_size=TEXT_PIXELS)
+    named = [on_lines(words.get(group, group)) for group in groups]
+    framed(figure, named, row_pixels=_GROUP_PIXELS, frame_pixels=_GROUPS_PIXELS, ink=ink)
+    return figure.update_layout(
+        legend_y=1 + _GROUPS_LEGEND / (_GROUPS_PIXELS + _GROUP_PIXELS * len(groups)), margin_t=64
+    )
+
+
+def _group_hover(row: Mapping[Any, Any], name: str, words: Mapping[str, str]) -> str:
+    share = counted(row["k"], row["n"], row["value"])
+    few = ", few cases" if row["is_small"] else ""
+    return f"{html.escape(words.get(str(row['group']), str(row['group'])))}, {name}: {share} {interval(row['low'], row['high'])}{few}"
+
+
+def apart(
+    table: pd.DataFrame, formats: Mapping[str, str], parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER
+) -> go.Figure:
+    """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
+
+    Args:
+        table: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom.
+        parts: Column and words of each part, from left to right; the first stands in a heavy border.
+    """
+    figure = go.Figure()
+    rows = table.to_dict(orient="records")
+    for place, (name, words) in enumerate(parts):
+        hovers = [
+            f"{html.escape(str(row['model']))}, {html.escape(formats[str(row['format'])])}<br>{words}: "
+            f"{counted(row[f'{name}_k'], row['n'], row[name])}"
+            for row in rows
+        ]
+        border = 0 if place else HEAVY
+        _add_bars(figure, [row[name] for row in rows], words, LEVEL_RAMP[place], border, TEXT_PIXELS, hovers, ink)
+    figure.update_xaxes(title="Share of boundary cases with a level", range=[-0.005, 1.005], **_SHARES)
+    named = [f"{on_lines(str(row['model']))}, {html.escape(formats[str(row['format'])])}" for row in rows]
+    framed(figure, named, row_pixels=34, frame_pixels=92, ink=ink)
+    return figure.update_layout(barmode="stack", legend_traceorder="normal")
+
+
+# ---------------------------------------------------------------- harm
+
+MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
+"""Format, its mark, its place within a model's row."""
+_HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30
+_HEAD_PIXELS, _LEGEND_PIXELS, _BELOW_PIXELS = 30, 50, 84
+"""Of the figure of orders: above the lines, from them to the legend below the axis and its title, and below them in all."""
+MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
+"""With more places where the order changes than this they are not drawn: the table has them."""
+
+
+def harm(
+    table: pd.DataFrame,
+    colours: Mapping[str, str],
+    formats: Mapping[str, str],
+    *,
+    counts: str = "cases",
+    ink: str = INK_ON_PAPER,
+) -> go.Figure:
+    """A row a model: its expected harm in each format, with intervals.
+
+    Args:
+        table: As `harm.expected_harm`; models from top to bottom as they first occur. NaN: no mark, or the mark alone.
+        colours: By model; others are grey.
+    """
+    models = list(dict.fromkeys(str(model) for model in table["model"]))
+    places = {model: place for place, model in enumerate(models)}
+    figure = go.Figure()
+    for word, symbol, shift in MARKS:
+        if word not in formats:
+            continue
+        rows = table.loc[table["format"].astype(str).eq(word) & table["harm"].notna()]
+        for place in range(len(rows)):  # a trace each: an interval has the colour of its model
+            one = rows.iloc[[place]]
+            row = one.iloc[0].to_dict()
+            colour = colours.get(str(row["model"]), MARK)
+            figure.add_scatter(
+                x=one["harm"],
+                y=[places[str(row["model"])] + shift],
+                mode="markers",
+                name=formats[word],
+                showlegend=False,
+                marker={"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}},
+                error_x=reach(one, "harm", "low", "high", colour),
+                customdata=[_harm_hover(row, formats[word], counts)],
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=formats[word], marker={"color": MARK, "size": 12, "symbol": symbol}
+        )
+    figure.update_xaxes(
+        title="Expected harm of an answer (weighted levels; less is better)",
+        rangemode="tozero",
+        showgrid=True,
+        gridcolor=FAINT,
+        zeroline=False,
+        tickformat=".2f",
+    )
+    return framed(
+        figure, [on_lines(model) for model in models], row_pixels=_HARM_PIXELS, frame_pixels=_HARMS_PIXELS, ink=ink
+    )
+
+
+def _harm_hover(row: Mapping[Any, Any], word: str, counts: str) -> str:
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return (
+        f"{html.escape(str(row['model']))}, {html.escape(word)}: {row['harm']:.2f}{interval}<br>{row['of_under']:.2f} by under-triage, "
+        f"{row['of_over']:.2f} by over-triage, {number(row['n'])} {html.escape(counts)}"
+    )
+
+
+def orders(
+    table: pd.DataFrame,
+    changes: pd.DataFrame,
+    colours: Mapping[str, str],
+    dashes: Mapping[str, str],
+    formats: Mapping[str, str],
+    *,
+    now: float | None = None,
+    ink: str = INK_ON_PAPER,
+) -> go.Figure:
+    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen.
+
+    Args:
+        table: As `harm.orders`, ratio above 0 and sorted.
+        formats: Words by format, from left to right.
+    """
+    present = {word: name for word, name in formats.items() if table["format"].astype(str).eq(word).any()}
+    figure = make_subplots(
+        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=[html.escape(name) for name in present.values()]
+    )  # fmt: skip
+    named: set[str] = set()
+    for column, word in enumerate(present, start=1):
+        mine = table.loc[table["format"].astype(str).eq(word) & table["place"].notna()]
+        for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
+            name = str(model)
+            figure.add_scatter(
+                x=rows["ratio"],
+                y=rows["place"],
+                mode="lines",
+                name=on_one_line(name),
+                legendgroup=name,
+                showlegend=name not in named,
+                line={"color": colours.get(name, MARK), "dash": dashes.get(name, "solid"), "width": 3, "shape": "hvh"},
+                customdata=rows.assign(words=html.escape(name))[["words", "harm"]],
+                hovertemplate="%{customdata[0]}: place %{y} at ratio %{x:.2f}, harm %{customdata[1]:.2f}<extra></extra>",
+                row=1,
+                col=column,
+            )
+            named.add(name)
+        at = changes.loc[changes["format"].astype(str).eq(word), "ratio"]
+        low, high = table["ratio"].min(), table["ratio"].max()
+        inside = [ratio for ratio in at if low <= ratio <= high]
+        for ratio in inside if len(inside) <= MOST_LINES else []:
+            figure.add_vline(x=ratio, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=column)
+        if now is not None and low <= now <= high:
+            figure.add_vline(x=now, line={"color": ink, "width": 1.5}, row=1, col=column)
+        figure.update_xaxes(
+            title="Weight of under-triage over that of over-triage",
+            type="log",
+            tickvals=list(TICKS),
+            showgrid=True,
+            gridcolor=FAINT,
+            row=1,
+            col=column,
+        )
+    n = int(table["place"].max()) if table["place"].notna().any() else 1
+    figure.update_yaxes(range=[n + 0.5, 0.5], dtick=1, gridcolor=FAINT, zeroline=False, tickfont_size=NAME_PIXELS)
+    figure.update_yaxes(title="Place (1: least harm)", row=1, col=1)
+    figure.update_annotations(font_size=TEXT_PIXELS)
+    plotted = _ORDER_ROW * (max(n, 3) + 1)
+    figure.update_layout(
+        height=_HEAD_PIXELS + plotted + _BELOW_PIXELS,
+        margin={"l": 8, "r": 8, "t": _HEAD_PIXELS, "b": _BELOW_PIXELS},
+        legend={"orientation": "h", "y": -_LEGEND_PIXELS / plotted, "yanchor": "top", "x": 0},
+        dragmode=False,
+    )
+    return inked(figure, ink)
+
+
+# ---------------------------------------------------------------- the flow of cases
+
+_NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
+"""Of a node with its words; around all nodes; and the least that the nodes have."""
+COLUMNS = (0.0, 0.5, 1.0)
+"""Where the three columns stand."""
+WIDTH, GAP, MARGIN = 0.01, 0.045, 0.22
+"""Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
+LEAST_HEIGHT = 0.004
+LONGEST = (18, 40, 26)
+"""Characters of a name in each column; what is longer is cut off."""
+BEND = np.linspace(0.0, 1.0, 24)
+SMOOTH = BEND * BEND * (3 - 2 * BEND)
+RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"
+ENDS: Mapping[str, str] = {
+    "A": LEVEL_RAMP[0], "A/B": LEVEL_RAMP[0], "B": LEVEL_RAMP[1], "B/C": LEVEL_RAMP[1], "C": LEVEL_RAMP[2], "C/D": LEVEL_RAMP[2],
+    "D": LEVEL_RAMP[3],
+}  # fmt: skip
+"""The colour of a level, a boundary in that of its lower one; what has no level is grey."""
+OUTCOMES: Mapping[str, str] = {
+    Outcome.DIRECT: "direct: by the source's label",
+    Outcome.CONSENSUS: "consensus: by a panel",
+    Outcome.AMBIGUOUS: "ambiguous: looked at apart",
+}
+
+
+def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """Three columns of nodes, each as high as its cases are many, joined by ribbons.
+
+    Args:
+        links: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases).
+        stages: The nodes of each column from top to bottom, each with its cases; all columns hold the same cases.
+    """
+    figure = go.Figure()
+    most = max(map(len, stages))
+    free = 1 - GAP * max(most - 1, 0)
+    total = max(sum(stages[0].values()), 1)
+    places = [_places(sizes, free / total) for sizes in stages]
+    leaving = [dict.fromkeys(names, 0.0) for names in stages]
+    arriving = [dict.fromkeys(names, 0.0) for names in stages]
+    for link in _in_order(links, stages).to_dict(orient="records"):
+        column, start, end, height = int(link["stage"]), str(link["start"]), str(link["end"]), link["n"] / total * free
+        top = places[column][start] + leaving[column][start]
+        bottom = places[column + 1][end] + arriving[column + 1][end]
+        leaving[column][start] += height
+        arriving[column + 1][end] += height
+        _ribbon(figure, column, top, bottom, height, out="excluded" in (start, end))
+        figure.add_scatter(
+            x=[(COLUMNS[column] + COLUMNS[column + 1]) / 2],
+            y=[(top + bottom + height) / 2],
+            mode="markers",
+            marker={"size": 14, "color": "rgba(0,0,0,0)"},
+            hovertemplate=f"{on_one_line(start)} to {on_one_line(end)}: {link['n']:,} {'case' if link['n'] == 1 else 'cases'}<extra></extra>",
+            showlegend=False,
+        )
+    for column, sizes in enumerate(stages):
+        for name, n in sizes.items():
+            _node(figure, column, name, places[column][name], max(n / total * free, LEAST_HEIGHT), n)
+    figure.update_xaxes(visible=False, range=[-MARGIN, 1 + MARGIN], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[1.02, -0.02], fixedrange=True)
+    figure.update_layout(
+        height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most),
+        margin={"l": 4, "r": 4, "t": 8, "b": 8},
+        dragmode=False,
+        showlegend=False,
+    )
+    return inked(figure, ink)
+
+
+def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
+    """Where each node of a column begins; a column is centred."""
+    heights = [size * scale for size in sizes.values()]
+    place = (1 - sum(heights) - GAP * (len(heights) - 1)) / 2
+    places = {}
+    for name, height in zip(sizes, heights, strict=True):
+        places[name] = place
+        place += height + GAP
+    return places
+
+
+def _in_order(links: pd.DataFrame, stages: Stages) -> pd.DataFrame:
+    """From top to bottom on both sides, so that ribbons cross as little as they can."""
+    rank = [{name: place for place, name in enumerate(names)} for names in stages]
+    start = [rank[stage][name] for stage, name in zip(links["stage"], links["start"], strict=True)]
+    end = [rank[stage + 1][name] for stage, name in zip(links["stage"], links["end"], strict=True)]
+    order = np.lexsort((end, start, links["stage"]))
+    return links.iloc[order]
+
+
+def _ribbon(figure: go.Figure, column: int, top: float, bottom: float, height: float, *, out: bool) -> None:
+    left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
+    across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
+    figure.add_scatter(
+        x=[*across, *across[::-1]],
+        y=[*down, *(down + height)[::-1]],
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillcolor=OUT if out else RIBBON,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:
+    at, is_last = COLUMNS[column], column == len(COLUMNS) - 1
+    colour = ENDS.get(name, GREY) if is_last else MARK if column == 1 else GREY
+    figure.add_shape(
+        type="rect", x0=at - WIDTH, x1=at + WIDTH, y0=place, y1=place + height, line={"width": 1, "color": FAINT}, fillcolor=colour
+    )  # fmt: skip
+    words = OUTCOMES.get(name, name) if column == 1 else name
+    figure.add_annotation(
+        x=at,
+        y=place + height / 2 if column != 1 else place,
+        xanchor="right" if column == 0 else "left" if is_last else "center",
+        yanchor="middle" if column != 1 else "bottom",
+        xshift=-14 if column == 0 else 14 if is_last else 0,
+        text=f"{on_one_line(words, LONGEST[column])} <b>{n:,}</b>",
+        showarrow=False,
+        font={"size": TEXT_PIXELS},
+    )

@@ -8,22 +8,23 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from evalcore.stats.arrays import Floats, Truths, quotient
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import listed
 from evalcore.study.schema import Format
-from evalcore.triage.panels import N_LEVELS, Kind
+from evalcore.triage.data import N_LEVELS
 from evalcore.triage.rates import (
     KEYS,
     MIN_CASES,
     NO_CASE,
     NO_ERROR,
     NO_SPREAD,
+    STEP,
     TOO_FEW,
-    Floats,
+    clear_answers,
     coded,
     matrices,
-    ratio,
     repeated,
 )
 from evalcore.triage.settings import OVER_WEIGHT, UNDER_WEIGHT
@@ -33,19 +34,14 @@ HARM_COLUMNS = (
     *KEYS, "n", "harm", "low", "high", "of_under", "of_over", "n_under", "n_over", "steps_under", "steps_over", "reason",
 )  # fmt: skip
 NOT_BOTH = "no case with a clear gold has a prediction of both models"
-PLACES = 12
+_PLACES = 12
 """Decimals to which harms are told apart: those that are equal on paper differ by rounding."""
-STEP = np.subtract(*np.indices((N_LEVELS, N_LEVELS))[::-1]).astype(float)
-"""Prediction minus gold, gold in rows."""
+SHOWN = 0.05
+"""A difference is told where its p, adjusted for the number of pairs, is below this."""
 
 
 def expected_harm(
-    cells: pd.DataFrame,
-    under: float = UNDER_WEIGHT,
-    over: float = OVER_WEIGHT,
-    *,
-    steps: bool = True,
-    keys: Sequence[str] = KEYS,
+    cells: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
 ) -> pd.DataFrame:
     """What an answer costs on average, with a t interval over cases.
 
@@ -58,174 +54,43 @@ def expected_harm(
     cases carry most of the harm, and in a small set they may be missing.
 
     Args:
-        cells: As `triage.confusion` gives them: whole numbers of cases.
-        under: Weight of an answer too low, 0 or more.
-        over: Weight of an answer too high, 0 or more.
-        steps: Whether an error counts as many times as it is levels wide, or once.
+        cells: As `rates.confusion` gives them: whole numbers of cases.
 
     Returns:
         One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (between 0 and that), of_under and
-        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN; empty
-        where neither is).
+        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN).
 
     Raises:
         ValueError: A weight is below 0 or no number.
     """
     if not (under >= 0 and over >= 0):
-        msg = f"weights {under:g} and {over:g} are not allowed, expected 0 or more"
+        msg = f"expected weights of 0 or more, got {under:g} and {over:g}"
         raise ValueError(msg)
-    names, counts = matrices(cells, keys=keys)
+    names, counts = matrices(cells)
+
+    def total(values: npt.NDArray[Any]) -> Floats:
+        return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64)
+
     n = counts.sum(axis=(1, 2))
     cost = costs(STEP, under, over, steps=steps)
-    harm = ratio((counts * cost).sum(axis=(1, 2)), n)
+    harm = quotient(total(cost), n)
     squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
     half, reason = _t_half(n, squares, harm, NO_CASE)
-    whole = n.astype(np.int64)
-    lower, higher = STEP < 0, STEP > 0
-    of_under = ratio((counts * np.where(lower, cost, 0)).sum(axis=(1, 2)), n)
+    of_under = quotient(total(np.where(STEP < 0, cost, 0)), n)
     columns: dict[str, Any] = {
-        "n": whole,
+        "n": n.astype(np.int64),
         "harm": harm,
         "low": np.maximum(harm - half, 0),
         "high": np.minimum(harm + half, highest(under, over, steps=steps)),
         "of_under": of_under,
         "of_over": harm - of_under,
-        "n_under": (counts * lower).sum(axis=(1, 2)).astype(np.int64),
-        "n_over": (counts * higher).sum(axis=(1, 2)).astype(np.int64),
-        "steps_under": -(counts * np.where(lower, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
-        "steps_over": (counts * np.where(higher, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
+        "n_under": total(STEP < 0).astype(np.int64),
+        "n_over": total(STEP > 0).astype(np.int64),
+        "steps_under": total(-np.minimum(STEP, 0)).astype(np.int64),
+        "steps_over": total(np.maximum(STEP, 0)).astype(np.int64),
         "reason": reason,
     }
     return names.assign(**columns)
-
-
-def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
-    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
-    known = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & found["predicted"].notna().to_numpy()
-    numbers, _ = coded(found, ["format"])
-    models, _ = coded(found, ["model"])
-    n_names = int(models.max(initial=0)) + 1
-    n_models = np.bincount(
-        np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
-    )
-    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
-    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
-    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
-    return same
-
-
-def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
-    """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
-
-    Args:
-        harm: As `expected_harm` gives it, with any weights.
-        ratios: Weight of an answer too low where one too high weighs 1; 0 or more.
-
-    Returns:
-        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
-        NaN without cases).
-    """
-    under, over = _lines(harm, steps=steps)
-    at = np.asarray(ratios, dtype=float)
-    table = repeated(harm[list(KEYS)], len(at))
-    table = table.assign(ratio=np.tile(at, len(harm)), harm=(under[:, None] * at + over[:, None]).ravel())
-    rounded = table["harm"].round(PLACES)
-    table["place"] = rounded.groupby([table["format"], table["ratio"]], observed=True).rank(method="min").astype(float)
-    return table.sort_values(["format", "model", "ratio"], kind="stable", ignore_index=True)
-
-
-def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
-    """At which ratio of the weights two models of one format change places: where their lines of harm cross.
-
-    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-
-    Args:
-        harm: As `expected_harm` gives it, with any weights.
-
-    Returns:
-        One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
-        that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there). None for two whose
-        order never changes.
-    """
-    under, over = _lines(harm, steps=steps)
-    formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
-    one, other = np.triu_indices(len(harm), k=1)
-    same = (formats[one] == formats[other]) & known[one] & known[other]
-    one, other = one[same], other[same]
-    gap_under = under[one] - under[other]
-    gap_over = over[other] - over[one]
-    # A gap that is rounding is none; lines that differ in one direction alone meet nowhere, or at 0.
-    crossing = (np.abs(gap_under) > NO_ERROR) & (np.abs(gap_over) > NO_ERROR) & (gap_under * gap_over > 0)
-    one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
-    at = gap_over / gap_under
-    first_above = gap_under < 0  # the flatter line lies lower from there on
-    below, above = np.where(first_above, other, one), np.where(first_above, one, other)
-    table = pd.DataFrame(
-        {
-            "format": harm["format"].array.take(one),
-            "ratio": at,
-            "less_below": harm["model"].array.take(below),
-            "less_above": harm["model"].array.take(above),
-            "harm": under[one] * at + over[one],
-        }
-    )
-    return table.iloc[np.lexsort((at, formats[one]))].reset_index(drop=True)
-
-
-def harm_differences(
-    found: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
-) -> pd.DataFrame:
-    """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
-
-    Args:
-        found: As `predictions.joined` gives it; cases with a clear gold count.
-
-    Returns:
-        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-        difference (harm of model_1 minus that of model_2: below 0, the first does less), low, high, p (two-sided, of the same t; NaN without an interval),
-        p_holm (Holm's, over the pairs of the format), reason (why difference or interval is NaN).
-    """
-    predicted, gold = (found[name].to_numpy(dtype=float) for name in ("predicted", "gold"))
-    counts = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted)
-    formats, of_formats = coded(found, ["format"])
-    models, of_models = coded(found, ["model"])
-    rows = pd.factorize(found["row"])[0]
-    first, second = np.triu_indices(len(of_models), k=1)
-    n_rows = int(rows.max(initial=-1)) + 1
-    tables = []
-    for place in range(len(of_formats)):
-        mine = counts & (formats == place)
-        harm, known = np.zeros((2, n_rows, len(of_models)))
-        harm[rows[mine], models[mine]] = costs(predicted[mine] - gold[mine], under, over, steps=steps)
-        known[rows[mine], models[mine]] = 1
-        n = (known.T @ known)[first, second]
-        mean_of = harm.T @ known  # harm of a row's model on cases that the column's model answered too
-        squares_of = (harm**2).T @ known
-        total = (mean_of - mean_of.T)[first, second]
-        squares = (squares_of + squares_of.T - 2 * harm.T @ harm)[first, second]
-        difference = ratio(total, n)
-        around = np.maximum(squares - n * np.nan_to_num(difference) ** 2, 0)
-        half, reason = _t_half(n, around, difference, NOT_BOTH)
-        t = np.abs(difference) / half * stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2)
-        p = 2 * stdtr(np.maximum(n - 1, 1), -t)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "format": of_formats["format"].array.take(np.full(len(first), place)),
-                    "model_1": of_models["model"].array.take(first),
-                    "model_2": of_models["model"].array.take(second),
-                    "n": n.astype(np.int64),
-                    "difference": difference,
-                    "low": difference - half,
-                    "high": difference + half,
-                    "p": p,
-                    "p_holm": adjusted(p, holm),
-                    "reason": reason,
-                }
-            )
-        )
-    columns = ["format", "model_1", "model_2", "n", "difference", "low", "high", "p", "p_holm", "reason"]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
 def highest(under: float, over: float, *, steps: bool) -> float:
@@ -240,50 +105,171 @@ def costs(step: npt.NDArray[Any], under: float, over: float, *, steps: bool) -> 
     return found
 
 
-def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
-    """The mean cost of errors too low and of those too high, each at a weight of 1."""
-    kind = "steps" if steps else "n"
-    under, over = (ratio(harm[f"{kind}_{way}"].to_numpy(), harm["n"].to_numpy()) for way in ("under", "over"))
-    return under, over
-
-
 def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats, npt.NDArray[Any]]:
     """Half a t interval of a mean: t(n - 1) sqrt(squares / (n (n - 1))); NaN with a reason."""
     few = n < MIN_CASES
-    se = np.sqrt(ratio(np.where(few, np.nan, squares), n * np.maximum(n - 1, 0)))
+    se = np.sqrt(quotient(np.where(few, np.nan, squares), n * np.maximum(n - 1, 0)))
     same = se <= NO_ERROR * np.maximum(1.0, np.abs(mean))
     reason = np.select([n == 0, few, same], [none, TOO_FEW, NO_SPREAD], "").astype(object)
     half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * np.where(reason == "", se, np.nan)
     return half, reason
 
 
-SHOWN = 0.05
-"""A difference is told where its p, adjusted for the number of pairs, is below this."""
+# ---------------------------------------------------------------- models beside one another
+
+
+def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
+    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
+    known, _, _ = clear_answers(found)
+    numbers, _ = coded(found, ["format"])
+    models, _ = coded(found, ["model"])
+    n_names = int(models.max(initial=0)) + 1
+    n_models = np.bincount(
+        np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
+    )
+    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
+    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
+    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
+    return same
+
+
+def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
+    """What a value of each prediction adds up to on the cases that count of both of two models.
+
+    Args:
+        counts: Which predictions count.
+        values: What each is worth; any number where it does not count.
+
+    Returns:
+        One row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
+        square_1, square_2 (of their squares), product.
+    """
+    formats, of_formats = coded(found, ["format"])
+    models, of_models = coded(found, ["model"])
+    rows = pd.factorize(found["row"])[0]
+    first, second = np.triu_indices(len(of_models), k=1)
+    shape = (int(rows.max(initial=-1)) + 1, len(of_models))
+    tables = []
+    for place in range(len(of_formats)):
+        mine = counts & (formats == place)
+        value, known = np.zeros((2, *shape))
+        value[rows[mine], models[mine]] = values[mine]
+        known[rows[mine], models[mine]] = 1
+        total, square = value.T @ known, (value**2).T @ known
+        columns = {
+            "format": of_formats["format"].array.take(np.full(len(first), place)),
+            "model_1": of_models["model"].array.take(first),
+            "model_2": of_models["model"].array.take(second),
+            "n": (known.T @ known)[first, second].astype(np.int64),
+            "sum_1": total[first, second],
+            "sum_2": total[second, first],
+            "square_1": square[first, second],
+            "square_2": square[second, first],
+            "product": (value.T @ value)[first, second],
+        }
+        tables.append(pd.DataFrame(columns))
+    names = ["format", "model_1", "model_2", "n", "sum_1", "sum_2", "square_1", "square_2", "product"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({name: [] for name in names})
+
+
+def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
+    """P values adjusted by Holm's method for the pairs of each format."""
+    return p.groupby(formats.astype(str), sort=False).transform(lambda values: adjusted(values.to_numpy(), holm))
+
+
+def harm_differences(
+    found: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
+) -> pd.DataFrame:
+    """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
+
+    Returns:
+        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
+        difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
+    """
+    counts, gold, predicted = clear_answers(found)
+    sums = paired_sums(found, counts, costs(predicted - gold, under, over, steps=steps))
+    n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
+    difference = quotient(one - other, n)
+    squares = sums["square_1"].to_numpy(dtype=float) + sums["square_2"].to_numpy(dtype=float) - 2 * product
+    around = np.maximum(squares - n * np.nan_to_num(difference) ** 2, 0)
+    half, reason = _t_half(n, around, difference, NOT_BOTH)
+    t = np.abs(difference) / half * stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2)
+    table = sums[["format", "model_1", "model_2", "n"]].assign(
+        difference=difference, low=difference - half, high=difference + half, p=2 * stdtr(np.maximum(n - 1, 1), -t)
+    )
+    return table.assign(p_holm=by_holm(table["p"], table["format"]), reason=reason)
+
+
+def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
+    """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
+
+    Returns:
+        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
+        NaN without cases).
+    """
+    under, over = _lines(harm, steps=steps)
+    at = np.asarray(ratios, dtype=float)
+    table = repeated(harm[list(KEYS)], len(at))
+    table = table.assign(ratio=np.tile(at, len(harm)), harm=(under[:, None] * at + over[:, None]).ravel())
+    rounded = table["harm"].round(_PLACES)
+    table["place"] = rounded.groupby([table["format"], table["ratio"]], observed=True).rank(method="min").astype(float)
+    return table.sort_values(["format", "model", "ratio"], kind="stable", ignore_index=True)
+
+
+def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
+    """At which ratio of the weights two models of one format change places: where their lines of harm cross.
+
+    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
+
+    Returns:
+        One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
+        that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
+    """
+    under, over = _lines(harm, steps=steps)
+    formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
+    one, other = np.triu_indices(len(harm), k=1)
+    same = (formats[one] == formats[other]) & known[one] & known[other]
+    one, other = one[same], other[same]
+    gap_under = under[one] - under[other]
+    gap_over = over[other] - over[one]
+    # A gap that is rounding is none; lines that differ in one direction alone meet nowhere, or at 0.
+    crossing = (np.abs(gap_under) > NO_ERROR) & (np.abs(gap_over) > NO_ERROR) & (gap_under * gap_over > 0)
+    one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
+    at = gap_over / gap_under
+    first_above = gap_under < 0  # the flatter line lies lower from there on
+    columns = {
+        "format": harm["format"].array.take(one),
+        "ratio": at,
+        "less_below": harm["model"].array.take(np.where(first_above, other, one)),
+        "less_above": harm["model"].array.take(np.where(first_above, one, other)),
+        "harm": under[one] * at + over[one],
+    }
+    return pd.DataFrame(columns).iloc[np.lexsort((at, formats[one]))].reset_index(drop=True)
+
+
+def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
+    """The mean cost of errors too low and of those too high, each at a weight of 1."""
+    kind = "steps" if steps else "n"
+    under, over = (quotient(harm[f"{kind}_{way}"], harm["n"]) for way in ("under", "over"))
+    return under, over
+
+
+# ---------------------------------------------------------------- in words
 
 
 def harm_sentences(
-    harm: pd.DataFrame,
-    under: float,
-    over: float,
-    differences: pd.DataFrame | None = None,
-    *,
-    ranked: bool = True,
+    harm: pd.DataFrame, under: float, over: float, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:
     """How much harm models do in each format at these weights, and which are shown to do less.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
 
     Args:
-        harm: As `harm.expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out.
-        under: The weight of an answer too low.
-        over: The weight of an answer too high.
-        differences: format, model_1, model_2, difference, p_holm, as `harm.harm_differences`; None: nothing is known of how models differ.
+        harm: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out.
+        differences: As `harm_differences`; None: nothing is known of how models differ.
         ranked: Whether the models are of the same cases; else no lowest and highest is told.
-
-    Returns:
-        A sentence or two a format in which the harm of any model is known.
     """
-    said = []
+    sentences = []
     for word in Format:
         mine = harm.loc[harm["format"].eq(word) & harm["harm"].notna()]
         if not len(mine):
@@ -293,21 +279,18 @@ def harm_sentences(
         if len(mine) > 1:
             pairs = None if differences is None else differences.loc[differences["format"].astype(str).eq(word)]
             head = f"{head} {_apart(mine, pairs)}"
-        said.append(head)
-    return said
+        sentences.append(head)
+    return sentences
 
 
 def _range(mine: pd.DataFrame) -> str:
     """The least and the most, as they were measured."""
-    rows = mine.sort_values("harm", kind="stable")
-    said = [
-        f"{row['model']}'s is {number_words(row['harm'], row['low'], row['high'], row['reason'])}"
-        for row in (rows.iloc[0], rows.iloc[-1])
-    ]
+    rows = mine.sort_values("harm", kind="stable").to_dict(orient="records")
+    least, most = (number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in (rows[0], rows[-1]))
     if len(rows) == 1:
-        return f"the expected harm of {said[0].replace(chr(39) + 's is', ' is', 1)}"
-    between = "; " if len(rows) == 2 else ", the lowest; "  # noqa: PLR2004
-    return f"expected harm: {said[0]}{between}{said[1]}{'' if len(rows) == 2 else ', the highest'}"  # noqa: PLR2004
+        return f"the expected harm of {rows[0]['model']} is {least}"
+    lowest, highest = (", the lowest", ", the highest") if len(rows) > 2 else ("", "")  # noqa: PLR2004
+    return f"expected harm: {rows[0]['model']}'s is {least}{lowest}; {rows[-1]['model']}'s is {most}{highest}"
 
 
 def _apart(mine: pd.DataFrame, differences: pd.DataFrame | None) -> str:

@@ -1,4 +1,4 @@
-"""Label maps: what the labels of a source stand for on the scale from A (home) to D (emergency now); one map a source.
+"""Label maps: what the labels of a source stand for on the scale from A (home) to D (emergency now), one map a source; and the cases behind each label.
 
 A meaning is a level or boundary (it is the gold), "panel" (physicians have to decide), or "information" and a level (what the source
 thought: it is kept, and never the gold).
@@ -9,8 +9,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import numpy as np
+import pandas as pd
+
 from evalcore.errors import OverreadError
 from evalcore.settings import shipped
+from evalcore.stats.wording import counted, listed
 from evalcore.study.csv_cells import pairs, written
 from evalcore.study.schema import Acuity
 
@@ -70,14 +74,13 @@ def level_of(meaning: str) -> Acuity | None:
 @cache
 def default_tables() -> Mapping[str, Table]:
     """The maps that come with Overread, by source."""
-    folder = shipped("data/label_maps")
-    return {
-        fold(path.stem): parse(path.read_text(encoding="utf-8"), path.name) for path in sorted(folder.glob("*.csv"))
-    }
+    paths = sorted(shipped("data/label_maps").glob("*.csv"))
+    return {fold(path.stem): parse(path.read_text(encoding="utf-8"), path.name) for path in paths}
 
 
+@cache
 def default_maps() -> Maps:
-    """The maps that come with Overread, as `meaning_of` takes them."""
+    """The same as `meaning_of` takes them."""
     return maps(default_tables())
 
 
@@ -86,26 +89,18 @@ def maps(tables: Mapping[str, Table]) -> Maps:
     return {fold(source): {fold(label): meaning for label, meaning in table} for source, table in tables.items()}
 
 
-def map_of(maps: Maps, source: str) -> Mapping[str, str]:
-    """The map that counts for a source: its own, else the one of the levels' names."""
-    found = maps.get(fold(source))
-    return maps[LEVELS] if found is None else found
-
-
 def meaning_of(maps: Maps, source: str, label: str) -> str:
     """What a label of a source stands for: one of `MEANINGS`.
 
     Raises:
         OverreadError: The map of the source does not know the label; there is no default. The caller adds the place.
     """
-    known = map_of(maps, source)
+    known = maps.get(fold(source), maps[LEVELS])
     meaning = known.get(fold(label))
     if meaning is None:
-        whose = (
-            f"the label map of {source!r}"
-            if fold(source) in maps
-            else f"the map of the levels' names, as {source!r} has no map of its own"
-        )
+        whose = f"the label map of {source!r}"
+        if fold(source) not in maps:
+            whose = f"the map of the levels' names, as {source!r} has no map of its own"
         words = ", ".join([*known][:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
         msg = f"expected one of {words}, got the label {label!r} of the source {source!r} ({whose})"
         raise OverreadError(msg)
@@ -138,8 +133,7 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
     """Rows (place, label, meaning) as a map, in the order of the labels.
 
     Raises:
-        OverreadError: A cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice (spelt alike or not), there are no
-            rows or too many; with its place.
+        OverreadError: A cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice, there are no rows or too many; with its place.
     """
     seen: dict[str, str] = {}
     table = []
@@ -164,16 +158,87 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
 
 def in_order(table: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """By label, numbers by their value: 2 before 10."""
-    return sorted(
-        table,
-        key=lambda row: [
-            (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-            for part in re.split(r"(\d+)", fold(row[0]))
-            if part
-        ],
-    )
+
+    def order(row: tuple[str, str]) -> list[tuple[bool, int, str]]:
+        parts = filter(None, re.split(r"(\d+)", fold(row[0])))
+        return [(not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+    return sorted(table, key=order)
 
 
 def to_csv(table: Table) -> str:
     """The map as `parse` reads it."""
     return written(COLUMNS, table)
+
+
+# ---------------------------------------------------------------- how many cases have each label
+
+COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwise")
+
+
+def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
+    """What each label stands for now, and on how many cases it is.
+
+    Returns:
+        One row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`MEANINGS`;
+        None: the map does not know the label); n_cases, and n_otherwise: those for which the label stood for something else when they were imported.
+    """
+    if labels.empty:
+        return pd.DataFrame(columns=list(COUNT_COLUMNS)).astype({"n_cases": int, "n_otherwise": int})
+    found = labels.sort_values("n", ascending=False, kind="stable")
+    source, label = found["source"].map(fold), found["original_label"].map(fold)
+    meaning = [maps.get(place, maps[LEVELS]).get(word) for place, word in zip(source, label, strict=True)]
+    then = [meaning_written(word) if isinstance(word, str) else None for word in found["mapped_label"]]
+    is_other = np.array([was is not None and was != now for was, now in zip(then, meaning, strict=True)])
+    n_cases = found["n"].to_numpy(dtype=np.int64)
+    rows = pd.DataFrame(
+        {
+            "source": source, "label": label, "written": found["original_label"], "meaning": pd.Series(meaning, found.index, dtype=object),
+            "n_cases": n_cases, "n_otherwise": np.where(is_other, n_cases, 0),
+        }
+    )  # fmt: skip
+    by = ["source", "label"]
+    rows[["n_cases", "n_otherwise"]] = rows.groupby(by)[["n_cases", "n_otherwise"]].transform("sum")
+    return rows.drop_duplicates(by).sort_values(by, ignore_index=True)[list(COUNT_COLUMNS)]
+
+
+def count_sentences(counts: pd.DataFrame, source: str, known: Maps) -> list[str]:
+    """What there is to say of a source's labels, in sentences."""
+    rows = counts.loc[_is_of(counts, source, known)]
+    said = []
+    if fold(source) == LEVELS:
+        said = ["This map counts for every source that has none of its own."]
+    elif fold(source) not in known:
+        said = [f"{source} has no map of its own yet: the names of the levels count for it."]
+    n_cases, n_otherwise = int(rows["n_cases"].sum()), int(rows["n_otherwise"].sum())
+    if not n_cases:
+        return [*said, "No case of this study has a label of it."]
+    said.append(f"{counted(n_cases, 'case')} of this study, with {counted(len(rows), 'label')}.")
+    strange = rows.loc[rows["meaning"].isna()]
+    if len(strange):
+        on = counted(int(strange["n_cases"].sum()), "case")
+        names = listed(list(strange["written"].map(repr)))
+        said.append(f"The map does not know {names}, on {on}: a further import with such a label would stop.")
+    if n_otherwise:
+        were, keep = ("was", "keeps") if n_otherwise == 1 else ("were", "keep")
+        cases = counted(n_otherwise, "case")
+        said.append(f"{cases} {were} imported when the label stood for something else, and {keep} that.")
+    return said
+
+
+def _is_of(counts: pd.DataFrame, source: str, known: Maps) -> "pd.Series[bool]":
+    """Which rows belong to the map of a source; that of the levels counts for all sources without a map of their own."""
+    own = fold(source)
+    return ~counts["source"].isin(list(known)) if own == LEVELS else counts["source"].eq(own)
+
+
+def unknown(counts: pd.DataFrame, source: str) -> list[str]:
+    """The labels of a source's cases that its map does not know, as they are written."""
+    mine = counts["source"].eq(fold(source)) & counts["meaning"].isna()
+    return [str(label) for label in counts.loc[mine, "written"]]
+
+
+def beside(counts: pd.DataFrame, source: str, table: Table, known: Maps) -> pd.DataFrame:
+    """How many cases stand behind each row of a source's map: n_cases and n_otherwise, one row a row of `table`, 0 where there is none."""
+    summed = counts.loc[_is_of(counts, source, known)].groupby("label")[["n_cases", "n_otherwise"]].sum()
+    return summed.reindex([fold(label) for label, _ in table], fill_value=0).reset_index(drop=True).astype(int)

@@ -1,18 +1,17 @@
-"""What each model says of each case: its samples counted by level, the most frequent one, and how sure that is."""
+"""What each model says of each case: its samples counted by level, the most frequent one, and how sure that is; and several judges as one jury."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.study.schema import PARSER, Format
-from evalcore.triage.data import NO_LEVEL, TriageData
-from evalcore.triage.panels import N_LEVELS
+from evalcore.triage.data import N_LEVELS, NO_LEVEL, TriageData
 
-Floats = npt.NDArray[np.floating[Any]]
-Numbers = npt.NDArray[np.int64]
 _STATES = 2 * N_LEVELS + 1
 _WORDS = [word.value for word in Format]
 _FORMATS = pd.CategoricalDtype(_WORDS)
@@ -39,11 +38,14 @@ def usual_judges(triage_data: TriageData) -> dict[str, str]:
     return {word: judges[0] for word, judges in judges_by_format(triage_data).items()}
 
 
-def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
-    """One row a case, model and format that has any response.
+def judges_of(triage_data: TriageData, judge: str | None) -> dict[str, str]:
+    """The same, but this judge where it has looked."""
+    found = usual_judges(triage_data)
+    return found | {word: judge for word in found if judge is not None and judge in triage_data.judges(word)}
 
-    Args:
-        judges: By format (`Format`) the judge whose levels count; a format that is missing gives no rows.
+
+def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
+    """One row a case, model and format that has any response, by the judge of each format; a format that has none gives no rows.
 
     Returns:
         row (of `cases`), model, format (categorical), n_samples, n_unread (that judge has not looked), n_invalid (no level was found:
@@ -66,18 +68,16 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
     number = np.zeros(len(present), dtype=np.int64)
     number[groups] = np.arange(len(groups))
     group, n = number[keys], len(groups)
-    level = (
-        triage_data.levels[judge].to_numpy()[places] if judge in triage_data.levels else np.full(len(places), np.nan)
-    )
-    tally = np.bincount(group * _STATES + _states(level), minlength=n * _STATES).reshape(n, _STATES)
+    level = triage_data.level_of(judge)[places]
+    twice = np.where(level == NO_LEVEL, 1, 2 * level)  # 0: not looked at, 1: no level, then levels and boundaries
+    state = np.where(np.isnan(twice), 0, twice).astype(np.int64)
+    tally = np.bincount(group * _STATES + state, minlength=n * _STATES).reshape(n, _STATES)
     counts, between = tally[:, 2::2].astype(float), tally[:, 3::2] / 2
     counts[:, :-1] += between
     counts[:, 1:] += between
     n_valid = tally[:, 2:].sum(axis=1)
-    mode = N_LEVELS - 1 - np.argmax(counts[:, ::-1], axis=1)
-    top = counts[np.arange(n), mode]
-    is_known = n_valid > 0
-    predicted = np.where(is_known, mode + 1.0, np.nan)
+    frequent, n_for = most_frequent(counts)
+    predicted = np.where(n_valid > 0, frequent, np.nan)
     first = np.full(n, -1, dtype=np.int64)
     texts = samples["has_text"].to_numpy()[places]
     first[group[texts][::-1]] = places[texts][::-1]  # the earliest is written last
@@ -90,23 +90,17 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
             "n_unread": tally[:, 0],
             "n_invalid": tally[:, 1],
             "n_valid": n_valid,
-            **{name: counts[:, place] for place, name in enumerate(COUNTS)},
+            **dict(zip(COUNTS, counts.T, strict=True)),
             "predicted": predicted,
-            "share": np.divide(top, n_valid, out=np.full(n, np.nan), where=is_known),
+            "share": quotient(n_for, n_valid),
             "stated": _stated(triage_data, judge, places, group, predicted, level),
             "first": first,
         }
     )  # fmt: skip
 
 
-def _states(level: Floats) -> Numbers:
-    """What a judge said of each sample as a whole number: 0 not looked at, 1 no level, from 2 on the levels and the boundaries between them."""
-    twice = np.where(level == NO_LEVEL, 1, 2 * level)
-    return np.where(np.isnan(twice), 0, twice).astype(np.int64)
-
-
 def _stated(
-    triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: Floats
+    triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: npt.NDArray[Any]
 ) -> Floats:
     """Mean of the confidences that the model states itself with the samples that give the predicted level.
 
@@ -119,14 +113,78 @@ def _stated(
     confidence[given["sample"].to_numpy()] = given["confidence"].to_numpy()
     mine = confidence[places]
     counted = ~np.isnan(mine) & (np.ceil(level) == predicted[group])
-    n = len(predicted)
-    total = np.bincount(group[counted], mine[counted], minlength=n)
-    times = np.bincount(group[counted], minlength=n)
-    found: Floats = np.divide(total, times, out=np.full(n, np.nan), where=times > 0)
-    return found
+    total, times = (np.bincount(group[counted], weights, len(predicted)) for weights in (mine[counted], None))
+    return quotient(total, times)
 
 
 def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:
-    """Predictions with columns of their cases (of `panels.described`)."""
+    """Predictions with columns of their cases (of `described`)."""
     rows = found["row"].to_numpy()
     return found.assign(**{name: triage_data.cases[name].array.take(rows) for name in columns})
+
+
+# ---------------------------------------------------------------- several judges as one
+
+JURY = "majority of the judges"
+"""What several judges as one are called where one judge is chosen."""
+_MIN_JUDGES = 2
+
+
+def votes(levels: pd.DataFrame) -> pd.DataFrame:
+    """What most judges say of each response (one row a response, one column a judge, as `TriageData.levels`).
+
+    A judge that has not looked, or found no level, does not vote. A letter is one vote, a level between two half a vote for each of its letters. The
+    most frequent letter counts, of equals the more severe.
+
+    Returns:
+        The same rows: level (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a level),
+        share (of these votes that are for that letter, in (0, 1]; NaN without votes). A single vote has the share 1.
+
+    >>> levels = pd.DataFrame({"Magpie": [4.0, 1.0, 0.0], "Wren": [4.0, 3.0, np.nan], "Rook": [3.0, 0.0, np.nan]})
+    >>> votes(levels)["level"].tolist(), votes(levels)["n_votes"].tolist(), votes(levels)["share"].round(2).tolist()
+    ([4.0, 3.0, 0.0], [3, 2, 0], [0.67, 0.5, nan])
+    """
+    halves = np.zeros((len(levels), N_LEVELS), dtype=np.int16)
+    looked = np.zeros(len(levels), dtype=bool)
+    rows = np.arange(len(levels))
+    for judge in levels:
+        level = levels[judge].to_numpy()
+        looked |= ~np.isnan(level)
+        given = rows[level > NO_LEVEL]
+        for letter in (np.floor(level[given]), np.ceil(level[given])):
+            halves[given, letter.astype(np.int64) - 1] += 1
+    n_votes = halves.sum(axis=1, dtype=np.int64) // 2
+    frequent, n_for = most_frequent(halves)
+    level = np.where(n_votes > 0, frequent, np.where(looked, NO_LEVEL, np.nan))
+    return pd.DataFrame({"level": level, "n_votes": n_votes, "share": quotient(n_for / 2, n_votes)}, index=levels.index)
+
+
+def most_frequent(counts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The most frequent level of each row (one column a letter), of equals the more severe, and its count: the one rule for the majority of levels."""
+    place = N_LEVELS - 1 - np.argmax(counts[:, ::-1], axis=1)
+    return place + 1.0, counts[np.arange(len(counts)), place]
+
+
+def members(judges: Iterable[str]) -> list[str]:
+    """Those whose majority can be asked for; none where there are fewer than two, or where one of them is called as the majority is.
+
+    The parser reads what an answer states: it is no judge.
+
+    >>> members(["parser", "Magpie", "Wren"]), members(["parser", "Magpie"])
+    (['Magpie', 'Wren'], [])
+    """
+    names = list(judges)
+    voting = [name for name in names if name != PARSER]
+    return voting if len(voting) >= _MIN_JUDGES and JURY not in names else []
+
+
+def with_jury(triage_data: TriageData) -> TriageData:
+    """The same with what most judges say as one more judge, the jury `JURY`, of the formats that have `members`; as it was where none has any."""
+    column = np.full(len(triage_data.samples), np.nan, dtype=np.float32)
+    for word in Format:
+        if judges := members(triage_data.voters(word)):
+            mine = triage_data.samples["format"].eq(word).to_numpy()
+            column[mine] = votes(triage_data.levels.loc[mine, judges])["level"]
+    if np.isnan(column).all():
+        return triage_data
+    return replace(triage_data, levels=triage_data.levels.assign(**{JURY: column}), juries=triage_data.juries | {JURY})

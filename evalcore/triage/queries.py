@@ -1,14 +1,14 @@
-"""`TriageData` of the whole study: millions of samples in a second or two."""
+"""`TriageData` out of the database, of the whole study (millions of samples in a second or two) or of one case; and texts of responses, which it lacks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, String, and_, case, cast, false, func, select
+from sqlalchemy import BigInteger, String, and_, case, cast, exists, false, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
@@ -18,7 +18,7 @@ from evalcore.rubric.queries import drawings_of, was_drawn
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
-from evalcore.study.tables import TABLES, Model, Rater
+from evalcore.study.tables import TABLES, Model, Rater, Verdict
 from evalcore.triage.data import (
     CASE_COLUMNS,
     CONFIDENCE_COLUMNS,
@@ -26,6 +26,7 @@ from evalcore.triage.data import (
     LEVELS,
     NO_LEVEL,
     READ_COLUMNS,
+    SAMPLE_COLUMNS,
     VOTE_COLUMNS,
     TriageData,
 )
@@ -46,6 +47,7 @@ _TEXT, _QA, _ELSEWHERE = 1, 2, 4
 _BITS = 3
 _WIDEST = 63
 """Bits of a number that the database counts with."""
+_CHUNK = 500  # bound variables in one statement
 
 Numbers = npt.NDArray[Any]
 
@@ -107,7 +109,7 @@ def with_reads(session: Session, triage_data: TriageData) -> TriageData:
     return replace(triage_data, reads=_reads(session, triage_data.cases, triage_data.samples))
 
 
-def _cases(session: Session) -> pd.DataFrame:
+def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
     known, example = (TABLES[name].c for name in ("acuity_case", "example"))
     statement = (
         select(
@@ -115,6 +117,7 @@ def _cases(session: Session) -> pd.DataFrame:
             known.gold.label("file_gold"), known.method, known.is_edge_case, known.uncertainty, example.language, example.first_words,
         )
         .join(TABLES["example"], example.id == known.example_id)
+        .where(*conditions)
         .order_by(known.example_id)
     )  # fmt: skip
     found = frame(session, statement)
@@ -123,11 +126,11 @@ def _cases(session: Session) -> pd.DataFrame:
     return found[list(CASE_COLUMNS)].astype(kinds)
 
 
-def _votes(session: Session, cases: pd.DataFrame) -> pd.DataFrame:
+def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
     table = TABLES["panel_vote"].c
     statement = select(table.example_id, table.place, table.rater, table.vote)
     known = table.example_id <= int(cases["example_id"].max()) if len(cases) else false()
-    found = frame(session, statement.where(known).order_by(table.example_id, table.place))
+    found = frame(session, statement.where(known, *conditions).order_by(table.example_id, table.place))
     found["row"] = np.searchsorted(cases["example_id"].to_numpy(), found.pop("example_id").to_numpy(dtype=np.int64))
     found["vote"] = found["vote"].map(LEVELS).astype(float)
     return found[list(VOTE_COLUMNS)]
@@ -343,3 +346,189 @@ def _published(session: Session) -> pd.DataFrame:
     ).order_by(table.id)
     found = frame(session, statement)
     return found.assign(gold=found["gold"].map(LEVELS).astype(float))
+
+
+# ---------------------------------------------------------------- one case
+
+
+def one_case(session: Session, example_id: int) -> TriageData | None:
+    """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
+
+    As `load` would give it, but in a few milliseconds, and a read's inclusion probability is that of its own drawing alone.
+    """
+    cases = _cases(session, TABLES["acuity_case"].c.example_id == example_id)
+    if cases.empty:
+        return None
+    response = TABLES["response"].c
+    answered = (
+        select(
+            response.id.label("response_id"), col(Model.name).label("model"), response.dataset, response.sample_index,
+            (response.text != "").label("has_text"),
+        )
+        .join(Model, col(Model.id) == response.model_id)
+        .where(response.example_id == example_id)
+        .order_by(response.id)
+    )  # fmt: skip
+    samples = frame(session, answered)
+    formats = {word.evaluation: word.value for word in Format}
+    samples = samples.assign(
+        row=0,
+        format=pd.Categorical(samples["dataset"].map(formats), categories=list(formats.values())),
+        model=samples["model"].astype("category"),
+        has_text=samples["has_text"].astype(bool),
+    )
+    verdict = TABLES["verdict"].c
+    named = ("response_id", "label", "stage", "blinded", "selection", "inclusion_probability", "confidence")
+    statement = (
+        select(
+            verdict.id.label("verdict_id"), *(verdict[name] for name in named), col(Rater.name).label("rater"), col(Rater.kind).label("rater_kind"),
+        )
+        .join(Rater, col(Rater.id) == verdict.rater_id)
+        .where(verdict.example_id == example_id, verdict.criterion_id.is_(None), verdict.label.is_not(None), not_superseded())
+        .where(verdict.rater_id.not_in(repeats(session)))
+        .order_by(verdict.id)
+    )  # fmt: skip
+    found = frame(session, statement)
+    asked = found["response_id"].isna().map({True: Ask.GOLD_ACUITY.value, False: Ask.RESPONSE_ACUITY.value})
+    kinds = {"inclusion_probability": float, "confidence": float, "blinded": object, "selection": object}
+    said = found.assign(asked=asked.astype(object)).astype(kinds)
+    place = pd.Index(samples["response_id"]).get_indexer(said["response_id"].astype(float).fillna(-1).astype(np.int64))
+    said = said.assign(row=0, sample=place)
+    judged = said.loc[said["rater_kind"].eq(RaterKind.JUDGE) & said["sample"].ge(0)]
+    levels = {}
+    for judge, mine in judged.groupby("rater", sort=True):
+        levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
+        levels[str(judge)][mine["sample"].to_numpy()] = mine["label"].map(LEVELS).astype(float).fillna(NO_LEVEL)
+    return TriageData(
+        cases=cases,
+        votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
+        samples=samples[list(SAMPLE_COLUMNS)],
+        levels=pd.DataFrame(levels, index=pd.RangeIndex(len(samples))),
+        confidence=judged.loc[judged["confidence"].notna(), list(CONFIDENCE_COLUMNS)].reset_index(drop=True),
+        reads=said.loc[said["rater_kind"].eq(RaterKind.REVIEWER), list(READ_COLUMNS)].reset_index(drop=True),
+        published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
+    )
+
+
+# ---------------------------------------------------------------- texts of responses, and what judges say of them
+
+
+@dataclass(frozen=True)
+class Told:
+    """A response, and by judge how it read the level: the explanation, which may be empty."""
+
+    text: str
+    explanations: dict[str, str]
+
+
+def told(session: Session, response_ids: Collection[int]) -> dict[int, Told]:
+    """The text of each of these responses by its number; one that is not in the study is not in it."""
+    response, verdict = (TABLES[name].c for name in ("response", "verdict"))
+    numbers = [int(number) for number in response_ids]
+    found: dict[int, Told] = {}
+    for start in range(0, len(numbers), _CHUNK):
+        part = numbers[start : start + _CHUNK]
+        texts = select(response.id, response.text).where(response.id.in_(part))
+        found |= {row[0]: Told(row[1] or "", {}) for row in session.connection().execute(texts)}
+        said = (
+            select(verdict.response_id, col(Rater.name), verdict.explanation)
+            .join(Rater, col(Rater.id) == verdict.rater_id)
+            .where(
+                verdict.response_id.in_(part),
+                verdict.criterion_id.is_(None),
+                verdict.stage == Stage.JUDGE,
+                is_judge(),
+                not_superseded(),
+            )
+            .order_by(verdict.rater_id, verdict.id)  # the newest prompt last
+        )
+        for response_id, judge, explanation in session.connection().execute(said):
+            found[response_id].explanations[judge] = explanation or ""
+    return found
+
+
+class ResponseText(NamedTuple):
+    """A response to a case, with its text."""
+
+    response_id: int
+    example_id: int
+    text: str
+
+
+class Standing(NamedTuple):
+    """What a judge has said of a response, in one of its versions."""
+
+    verdict_id: int
+    version: str
+    label: str | None
+    explanation: str | None
+
+
+def texts(
+    session: Session, asked: Format, *, judge: str, versions: Collection[str] | None, batch: int
+) -> Iterator[list[ResponseText]]:
+    """Responses of one format to cases, by number, in batches; those without a text are left out.
+
+    Args:
+        versions: Responses of which one of these versions has said anything are left out; None: none are.
+    """
+    table = TABLES["response"].c
+    statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
+    if versions is not None:
+        raters = [number for number, version in _versions(session, judge).items() if version in versions]
+        said = exists().where(
+            col(Verdict.response_id) == table.id,
+            col(Verdict.criterion_id).is_(None),
+            col(Verdict.rater_id).in_(raters),
+            col(Verdict.stage) == Stage.JUDGE,
+        )
+        statement = statement.where(~said)
+    last = 0
+    while rows := session.connection().execute(statement.where(table.id > last).order_by(table.id).limit(batch)).all():
+        last = int(rows[-1][0])
+        yield [ResponseText(int(number), int(example_id), text) for number, example_id, text in rows]
+
+
+def n_texts(session: Session, asked: Format) -> int:
+    """How many responses of one format to cases have a text."""
+    return int(session.connection().execute(select(func.count()).where(*_with_text(asked))).scalar_one())
+
+
+def _with_text(asked: Format) -> tuple[Any, ...]:
+    table, cases = TABLES["response"].c, TABLES["acuity_case"].c
+    return table.dataset == asked.evaluation, table.text != "", table.example_id.in_(select(cases.example_id))
+
+
+def standing(session: Session, response_ids: Collection[int], *, judge: str) -> dict[int, list[Standing]]:
+    """What a judge, in whichever version, says of some responses and nothing has superseded; by response, the version that came last first."""
+    versions = _versions(session, judge)
+    if not versions:
+        return {}
+    found: dict[int, list[Standing]] = {}
+    ordered = list(response_ids)
+    for start in range(0, len(ordered), _CHUNK):
+        statement = (
+            select(
+                col(Verdict.response_id), col(Verdict.id), col(Verdict.rater_id), col(Verdict.label), col(Verdict.explanation)
+            )
+            .where(
+                col(Verdict.response_id).in_(ordered[start : start + _CHUNK]),
+                col(Verdict.criterion_id).is_(None),
+                col(Verdict.rater_id).in_(versions),
+                col(Verdict.stage) == Stage.JUDGE,
+                not_superseded(),
+            )
+            .order_by(col(Verdict.rater_id).desc(), col(Verdict.id).desc())
+        )  # fmt: skip
+        for response_id, number, rater_id, label, explanation in session.connection().execute(statement):
+            said = Standing(int(number or 0), versions[rater_id], label, explanation)
+            found.setdefault(int(response_id or 0), []).append(said)
+    return found
+
+
+def _versions(session: Session, judge: str) -> dict[int, str]:
+    """The versions of a judge, by the rater's number."""
+    statement = select(col(Rater.id), col(Rater.prompt_version)).where(
+        col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge
+    )
+    return {int(number or 0): str(version) for number, version in session.connection().execute(statement)}

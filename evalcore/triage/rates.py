@@ -1,42 +1,96 @@
-"""Triage against the gold: confusion matrices, the rates that follow from them, and coefficients of a whole matrix."""
+"""Triage against the gold: confusion matrices, the rates and coefficients that follow from them, by group too, and cases without one right answer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
+from evalcore.rubric.composition import UNKNOWN
+from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import Format
-from evalcore.triage.data import LETTERS
-from evalcore.triage.panels import N_LEVELS, Kind
+from evalcore.triage.data import LABELS, LETTERS, N_LEVELS, READ_HERE, Kind, TriageData
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 KEYS = ("model", "format")
 """What one confusion matrix is of."""
 N_CELLS = N_LEVELS * N_LEVELS
-_STEPS = np.arange(N_LEVELS)
+NO_CASE = "no case has both a clear gold and a prediction"
+_GOLD, _PREDICTED = np.indices((N_LEVELS, N_LEVELS))
+STEP = (_PREDICTED - _GOLD).astype(float)
+"""Prediction minus gold, gold in rows."""
+_TOP, _SEVERE = N_LEVELS - 1, 2
+
+
+class Measure(StrEnum):
+    """What share of the cases is told; `words.MEANINGS` says each, `RULES` counts it."""
+
+    EXACT = "exact"
+    OVER = "over"
+    UNDER = "under"
+    WITHIN_ONE = "within_one"
+    OVER_POSSIBLE = "over_possible"
+    UNDER_POSSIBLE = "under_possible"
+    MISSED_EMERGENCIES = "missed_emergencies"
+    SEVERE_OVER = "severe_over"
+    SEVERE_UNDER = "severe_under"
+    SENT_HOME = "sent_home"
+
+
+class Base(NamedTuple):
+    """The cases that a share is of, in words: of one case, of several ({} for how many), and why there is no value where there is none."""
+
+    one: str
+    many: str
+    none: str
+
+
+class Rule(NamedTuple):
+    """What counts, of which cases: gold x prediction, the second the same for all predictions; and the words for the cases."""
+
+    hits: Truths
+    base: Truths
+    of: Base
+
+
+_EVERY = np.ones_like(STEP, dtype=bool)
+_EMERGENCY = _GOLD == _TOP
+OF_ALL = Base("of the one case", "of all {} cases", NO_CASE)
+OF_EMERGENCIES = Base("of the one emergency", "of {} emergencies", "no case is an emergency")
+BELOW_D = Base("of the one case below D", "of {} cases below D", "no case has a gold below D")
+ABOVE_A = Base("of the one case above A", "of {} cases above A", "no case has a gold above A")
+RULES: Mapping[Measure, Rule] = {
+    Measure.EXACT: Rule(STEP == 0, _EVERY, OF_ALL),
+    Measure.OVER: Rule(STEP > 0, _EVERY, OF_ALL),
+    Measure.UNDER: Rule(STEP < 0, _EVERY, OF_ALL),
+    Measure.WITHIN_ONE: Rule(np.abs(STEP) <= 1, _EVERY, OF_ALL),
+    Measure.OVER_POSSIBLE: Rule(STEP > 0, _GOLD < _TOP, BELOW_D),
+    Measure.UNDER_POSSIBLE: Rule(STEP < 0, _GOLD > 0, ABOVE_A),
+    Measure.MISSED_EMERGENCIES: Rule((STEP < 0) & _EMERGENCY, _EMERGENCY, OF_EMERGENCIES),
+    Measure.SEVERE_OVER: Rule(STEP >= _SEVERE, _EVERY, OF_ALL),
+    Measure.SEVERE_UNDER: Rule(STEP <= -_SEVERE, _EVERY, OF_ALL),
+    Measure.SENT_HOME: Rule((_PREDICTED == 0) & _EMERGENCY, _EMERGENCY, OF_EMERGENCIES),
+}
 
 
 def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
-    """The number of each row's combination of names, and the combinations that occur by their number.
+    """The number of each row's combination of names (none missing), and the combinations that occur by their number.
 
     Categorical columns keep their order and their categories, whatever the order of the rows. Of others, formats come as in `Format`, all else as it first
     comes (study and published matrices one below the other).
-
-    Args:
-        table: With these columns, none missing.
 
     >>> table = pd.DataFrame({"model": ["b", "a", "b"], "format": ["qa", "qa", "qa"]})
     >>> numbers, keys = coded(table, ["model", "format"])
     >>> numbers.tolist(), keys["model"].tolist()
     ([0, 1, 0], ['b', 'a'])
     """
-    columns = [_categorical(table[name]) for name in names]
+    columns = []
+    for name in names:
+        is_coded = isinstance(table[name].dtype, pd.CategoricalDtype)
+        known = [word.value for word in Format] if name == "format" else pd.unique(table[name])
+        columns.append(pd.Categorical(table[name], categories=None if is_coded else known))
     sizes = [max(len(column.categories), 1) for column in columns]
     number = np.zeros(len(table), dtype=np.int64)
     for column, size in zip(columns, sizes, strict=True):
@@ -50,38 +104,67 @@ def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFr
     return np.searchsorted(occurs, number), pd.DataFrame(keys)
 
 
-def _categorical(column: pd.Series) -> pd.Categorical:
-    if column.name == "format" and not isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.Categorical(column, categories=[word.value for word in Format])
-    return pd.Categorical(
-        column, categories=None if isinstance(column.dtype, pd.CategoricalDtype) else pd.unique(column)
-    )
+def repeated(keys: pd.DataFrame, times: int) -> pd.DataFrame:
+    """Each row so many times, one after the other."""
+    return keys.take(np.repeat(np.arange(len(keys)), times)).reset_index(drop=True)
 
 
-def tallied(numbers: Numbers, gold: Floats, predicted: Floats, n_groups: int) -> Floats:
-    """How many cases of each group have each gold and prediction.
+def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
+    """Which predictions count in a rate (a level, and a clear gold), and gold and prediction of all."""
+    gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
+    return found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted), gold, predicted
 
-    Args:
-        numbers: Group of each case, 0 to n_groups - 1.
-        gold: Levels 1..4, none missing and none between two.
-        n_groups: How many there are; some may be empty.
+
+# ---------------------------------------------------------------- matrices
+
+
+def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """Every model's answers by gold, one confusion matrix a model and format that occur in `found` (as `predictions.joined` gives it), as `cells_of`.
+
+    A case without a prediction, or without a clear gold, is in none.
+    """
+    numbers, names = coded(found, keys)
+    counts, gold, predicted = clear_answers(found)
+    level, answer = (levels[counts].astype(np.int64) - 1 for levels in (gold, predicted))
+    cell = (numbers[counts] * N_LEVELS + level) * N_LEVELS + answer
+    cells = np.bincount(cell, minlength=len(names) * N_CELLS).reshape(len(names), N_LEVELS, N_LEVELS)
+    return cells_of(names, cells.astype(float))
+
+
+def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
+    """Matrices (matrices x 4 x 4) as a table of cells.
 
     Returns:
-        n_groups x 4 (gold) x 4 (prediction).
+        One row a matrix, gold and prediction: the keys, gold, predicted (1..4), n, n_gold (cases with this gold), share (n / n_gold, in [0, 1]), low, high
+        (Wilson 95 %); the last three NaN where no case has this gold.
     """
-    cell = (numbers * N_LEVELS + gold.astype(np.int64) - 1) * N_LEVELS + predicted.astype(np.int64) - 1
-    counts = np.bincount(cell, minlength=n_groups * N_CELLS).reshape(n_groups, N_LEVELS, N_LEVELS)
-    return counts.astype(float)
+    n = counts.reshape(-1)
+    n_gold = np.repeat(counts.sum(axis=2).reshape(-1), N_LEVELS)
+    low, high = wilson(n, n_gold)
+    kind = np.int64 if np.all(n == np.rint(n)) else np.float64  # estimated cells are no whole numbers
+    of_cells: dict[str, Any] = {
+        "gold": np.tile(_GOLD.ravel() + 1.0, len(keys)),
+        "predicted": np.tile(_PREDICTED.ravel() + 1.0, len(keys)),
+        "n": n.astype(kind),
+        "n_gold": n_gold.astype(kind),
+        "share": quotient(n, n_gold),
+        "low": low,
+        "high": high,
+    }
+    return repeated(keys, N_CELLS).assign(**of_cells)
+
+
+def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
+    """Finished confusion matrices (`TriageData.published`) as the cells that `confusion` gives; rows whose gold lies between two levels are left out."""
+    clear = published.loc[published["gold"].isin(range(1, N_LEVELS + 1))]
+    columns = [letter.value for letter in LETTERS]
+    long = clear.melt([*KEYS, "gold"], columns, "predicted", "n")
+    letters = {name: place for place, name in enumerate(columns, start=1)}
+    return cells_of(*matrices(long.assign(predicted=long["predicted"].map(letters).astype(float))))
 
 
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
-    """A table of cells as matrices.
-
-    Args:
-        cells: Key columns, gold and predicted (1..4), n. A cell that is missing has no case.
-
-    Returns:
-        The keys, one row a matrix, in order; and matrices x 4 (gold) x 4 (prediction).
+    """A table of cells (key columns, gold, predicted, n; one that is missing has no case) as its keys in order and matrices x 4 (gold) x 4 (prediction).
 
     Raises:
         ValueError: The same cell comes twice, as where a model's published matrix stands beside its cases under one name.
@@ -99,159 +182,19 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
     return found, counts.reshape(len(found), N_LEVELS, N_LEVELS)
 
 
-def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
-    """Matrices as a table of cells.
-
-    Args:
-        counts: Matrices x 4 x 4.
-
-    Returns:
-        One row a matrix, gold and prediction: the keys, gold, predicted (1..4), n, n_gold (cases with this gold), share (n / n_gold, in [0, 1]), low, high
-        (Wilson 95 %); the last three NaN where no case has this gold.
-    """
-    n = counts.reshape(-1)
-    n_gold = np.repeat(counts.sum(axis=2).reshape(-1), N_LEVELS)
-    low, high = wilson(n, n_gold)
-    whole = bool(np.all(n == np.rint(n)))  # estimated cells are no whole numbers
-    of_cells: dict[str, Any] = {
-        "gold": np.tile(np.repeat(_STEPS + 1.0, N_LEVELS), len(keys)),
-        "predicted": np.tile(_STEPS + 1.0, N_LEVELS * len(keys)),
-        "n": n.astype(np.int64) if whole else n,
-        "n_gold": n_gold.astype(np.int64) if whole else n_gold,
-        "share": ratio(n, n_gold),
-        "low": low,
-        "high": high,
-    }
-    return repeated(keys, N_CELLS).assign(**of_cells)
-
-
-def repeated(keys: pd.DataFrame, times: int) -> pd.DataFrame:
-    """Each row so many times, one after the other."""
-    return keys.take(np.repeat(np.arange(len(keys)), times)).reset_index(drop=True)
-
-
-def ratio(k: npt.NDArray[Any], n: npt.NDArray[Any]) -> Floats:
-    """The quotient; NaN where n is 0."""
-    k, n = np.asarray(k, dtype=float), np.asarray(n, dtype=float)
-    found = np.full(np.broadcast_shapes(k.shape, n.shape), np.nan)
-    np.divide(k, n, out=found, where=n > 0)
-    return found
-
-
-RATE_COLUMNS = ("measure", "k", "n", "value", "low", "high", "denominator", "reason")
-NO_CASE = "no case has both a clear gold and a prediction"
-
-_GOLD, _PREDICTED = np.indices((N_LEVELS, N_LEVELS))
-_STEP = (_PREDICTED - _GOLD).astype(float)
-_TOP = N_LEVELS - 1
-_SEVERE = 2
-
-
-class Measure(StrEnum):
-    """What share of the cases is told."""
-
-    EXACT = "exact"
-    """The prediction is the gold."""
-    OVER = "over"
-    """It lies above, of all cases; exact, over and under add up to 1."""
-    UNDER = "under"
-    """It lies below, of all cases."""
-    WITHIN_ONE = "within_one"
-    """It lies at most one level off."""
-    OVER_POSSIBLE = "over_possible"
-    """It lies above, of the cases where that is possible: gold below D."""
-    UNDER_POSSIBLE = "under_possible"
-    """It lies below, of the cases where that is possible: gold above A."""
-    MISSED_EMERGENCIES = "missed_emergencies"
-    """Gold D sent to any lower level, of the emergencies."""
-    SEVERE_OVER = "severe_over"
-    """Two levels or more above, of all cases."""
-    SEVERE_UNDER = "severe_under"
-    """Two levels or more below, of all cases."""
-    SENT_HOME = "sent_home"
-    """Gold D answered A, of the emergencies."""
-
-
-class Base(NamedTuple):
-    """The cases that a share is of, in words: of one case, of several ({} for how many), and why there is no value where there is none."""
-
-    one: str
-    many: str
-    none: str
-
-
-class Rule(NamedTuple):
-    """What counts, of which cases: gold x prediction, the second the same for all predictions; and the words for the cases."""
-
-    hits: npt.NDArray[np.bool_]
-    base: npt.NDArray[np.bool_]
-    of: Base
-
-
-_EVERY = np.ones_like(_STEP, dtype=bool)
-_EMERGENCY = _GOLD == _TOP
-OF_ALL = Base("of the one case", "of all {} cases", NO_CASE)
-OF_EMERGENCIES = Base("of the one emergency", "of {} emergencies", "no case is an emergency")
-BELOW_D = Base("of the one case below D", "of {} cases below D", "no case has a gold below D")
-ABOVE_A = Base("of the one case above A", "of {} cases above A", "no case has a gold above A")
-RULES: Mapping[Measure, Rule] = {
-    Measure.EXACT: Rule(_STEP == 0, _EVERY, OF_ALL),
-    Measure.OVER: Rule(_STEP > 0, _EVERY, OF_ALL),
-    Measure.UNDER: Rule(_STEP < 0, _EVERY, OF_ALL),
-    Measure.WITHIN_ONE: Rule(np.abs(_STEP) <= 1, _EVERY, OF_ALL),
-    Measure.OVER_POSSIBLE: Rule(_STEP > 0, _GOLD < _TOP, BELOW_D),
-    Measure.UNDER_POSSIBLE: Rule(_STEP < 0, _GOLD > 0, ABOVE_A),
-    Measure.MISSED_EMERGENCIES: Rule((_STEP < 0) & _EMERGENCY, _EMERGENCY, OF_EMERGENCIES),
-    Measure.SEVERE_OVER: Rule(_STEP >= _SEVERE, _EVERY, OF_ALL),
-    Measure.SEVERE_UNDER: Rule(_STEP <= -_SEVERE, _EVERY, OF_ALL),
-    Measure.SENT_HOME: Rule((_PREDICTED == 0) & _EMERGENCY, _EMERGENCY, OF_EMERGENCIES),
-}
-
-
-def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Every model's answers by gold, one confusion matrix a format.
-
-    Args:
-        found: As `predictions.joined` gives it: model, format, gold, kind, predicted; any order of rows.
-
-    Returns:
-        Sixteen rows a model and format that occur in `found`, in order of model, format, gold and prediction: model, format, gold, predicted (1..4),
-        n (cases; a case without a prediction, or without a clear gold, is in none), n_gold (cases with this gold), share (n / n_gold), low, high
-        (Wilson 95 %); the last three NaN where no case has this gold. No row where nothing came.
-    """
-    numbers, names = coded(found, keys)
-    gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
-    counts = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted)
-    return cells_of(names, tallied(numbers[counts], gold[counts], predicted[counts], len(names)))
-
-
-def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
-    """Finished confusion matrices as the cells that `confusion` gives.
-
-    Args:
-        published: As `TriageData.published`: model, format, gold (a level), A, B, C, D (counts). Rows whose gold lies between two levels are left out.
-    """
-    clear = published.loc[published["gold"].isin(range(1, N_LEVELS + 1))]
-    columns = [letter.value for letter in LETTERS]
-    long = clear.melt([*KEYS, "gold"], columns, "predicted", "n")
-    letters = {name: place for place, name in enumerate(columns, start=1)}
-    names, counts = matrices(long.assign(predicted=long["predicted"].map(letters).astype(float)))
-    return cells_of(names, counts)
+# ---------------------------------------------------------------- rates
 
 
 def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """How often the answers are right, too high, too low, and dangerously so.
-
-    Args:
-        cells: As `confusion` or `of_matrices` gives them: the key columns, gold, predicted, n.
 
     Returns:
         One row a model, format and measure (`Measure`, in its order): model, format, measure, k (cases that count), n (of so many), value = k / n in
         [0, 1], low, high (Wilson 95 %), denominator (in words: "of 262 emergencies"), reason (why the value is NaN; empty where it is not).
     """
     names, counts = matrices(cells, keys=keys)
-    k = np.stack([(counts * rule.hits).sum(axis=(1, 2)) for rule in RULES.values()], axis=1)
-    n = np.stack([(counts * rule.base).sum(axis=(1, 2)) for rule in RULES.values()], axis=1)
+    hits, bases = (np.stack([getattr(rule, name) for rule in RULES.values()]) for name in ("hits", "base"))
+    k, n = (np.einsum("gab,mab->gm", counts, masks.astype(float)) for masks in (hits, bases))
     return as_rates(names, list(RULES), k, n, [rule.of for rule in RULES.values()])
 
 
@@ -264,30 +207,25 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n as rows, with intervals and denominators in words.
+    """Shares k / n (groups x measures) as rows, with the columns of `rates`.
 
     Args:
-        measures: Of each column of k and n.
-        n: Groups x measures, of how many.
         bases: What each measure is of. Where a group has no case for any measure, the first says why for all.
         bounds: Groups x measures, low and high; without them Wilson's, which takes each case to count once.
-
-    Returns:
-        The names with `RATE_COLUMNS`.
     """
     low, high = wilson(k, n) if bounds is None else bounds
     whole = bool(np.all(k == np.rint(k)) and np.all(n == np.rint(n)))
-    kind: Any = np.int64 if whole else np.float64
     words = [str(measure) for measure in measures]
+    of = [(base, number, line) for line in n for base, number in zip(bases, line, strict=True)]
     columns: dict[str, Any] = {
         "measure": pd.Categorical(words * len(names), categories=words),
-        "k": k.ravel().astype(kind),
-        "n": n.ravel().astype(kind),
-        "value": ratio(k.ravel(), n.ravel()),
+        "k": k.ravel().astype(np.int64 if whole else np.float64),
+        "n": n.ravel().astype(np.int64 if whole else np.float64),
+        "value": quotient(k.ravel(), n.ravel()),
         "low": low.ravel(),
         "high": high.ravel(),
-        "denominator": [denominator_words(of, number) for line in n for of, number in zip(bases, line, strict=True)],
-        "reason": [_why(of, number, line, bases) for line in n for of, number in zip(bases, line, strict=True)],
+        "denominator": [denominator_words(base, number) for base, number, _ in of],
+        "reason": ["" if number > 0 else (base if line.any() else bases[0]).none for base, number, line in of],
     }
     return repeated(names, len(measures)).assign(**columns)
 
@@ -301,15 +239,11 @@ def denominator_words(base: Base, n: float) -> str:
     return base.one if n == 1 else base.many.format(f"{n:,.0f}")
 
 
-def _why(base: Base, n: float, every: Floats, bases: Sequence[Base]) -> str:
-    if n > 0:
-        return ""
-    return base.none if every.any() else bases[0].none
+# ---------------------------------------------------------------- coefficients
 
-
-SCORES = ("macro_f1", "kappa", "kappa_linear", "kappa_quadratic", "mean_signed")
+KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
+SCORES = ("macro_f1", *KAPPAS, "mean_signed")
 """Columns of `summary` beside n; each with `_low`, `_high` and `_reason`."""
-KAPPAS = SCORES[1:4]
 ONE_LEVEL = "gold and predictions are one and the same level throughout"
 MIN_CASES = 5
 """With fewer cases there is no interval: their spread says too little of the spread of all."""
@@ -318,11 +252,11 @@ RESTS_ON_ONE = "not defined without one of the cases"
 NO_SPREAD = "every case gives the same value"
 NO_ERROR = 1e-9
 """A standard error below this is rounding."""
-PLACES = 9
+_PLACES = 9
 
 
-def summary(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Coefficients of a whole matrix, with intervals by the jackknife that leaves out one case.
+def summary(cells: pd.DataFrame) -> pd.DataFrame:
+    """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with intervals by the jackknife that leaves out one case.
 
     With N = the matrix, n its sum, r and c its margins, O = N/n, E = r c / n^2, and d = p - g:
 
@@ -345,28 +279,23 @@ def summary(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
         One row a model and format: model, format, n, n_levels (of the four, those that occur as gold or prediction: macro F1 is their mean), and for each
         of `SCORES` the value, `_low`, `_high` and `_reason` (why value or interval is NaN; empty where neither is): macro_f1 in [0, 1], kappa,
         kappa_linear, kappa_quadratic at most 1, mean_signed in [-3, 3].
-
-    References:
-        Cohen 1960, 1968; macro F1 as the mean of the levels' F1.
     """
-    names, counts = matrices(cells, keys=keys)
+    names, counts = matrices(cells)
     without = counts[:, None] - np.eye(N_CELLS).reshape(N_CELLS, N_LEVELS, N_LEVELS)
     return _scored(names, counts, without, counts.reshape(-1, N_CELLS))
 
 
 def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, items: Floats) -> pd.DataFrame:
-    """The same where a case enters more than once, as several responses to it: a case is left out with all that belongs to it.
+    """The same where a case enters more than once, as several responses to it: a case is left out with all that belongs to it; n counts items.
 
         se^2 = (G - 1)/G sum_g (theta_(-g) - theta)^2 over the G cases,  interval theta +- t(G - 1) se
 
     Args:
-        numbers: By item, its matrix: a row of `names`.
-        cases: By item, its case.
+        numbers: By item, its matrix: a row of `names`; cases: its case.
         items: By item its matrix of 4 x 4: what it adds. A physician's read between two levels is half in two cells.
-
-    Returns:
-        As `summary`; n counts items.
     """
+    if not len(names):
+        return _scored(names, np.zeros((0, 4, 4)), np.zeros((0, 0, 4, 4)), np.zeros((0, 0)))
     tables = []
     for number in range(len(names)):
         mine = numbers == number
@@ -374,14 +303,11 @@ def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, ite
         of_cases = np.zeros((int(codes.max(initial=-1)) + 1, N_LEVELS, N_LEVELS))
         np.add.at(of_cases, codes, items[mine])
         whole = of_cases.sum(axis=0, keepdims=True)
-        without = np.round(whole - of_cases, PLACES)[
-            None
-        ]  # a sum of thirds less itself is rounding, and no level that occurs
-        tables.append(_scored(names.iloc[[number]], whole, without, np.ones((1, len(of_cases)))))
-    return pd.concat(tables, ignore_index=True) if tables else _scored(names, *_NOTHING)
-
-
-_NOTHING = (np.zeros((0, N_LEVELS, N_LEVELS)), np.zeros((0, 0, N_LEVELS, N_LEVELS)), np.zeros((0, 0)))
+        without = np.round(
+            whole - of_cases, _PLACES
+        )  # a sum of thirds less itself is rounding, and no level that occurs
+        tables.append(_scored(names.iloc[[number]], whole, without[None], np.ones((1, len(of_cases)))))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats) -> pd.DataFrame:
@@ -399,9 +325,18 @@ def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats)
         of, (least, most) = _FORMULAS[name]
         value = of(counts)
         away = of(without) - value[:, None]
-        se, reason = _jackknifed(away, times, value)
-        half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * se
-        low, high = _fishers(value, half) if name in KAPPAS else (value - half, value + half)
+        squares = np.where(times > 0, times * away**2, 0).sum(axis=1)
+        se = np.sqrt(quotient(np.where(n > 1, squares * (n - 1), np.nan), n))
+        why = [n == 0, np.isnan(value), n < MIN_CASES, np.isnan(se), se < NO_ERROR]
+        reason = np.select(why, [NO_CASE, ONE_LEVEL, TOO_FEW, RESTS_ON_ONE, NO_SPREAD], "").astype(object)
+        half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * np.where(reason == "", se, np.nan)
+        low, high = value - half, value + half
+        if name in KAPPAS:
+            inside = np.abs(value) < 1
+            slope = np.where(inside, 1 - value**2, np.nan)
+            centre = np.arctanh(np.where(inside, value, np.nan))
+            low = np.where(inside, np.tanh(centre - half / slope), low)
+            high = np.where(inside, np.tanh(centre + half / slope), high)
         found[name] = value
         found[f"{name}_low"] = np.maximum(low, least)
         found[f"{name}_high"] = np.minimum(high, most)
@@ -409,56 +344,203 @@ def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats)
     return found
 
 
-def _jackknifed(away: Floats, times: Floats, value: Floats) -> tuple[Floats, npt.NDArray[Any]]:
-    """Standard error, NaN with a reason where there is none."""
-    n = times.sum(axis=1)
-    squares = np.where(times > 0, times * away**2, 0).sum(axis=1)
-    se = np.sqrt(ratio(np.where(n > 1, squares * (n - 1), np.nan), n))
-    reason = np.select(
-        [n == 0, np.isnan(value), n < MIN_CASES, np.isnan(se), se < NO_ERROR],
-        [NO_CASE, ONE_LEVEL, TOO_FEW, RESTS_ON_ONE, NO_SPREAD],
-        "",
-    ).astype(object)
-    return np.where(reason == "", se, np.nan), reason
-
-
-def _fishers(value: Floats, half: Floats) -> tuple[Floats, Floats]:
-    inside = np.abs(value) < 1
-    slope = np.where(inside, 1 - value**2, np.nan)
-    centre = np.arctanh(np.where(inside, value, np.nan))
-    low, high = np.tanh(centre - half / slope), np.tanh(centre + half / slope)
-    return np.where(inside, low, value - half), np.where(inside, high, value + half)
-
-
-def _occurs(counts: Floats) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = counts.sum(axis=-1) + counts.sum(axis=-2) > 0
+def _occurs(counts: Floats) -> Truths:
+    found: Truths = counts.sum(axis=-1) + counts.sum(axis=-2) > 0
     return found
 
 
 def _macro_f1(counts: Floats) -> Floats:
     margins = counts.sum(axis=-1) + counts.sum(axis=-2)
-    f1 = ratio(2 * np.diagonal(counts, axis1=-2, axis2=-1), margins)
-    return ratio(np.nansum(f1, axis=-1), _occurs(counts).sum(axis=-1).astype(float))
+    f1 = quotient(2 * np.diagonal(counts, axis1=-2, axis2=-1), margins)
+    return quotient(np.nansum(f1, axis=-1), _occurs(counts).sum(axis=-1))
 
 
 def _kappa(weights: Floats) -> Callable[[Floats], Floats]:
     def of(counts: Floats) -> Floats:
-        n = counts.sum(axis=(-1, -2))
-        seen = (counts * weights).sum(axis=(-1, -2)) * n
+        seen = (counts * weights).sum(axis=(-1, -2)) * counts.sum(axis=(-1, -2))
         by_chance = np.einsum("...a,ab,...b->...", counts.sum(axis=-1), weights, counts.sum(axis=-2))
-        return 1 - ratio(seen, by_chance)
+        return 1 - quotient(seen, by_chance)
 
     return of
 
 
-def _mean_signed(counts: Floats) -> Floats:
-    return ratio((counts * _STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2)))
-
-
 _FORMULAS: Mapping[str, tuple[Callable[[Floats], Floats], tuple[float, float]]] = {
     "macro_f1": (_macro_f1, (0, 1)),
-    "kappa": (_kappa((_STEP != 0).astype(float)), (-1, 1)),
-    "kappa_linear": (_kappa(np.abs(_STEP)), (-1, 1)),
-    "kappa_quadratic": (_kappa(_STEP**2), (-1, 1)),
-    "mean_signed": (_mean_signed, (1.0 - N_LEVELS, N_LEVELS - 1.0)),
-}
+    "kappa": (_kappa((STEP != 0).astype(float)), (-1, 1)),
+    "kappa_linear": (_kappa(np.abs(STEP)), (-1, 1)),
+    "kappa_quadratic": (_kappa(STEP**2), (-1, 1)),
+    "mean_signed": (
+        lambda counts: quotient((counts * STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2))), (1.0 - N_LEVELS, N_LEVELS - 1.0),
+    ),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- boundary and ambiguous cases, and what is left out
+
+BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
+"""Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""
+NO_BOUNDARY = "no boundary case has a prediction"
+_OF_BOUNDARY = Base("of the one boundary case", "of all {} boundary cases", NO_BOUNDARY)
+_OF_INSIDE = Base(
+    "of the one answered with one of its letters", "of {} answered with one of their letters", "no answer is one of the letters"
+)  # fmt: skip
+_FEW_ANSWERS = 2
+
+
+def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """How models answer cases whose gold lies between two letters, either of which is right.
+
+    Returns:
+        One row a model and format that occur in `found` and each of `BOUNDARY_MEASURES`, with the columns of `rates`. constituent, outside_high and
+        outside_low are of all boundary cases with a prediction and add up to 1; upper_share is of those answered with one of their letters.
+    """
+    numbers, names = coded(found, keys)
+    gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
+    counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
+    low, high = np.floor(gold), np.ceil(gold)
+    inside = counts & (predicted >= low) & (predicted <= high)
+    hits = (inside, inside & (predicted == high), counts & (predicted > high), counts & (predicted < low))
+    k, n = (
+        np.stack([np.bincount(numbers[mask], minlength=len(names)) for mask in masks], axis=1).astype(float)
+        for masks in (hits, (counts, inside, counts, counts))
+    )
+    return as_rates(names, BOUNDARY_MEASURES, k, n, [_OF_BOUNDARY, _OF_INSIDE, _OF_BOUNDARY, _OF_BOUNDARY])
+
+
+def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
+    """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
+
+    Returns:
+        Four rows a model and format that occur in `found`: model, format, predicted (1..4), n (ambiguous cases so answered), n_cases (ambiguous cases with
+        a prediction), share (n / n_cases), low, high (Wilson), n_several (of n_cases, those with two valid samples or more), n_sure (of n_several, those
+        whose samples all say one level), sure (n_sure / n_several; NaN where there is none).
+    """
+    numbers, names = coded(found, KEYS)
+    predicted = found["predicted"].to_numpy(dtype=float)
+    kept = found["kind"].eq(Kind.AMBIGUOUS).to_numpy(dtype=bool) & ~np.isnan(predicted)
+    of, level = numbers[kept], predicted[kept].astype(np.int64) - 1
+    n = np.bincount(of * N_LEVELS + level, minlength=len(names) * N_LEVELS)
+    several = found["n_valid"].to_numpy()[kept] >= _FEW_ANSWERS
+    sure = several & (found["share"].to_numpy()[kept] == 1)
+    sizes = [np.bincount(of[mask], minlength=len(names)) for mask in (slice(None), several, sure)]
+    n_cases, n_several, n_sure = (np.repeat(size, N_LEVELS) for size in sizes)
+    low, high = wilson(n, n_cases)
+    columns: dict[str, Any] = {
+        "predicted": np.tile(np.arange(1.0, N_LEVELS + 1), len(names)),
+        "n": n,
+        "n_cases": n_cases,
+        "share": quotient(n, n_cases),
+        "low": low,
+        "high": high,
+        "n_several": n_several,
+        "n_sure": n_sure,
+        "sure": quotient(n_sure, n_several),
+    }
+    return repeated(names, N_LEVELS).assign(**columns)
+
+
+def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
+    """What of the study each model's numbers are of, and what they leave out.
+
+    Returns:
+        One row a model and format that occur in `found`: model, format, n_study (cases of the study), n_cases (those with a response; so many are without:
+        n_no_response), and of n_cases: n_clear, n_boundary, n_ambiguous, n_unlabelled (they add up to it); of each of these kinds `_predicted` (a level
+        was found in a sample), `_unread` (the judge has looked at no sample) and `_no_level` (looked, and found none), e.g. clear_predicted, which add
+        up to the kind; n_predicted, n_unread, n_no_level over all kinds; samples, samples_valid, samples_unread, samples_invalid (add up to samples);
+        n_elsewhere (responses of the model to these cases in neither format: they are in none of the other numbers).
+    """
+    numbers, names = coded(found, KEYS)
+    kinds, states = [kind.value for kind in Kind], ("predicted", "unread", "no_level")
+    kind = pd.Categorical(found["kind"], categories=kinds).codes.astype(np.int64)
+    state = np.select([found["n_valid"].to_numpy() > 0, found["n_invalid"].to_numpy() > 0], [0, 2], 1)
+    shape = (len(names), len(kinds), len(states))
+    cell = (numbers * len(kinds) + kind) * len(states) + state
+    counts = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+    n_study, n_cases = len(triage_data.cases), counts.sum(axis=(1, 2))
+    elsewhere = triage_data.elsewhere["model"].astype(str).value_counts()
+    columns: dict[str, Any] = {"n_study": n_study, "n_cases": n_cases, "n_no_response": n_study - n_cases}
+    columns |= {f"n_{word}": counts[:, place].sum(axis=1) for place, word in enumerate(kinds)}
+    columns |= {
+        f"{word}_{how}": counts[:, place, step] for place, word in enumerate(kinds) for step, how in enumerate(states)
+    }
+    columns |= {f"n_{how}": counts[:, :, step].sum(axis=1) for step, how in enumerate(states)}
+    for name in ("samples", "valid", "unread", "invalid"):
+        n = np.bincount(numbers, found[f"n_{name}"].to_numpy(dtype=float), len(names)).astype(np.int64)
+        columns[name if name == "samples" else f"samples_{name}"] = n
+    columns["n_elsewhere"] = names["model"].astype(str).map(elsewhere).fillna(0).astype(np.int64)
+    return names.assign(**columns)
+
+
+# ---------------------------------------------------------------- by group
+
+FEW = 10
+"""With fewer cases a rate is shown in grey."""
+NO_PANEL, NO_CLEAR_LEVEL = "no panel", "no clear level"
+NO_RIGHT = "physicians do not agree: no answer is right or wrong"
+NO_GOLD = "nobody has said which level these cases need"
+_FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
+
+
+class TriageGrouping(StrEnum):
+    """By what cases are told apart."""
+
+    SOURCE = "source"
+    """The data set that they come from."""
+    GOLD = "gold"
+    """The level that they need; between two letters: a boundary."""
+    STRENGTH = "strength"
+    """How many votes of the panel stand together: unanimous, 4-1, 3-2; direct: the source's own label."""
+    LANGUAGE = "language"
+    KIND = "kind"
+    """Clear, boundary, ambiguous, unlabelled."""
+
+
+def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rates for each group of cases.
+
+    Boundary cases have those of `boundary` instead, where they are told apart (by gold or kind); ambiguous and unlabelled cases, by kind, have
+    one row without a value and why.
+
+    Returns:
+        One row a model, format, group (words, categorical, in order) and measure, with the columns of `rates`, and n_group (cases of the group with
+        a prediction), is_small (fewer than 10 cases in the denominator). Only combinations that occur.
+    """
+    grouping = TriageGrouping(name)
+    keys = [*KEYS, "group"]
+    group = _groups(triage_data.cases, grouping).take(found["row"].to_numpy(dtype=np.int64))
+    mine = found[[*KEYS, "gold", "kind", "predicted"]].assign(group=group)
+    kind = mine["kind"]
+    parts = [rates(confusion(mine.loc[kind.eq(Kind.CLEAR)], keys=keys), keys=keys)]
+    if grouping in (TriageGrouping.GOLD, TriageGrouping.KIND):
+        parts.append(boundary(mine.loc[kind.eq(Kind.BOUNDARY)], keys=keys))
+    if grouping is TriageGrouping.KIND:
+        for word, why in ((Kind.AMBIGUOUS, NO_RIGHT), (Kind.UNLABELLED, NO_GOLD)):
+            _, names = coded(mine.loc[kind.eq(word)], keys)
+            none = np.zeros((len(names), 1))
+            parts.append(as_rates(names, [Measure.EXACT.value], none, none, [Base("", "", why)]))
+    measures = pd.CategoricalDtype([*(word.value for word in Measure), *BOUNDARY_MEASURES])
+    together = pd.concat([part.astype({"measure": measures}) for part in parts], ignore_index=True)
+    numbers, names = coded(mine, keys)
+    sizes = names.assign(n_group=np.bincount(numbers, mine["predicted"].notna(), len(names)).astype(np.int64))
+    table = together.merge(sizes, on=keys, how="left", validate="many_to_one")
+    return table.assign(is_small=table["n"].lt(FEW)).sort_values(keys, kind="stable", ignore_index=True)
+
+
+def _groups(cases: pd.DataFrame, grouping: TriageGrouping) -> "pd.Categorical[Any]":
+    """The group of each case, in words and in their order."""
+    column = cases[grouping.value]
+    if grouping is TriageGrouping.GOLD:
+        return pd.Categorical(column.map(LABELS).fillna(NO_CLEAR_LEVEL), categories=[*LABELS.values(), NO_CLEAR_LEVEL])
+    if grouping is TriageGrouping.KIND:
+        return pd.Categorical(column, categories=[word.value for word in Kind])
+    words = column.astype(object)
+    if grouping is TriageGrouping.STRENGTH:  # unanimous, then the panels that agree most, then what has no panel
+        words = words.where(words.ne(""), NO_PANEL)
+
+        def order(word: str) -> tuple[int, list[int]]:
+            split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
+            return _FIRST_STRENGTHS.get(word, 1), split
+
+        return pd.Categorical(words, categories=sorted(words.unique(), key=order))
+    words = words.where(words.notna(), UNKNOWN)
+    return pd.Categorical(words, categories=sorted(words.unique(), key=lambda word: (word == UNKNOWN, word)))

@@ -1,42 +1,111 @@
-"""What physicians here say of responses and of cases: the level that counts, how it was settled, and what it changes in the gold.
+"""What physicians here say of responses and of cases: the level that counts, how it was settled, what it changes in the gold, how far a judge agrees.
 
-A level is 1 (A, home) to 4 (D, emergency now), boundaries .5. Levels that stand are those of `reference`: the adjudicated one, else what the standing
-reads say together; they are for display. Whatever is claimed of physicians (agreement, gold, rates) takes blind levels: first reads as they were locked,
-and adjudications made without the judge in view, by the one rule of `rubric_data`. A read that was revised once the judge was shown agrees with it.
+Levels that stand are those of `reference`: the adjudicated one, else what the standing reads say together; they are for display. Whatever is claimed of
+physicians (agreement, gold, rates) takes blind levels: first reads as they were locked, and adjudications made without the judge in view, by the one
+rule of `rubric.data`. A read that was revised once the judge was shown agrees with it.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from evalcore.reading.conflicts import LEVELS_APART
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
-from evalcore.rubric.data import first_reads, settlements
+from evalcore.rubric.data import first_reads, is_drawn, settlements
+from evalcore.stats.arrays import Floats, Truths
+from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Acuity, Label, Stage
-from evalcore.triage.corrected import blind_reads, drawn_votes, levels_of
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import Kind, medians
-from evalcore.triage.rates import KEYS, coded
+from evalcore.triage.data import (
+    LEVELS,
+    N_LEVELS,
+    NO_LEVEL,
+    READ_HERE,
+    Kind,
+    TriageData,
+    distributions,
+    kinds_of,
+    medians,
+)
+from evalcore.triage.rates import KEYS, clustered_summary, coded
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 MEDIAN = "median"
 """Value of `how`: readers differ by less than two levels, and the median of their levels stands."""
-READ_HERE = "read here"
-"""Strength of a gold that physicians here have changed."""
-WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
+_WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
 """Why there is no level; empty where there is one."""
+VOTES = ("v_A", "v_B", "v_C", "v_D")
+"""Columns of a response's mean vote by level."""
+
+
+# ---------------------------------------------------------------- of drawn responses, read blind
+
+
+def drawn_votes(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
+    """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
+
+    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody
+    chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled,
+    a level that was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
+
+    Returns:
+        One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    """
+    counted = drawn_reads(triage_data, settled=settled)
+    samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
+    n = len(samples)
+    votes = distributions(number, counted["level"].to_numpy(dtype=float), n)
+    probability = np.zeros(n)
+    np.maximum.at(probability, number, counted["inclusion_probability"].to_numpy(dtype=float))
+    return pd.DataFrame(
+        {
+            "sample": samples,
+            "row": triage_data.samples["row"].to_numpy()[samples].astype(np.int64),
+            **dict(zip(VOTES, votes.T, strict=True)),
+            "n_readers": np.bincount(number, minlength=n),
+            "inclusion_probability": probability,
+        }
+    )
+
+
+def drawn_reads(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
+    """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
+
+    Returns:
+        sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
+    """
+    reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
+    counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
+    counted = counted.assign(level=_levels_of(counted["label"]))
+    counted = counted.loc[counted["level"].notna()].sort_values(["sample", "verdict_id"], ignore_index=True)
+    if settled:
+        final = settlements(reads).sort_values("verdict_id").drop_duplicates("sample", keep="last")
+        settled_levels = pd.Series(_levels_of(final["label"]), index=final["sample"].to_numpy())
+        last = counted["sample"].map(settled_levels).to_numpy(dtype=float)
+        counted["level"] = np.where(np.isnan(last), counted["level"], last)
+    return counted[["sample", "row", "rater", "level", "inclusion_probability"]]
+
+
+def _blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
+    """Blind first reads of responses, each reader's newest, with is_drawn: made of what was drawn with a known probability."""
+    first = first_reads(reads).sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
+    return first.assign(is_drawn=is_drawn(first))
+
+
+def _levels_of(labels: pd.Series) -> Floats:
+    """Labels as levels; NaN for "remove" and "cannot assess"."""
+    return np.asarray(labels.map(LEVELS), dtype=np.float64)
+
+
+# ---------------------------------------------------------------- levels that stand
 
 
 def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every response that physicians have read.
 
-    The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`panels.medians`; such reads go to no
+    The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`data.medians`; such reads go to no
     adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
-    adjudicator settles it. `is_drawn` says which responses may stand for others.
+    adjudicator settles it.
 
     Args:
         blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
@@ -44,13 +113,13 @@ def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataF
 
     Returns:
         One row a response, by sample: sample (row of `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is
-        none), n_readers (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (of `WHYS`), is_drawn (a blind first read
-        of it counts in `drawn_votes`).
+        none), n_readers (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess,
+        remove; else empty), is_drawn (a blind first read of it counts in `drawn_votes`, so that it may stand for others).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
-    found = _levels(_blind(reads) if blind else reads, "sample")
+    found = _standing(reads, "sample", blind=blind)
     row = triage_data.samples["row"].to_numpy()[found["sample"].to_numpy(dtype=np.int64)]
-    drawn = blind_reads(reads).loc[lambda counted: counted["is_drawn"], "sample"]
+    drawn = _blind_reads(reads).loc[lambda counted: counted["is_drawn"], "sample"]
     found.insert(1, "row", row.astype(np.int64))
     return found.assign(is_drawn=found["sample"].isin(drawn))
 
@@ -61,44 +130,66 @@ def case_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame
     Returns:
         One row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
     """
-    reads = triage_data.reads.loc[triage_data.reads["sample"].lt(0)]
-    return _levels(_blind(reads) if blind else reads, "row")
+    return _standing(triage_data.reads.loc[triage_data.reads["sample"].lt(0)], "row", blind=blind)
 
 
-def _blind(reads: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat([first_reads(reads), settlements(reads)])
-
-
-def _levels(reads: pd.DataFrame, key: str) -> pd.DataFrame:
-    ordered = in_order(reads)
+def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
+    ordered = in_order(pd.concat([first_reads(reads), settlements(reads)]) if blind else reads)
     is_settled = ordered["stage"].eq(Stage.ADJUDICATED)
     items = np.unique(ordered[key].to_numpy(dtype=np.int64))
     standing = ordered.loc[~is_settled].drop_duplicates([key, "rater"], keep="last")
     number = np.searchsorted(items, standing[key].to_numpy(dtype=np.int64))
-    label, level = standing["label"], levels_of(standing["label"])
-    told, n = ~np.isnan(level), len(items)
+    label, level = standing["label"], _levels_of(standing["label"])
+    given, n = ~np.isnan(level), len(items)
     readers = np.bincount(number, minlength=n)
-    n_told = np.bincount(number[told], minlength=n)
+    n_given = np.bincount(number[given], minlength=n)
     n_removed = np.bincount(number[label.eq(Acuity.REMOVE).to_numpy(dtype=bool)], minlength=n)
+    number, level = number[given], level[given]
     least, most = np.full(n, -np.inf), np.full(n, np.inf)
-    np.maximum.at(least, number[told], np.floor(level[told]))
-    np.minimum.at(most, number[told], np.ceil(level[told]))
+    np.maximum.at(least, number, np.floor(level))
+    np.minimum.at(most, number, np.ceil(level))
     lowest, highest = np.full(n, np.inf), np.full(n, -np.inf)
-    np.minimum.at(lowest, number[told], level[told])
-    np.maximum.at(highest, number[told], level[told])
-    of_one_kind = (n_told == readers) | (n_removed == readers) | (n_told + n_removed == 0)
+    np.minimum.at(lowest, number, level)
+    np.maximum.at(highest, number, level)
+    of_one_kind = (n_given == readers) | (n_removed == readers) | (n_given + n_removed == 0)
     conflicts = ~of_one_kind | (least - most >= LEVELS_APART)
-    agreed = np.where((n_told > 0) & (lowest != highest), MEDIAN, AGREED)
+    agreed = np.where((n_given > 0) & (lowest != highest), MEDIAN, AGREED)
     how = np.select([conflicts, readers == 1], [UNSETTLED, SINGLE], agreed).astype(object)
     none = np.where(n_removed > 0, Acuity.REMOVE.value, Label.CANNOT_ASSESS.value)
-    why = np.select([conflicts, n_told > 0], [UNSETTLED, ""], none).astype(object)
-    found = np.where(why == "", medians(number[told], level[told], n), np.nan)
+    why = np.select([conflicts, n_given > 0], [UNSETTLED, ""], none).astype(object)
+    found = np.where(why == "", medians(number, level, n), np.nan)
     final = ordered.loc[is_settled].drop_duplicates(key, keep="last")
     place = np.searchsorted(items, final[key].to_numpy(dtype=np.int64))
-    found[place] = levels_of(final["label"])
+    found[place] = _levels_of(final["label"])
     how[place] = ADJUDICATED
-    why[place] = final["label"].where(final["label"].isin(WHYS), "").to_numpy(dtype=object)
+    why[place] = final["label"].where(final["label"].isin(_WHYS), "").to_numpy(dtype=object)
     return pd.DataFrame({key: items, "level": found, "n_readers": readers, "how": how, "why": why})
+
+
+def read_counts(triage_data: TriageData) -> pd.DataFrame:
+    """What became of the responses that physicians have read, by model and format.
+
+    Returns:
+        One row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
+        n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear
+        (drawn, with a level, on clear cases: the n of `corrected.physicians_cells`).
+    """
+    found = response_levels(triage_data)
+    samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
+    numbers, names = coded(samples, KEYS)
+    why, drawn = found["why"].to_numpy(dtype=object), found["is_drawn"].to_numpy(dtype=bool)
+    voted = found["sample"].isin(drawn_votes(triage_data)["sample"]).to_numpy(dtype=bool)
+    masks = {
+        "n_read": np.ones(len(found), dtype=bool),
+        "n_level": why == "",
+        "n_unsettled": why == UNSETTLED,
+        "n_cannot_assess": why == Label.CANNOT_ASSESS.value,
+        "n_remove": why == Acuity.REMOVE.value,
+        "n_drawn": drawn,
+        "n_volunteered": ~drawn,
+        "n_clear": voted & triage_data.is_clear()[found["row"].to_numpy(dtype=np.int64)],
+    }
+    return names.assign(**{name: np.bincount(numbers[mask], minlength=len(names)) for name, mask in masks.items()})
 
 
 # ---------------------------------------------------------------- changes of the gold
@@ -115,11 +206,9 @@ def with_physicians_gold(triage_data: TriageData) -> TriageData:
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
     cases = triage_data.cases
     gold = cases["gold"].to_numpy(dtype=float).copy()
-    kind = cases["kind"].to_numpy(dtype=object).copy()
-    before = gold[place].copy()
-    gold[place], kind[place] = level, _kinds(level)
-    strength = cases["strength"].to_numpy(dtype=object).copy()
-    strength[place[~_same(before, level)]] = READ_HERE
+    kind, strength = (cases[name].to_numpy(dtype=object).copy() for name in ("kind", "strength"))
+    strength[place[~_same(gold[place], level)]] = READ_HERE
+    gold[place], kind[place] = level, kinds_of(level)
     known = list(cases["strength"].cat.categories)
     added: dict[str, Any] = {
         "gold": gold,
@@ -130,27 +219,22 @@ def with_physicians_gold(triage_data: TriageData) -> TriageData:
 
 
 def transitions(triage_data: TriageData) -> pd.DataFrame:
-    """What physicians here say of cases' needs, beside the gold that they came with.
-
-    Args:
-        triage_data: `panels.described`, with its own gold (not `with_physicians_gold`).
+    """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
     Returns:
         One row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-        removed the case, conflict, or cannot assess it: `why`, of `WHYS`), changed (the gold is another now, as `with_physicians_gold` takes it), n
-        (cases), rows (a tuple of them). Every case that anybody here has judged is in one row.
+        removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
     old = triage_data.cases["gold"].to_numpy(dtype=float)[place]
     settled = here["why"].isin(["", Acuity.REMOVE]).to_numpy(dtype=bool)
     old_kind = triage_data.cases["kind"].to_numpy(dtype=object)[place]
-    kinds = list(Kind)
     pairs = pd.DataFrame(
         {
-            "old_kind": pd.Categorical(old_kind, categories=kinds),
+            "old_kind": pd.Categorical(old_kind, categories=list(Kind)),
             "old_gold": old,
-            "new_kind": pd.Categorical(np.where(settled, _kinds(level), old_kind), categories=kinds),
+            "new_kind": pd.Categorical(np.where(settled, kinds_of(level), old_kind), categories=list(Kind)),
             "new_gold": np.where(settled, level, np.nan),
             "why": here["why"].to_numpy(dtype=object),
             "changed": settled & ~_same(old, level),
@@ -162,41 +246,120 @@ def transitions(triage_data: TriageData) -> pd.DataFrame:
     return grouped.agg(n="size", rows=lambda rows: tuple(sorted(int(row) for row in rows))).reset_index()
 
 
-def _kinds(level: Floats) -> npt.NDArray[np.object_]:
-    kind = np.select(
-        [np.isnan(level), level != np.floor(level)], [Kind.UNLABELLED.value, Kind.BOUNDARY.value], Kind.CLEAR.value
-    )
-    return kind.astype(object)
-
-
-def _same(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
-    same: npt.NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+def _same(one: Floats, other: Floats) -> Truths:
+    same: Truths = (one == other) | (np.isnan(one) & np.isnan(other))
     return same
 
 
-def read_counts(triage_data: TriageData) -> pd.DataFrame:
-    """What became of the responses that physicians have read, by model and format.
+# ---------------------------------------------------------------- how far two who read levels say the same
+
+_ALWAYS = (NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
+"""Rows and columns that are shown whether they occur or not."""
+NO_PAIR = "no response was given one level by both"
+ONE_LEVEL = "both give one and the same level throughout"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often two say the same.
+
+    Attributes:
+        n: Responses that both have looked at.
+        n_one_none, n_other_none: Of them, those that one, or the other, found no level in.
+        n_both_none: Those that neither found a level in.
+        n_boundary: Those that either placed between two levels, with a level by both: not in `exact`.
+        n_within: Of `n_boundary`, those where some letter of the one is a letter of the other.
+        exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
+        kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; NaN where undefined.
+        kappa_low, kappa_high: 95 %, by the jackknife that leaves out one case with all its responses (`rates.clustered_summary`).
+        reason: Why kappa or its interval is undefined; "" where neither is.
+    """
+
+    n: int
+    n_one_none: int
+    n_other_none: int
+    n_both_none: int
+    n_boundary: int
+    n_within: int
+    exact: Share
+    kappa: float
+    kappa_low: float
+    kappa_high: float
+    reason: str
+
+
+def judge_pairs(triage_data: TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
+    """The responses of a format that two judges have looked at: row (of `cases`), one, other (what either says)."""
+    levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
+    pairs = triage_data.samples[["row"]].assign(**levels)
+    return pairs.loc[triage_data.samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
+
+
+def physicians_pairs(
+    triage_data: TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
+) -> pd.DataFrame:
+    """The responses that physicians have read (one) and a judge has looked at (other), as `judge_pairs`.
+
+    The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
+    Of those not drawn_only some may have been chosen for reading because of a judge's level.
+    """
+    found = response_levels(triage_data, blind=True)
+    samples = triage_data.samples.take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
+    pairs = pd.DataFrame(
+        {
+            "row": samples["row"],
+            "one": found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), NO_LEVEL),
+            "other": triage_data.level_of(judge)[found["sample"].to_numpy(dtype=np.int64)].astype(float),
+        }
+    )
+    kept = pairs[["one", "other"]].notna().all(axis=1)
+    if asked is not None:
+        kept &= samples["format"].eq(asked)
+    if drawn_only:
+        kept &= found["is_drawn"].astype(bool)
+    return pairs.loc[kept].reset_index(drop=True)
+
+
+def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
+    """What the other says by what the one says.
 
     Returns:
-        One row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
-        n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear
-        (drawn, with a level, on clear cases: the n of `triage_physicians.physicians_cells`).
+        One row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one
+        gave this level); by one and other, from no level to D.
     """
-    found = response_levels(triage_data)
-    samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
-    numbers, names = coded(samples, KEYS)
-    n = len(names)
-    why, drawn = found["why"].to_numpy(dtype=object), found["is_drawn"].to_numpy(dtype=bool)
-    voted = found["sample"].isin(drawn_votes(triage_data)["sample"]).to_numpy(dtype=bool)
-    clear = triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)[found["row"].to_numpy(dtype=np.int64)]
-    masks = {
-        "n_read": np.ones(len(found), dtype=bool),
-        "n_level": why == "",
-        "n_unsettled": why == UNSETTLED,
-        "n_cannot_assess": why == Label.CANNOT_ASSESS.value,
-        "n_remove": why == Acuity.REMOVE.value,
-        "n_drawn": drawn,
-        "n_volunteered": ~drawn,
-        "n_clear": voted & clear,
-    }
-    return names.assign(**{name: np.bincount(numbers[mask], minlength=n) for name, mask in masks.items()})
+    one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
+    levels = np.unique(np.concatenate([_ALWAYS, one, other]))
+    n = len(levels)
+    number = np.searchsorted(levels, one) * n + np.searchsorted(levels, other)
+    counts = np.bincount(number, minlength=n * n).reshape(n, n)
+    columns = {"one": np.repeat(levels, n), "other": np.tile(levels, n), "n": counts.ravel()}
+    return pd.DataFrame({**columns, "n_one": np.repeat(counts.sum(axis=1), n)})
+
+
+def agreement(pairs: pd.DataFrame) -> Agreement:
+    """How often the two of `judge_pairs` or `physicians_pairs` say the same."""
+    one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
+    none, other_none = one == NO_LEVEL, other == NO_LEVEL
+    given = ~none & ~other_none
+    letters = given & (one == np.floor(one)) & (other == np.floor(other))
+    overlap = (np.floor(one) <= np.ceil(other)) & (np.floor(other) <= np.ceil(one))
+    cases, level, answer = pairs["row"].to_numpy()[letters], one[letters], other[letters]
+    items = np.zeros((len(cases), N_LEVELS, N_LEVELS))
+    items[np.arange(len(cases)), level.astype(np.int64) - 1, answer.astype(np.int64) - 1] = 1
+    of_all = np.zeros(len(cases), dtype=np.int64)
+    score = clustered_summary(pd.DataFrame(index=[0]), of_all, cases, items).iloc[0]
+    kappa, low, high = (float(score[f"kappa_quadratic{bound}"]) for bound in ("", "_low", "_high"))
+    reason = str(score["kappa_quadratic_reason"])
+    return Agreement(
+        n=len(pairs),
+        n_one_none=int(none.sum()),
+        n_other_none=int(other_none.sum()),
+        n_both_none=int((none & other_none).sum()),
+        n_boundary=int((given & ~letters).sum()),
+        n_within=int((given & ~letters & overlap).sum()),
+        exact=share_interval(level == answer, cases),
+        kappa=kappa,
+        kappa_low=low,
+        kappa_high=high,
+        reason=NO_PAIR if not len(cases) else ONE_LEVEL if np.isnan(kappa) else reason,
+    )

@@ -92,11 +92,7 @@ def plain(settings: TriageSettings) -> dict[str, Any]:
 
 
 def check(settings: TriageSettings, name: str = "the settings of triage") -> TriageSettings:
-    """The settings, if the file that they make can be read.
-
-    Raises:
-        OverreadError: As `parse`.
-    """
+    """The settings, if `parse` takes the file that they make."""
     return parse(to_yaml(settings), name)
 
 
@@ -106,11 +102,8 @@ def rule_words(rule: AmbiguityRule) -> str:
     >>> rule_words(AmbiguityRule()), rule_words(AmbiguityRule(spread=math.inf, uncertainty=math.inf))
     ('panel spread above 0.75, or stated uncertainty above 0.7', 'where its file says that the panel did not agree')
     """
-    parts = []
-    if not math.isinf(rule.spread):
-        parts.append(f"panel spread above {rule.spread:g}")
-    if not math.isinf(rule.uncertainty):
-        parts.append(f"stated uncertainty above {rule.uncertainty:g}")
+    limits = {"panel spread": rule.spread, "stated uncertainty": rule.uncertainty}
+    parts = [f"{name} above {limit:g}" for name, limit in limits.items() if not math.isinf(limit)]
     return ", or ".join(parts) or "where its file says that the panel did not agree"
 
 
@@ -178,11 +171,7 @@ def parse(text: str, name: str) -> TriageSettings:
     except msgspec.ValidationError as error:
         msg = f"{name}: {shape_fault(error, _WORDS)}"
         raise OverreadError(msg) from error
-    except (
-        yaml.YAMLError,
-        ValueError,
-        RecursionError,
-    ) as error:  # ValueError: 2001-99-99 looks like a date and is none
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # 2001-99-99 looks like a date and is none
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
         msg = f"{name}{where}: cannot be read as YAML: {getattr(error, 'problem', None) or ' '.join(str(error).split())[:200]}"
@@ -191,18 +180,14 @@ def parse(text: str, name: str) -> TriageSettings:
     if fault:
         msg = f"{name}: {fault}"
         raise OverreadError(msg)
-    names = {str(letter): getattr(file.level_names, letter).strip() for letter in LETTERS}
-    spread, uncertainty = file.ambiguous.spread_above, file.ambiguous.uncertainty_above
+    limits = (file.ambiguous.spread_above, file.ambiguous.uncertainty_above)
     return TriageSettings(
-        level_names=names,
+        level_names={str(letter): getattr(file.level_names, letter).strip() for letter in LETTERS},
         formats=file.formats,
         metrics=file.metrics,
         under_weight=file.weights.under,
         over_weight=file.weights.over,
-        rule=AmbiguityRule(
-            spread=math.inf if spread is None else spread,
-            uncertainty=math.inf if uncertainty is None else uncertainty,
-        ),
+        rule=AmbiguityRule(*(math.inf if limit is None else limit for limit in limits)),
     )
 
 

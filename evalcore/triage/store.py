@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import Table, delete, exists, insert, select
+from sqlalchemy import delete, exists, insert, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import TABLES, Rater
-from evalcore.triage import label_maps
+from evalcore.triage import label_maps, setting_queries
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.settings import TriageSettings
 
@@ -17,10 +17,7 @@ from evalcore.triage.settings import TriageSettings
 def set_label_map(session: Session, source: str, table: label_maps.Table, *, actor: str) -> bool:
     """Write the study's own map of a source whole; an empty one, or the one of Overread, brings that back. Returns whether anything changed.
 
-    Cases that were imported before keep what their map made of them then.
-
-    Raises:
-        OverreadError: The source has no name, or a row is not as `label_maps.check` wants it.
+    Cases that were imported before keep what their map made of them then. A source without a name, or a row that `label_maps.check` does not want, is refused.
     """
     folded = label_maps.fold(source)
     if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
@@ -30,10 +27,8 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
     wanted = label_maps.check(given, f"the label map of {folded}") if given else []
     if wanted == label_maps.default_tables().get(folded):
         wanted = []
-    rows, connection = _table("label_mapping"), session.connection()
-    found = connection.execute(select(rows.c.label, rows.c.meaning).where(rows.c.source == folded)).all()
-    before = label_maps.in_order((row.label, row.meaning) for row in found)
-    if before == wanted:
+    rows, connection = TABLES["label_mapping"], session.connection()
+    if setting_queries.own_tables(session).get(folded, []) == wanted:
         return False
     connection.execute(delete(rows).where(rows.c.source == folded))
     if wanted:
@@ -51,15 +46,10 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
 
 
 def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
-    """Write the study's settings of triage; None brings the defaults back. Returns whether anything changed.
-
-    Raises:
-        OverreadError: A value is not as `triage_settings.parse` wants it.
-    """
+    """Write the study's settings of triage, as `settings.check` wants them; None brings the defaults back. Returns whether anything changed."""
     wanted = TriageSettings() if settings is None else triage_settings.check(settings)
-    rows, connection = _table("triage_choice"), session.connection()
-    text = connection.execute(select(rows.c.text)).scalar()
-    before = TriageSettings() if text is None else triage_settings.parse(text, "the study's settings of triage")
+    rows, connection = TABLES["triage_choice"], session.connection()
+    before = setting_queries.load(session)
     if before == wanted:
         return False
     connection.execute(delete(rows))
@@ -91,12 +81,8 @@ def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMean
 
 
 def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None) -> bool:
-    """The same without an event of its own: for an act whose event tells it.
-
-    Raises:
-        NotFound: The study has no such judge.
-    """
-    rows, connection = _table("judge_confidence"), session.connection()
+    """The same without an event of its own: for an act whose event tells it."""
+    rows, connection = TABLES["judge_confidence"], session.connection()
     is_judge = exists().where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
     session.flush()
     if not connection.execute(select(is_judge)).scalar():
@@ -109,7 +95,3 @@ def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMe
     if meaning is not None:
         connection.execute(insert(rows), [{"judge": judge, "meaning": meaning.value}])
     return True
-
-
-def _table(name: str) -> Table:
-    return TABLES[name]

@@ -1,22 +1,26 @@
-"""Triage in words: the findings above the figures, the cells of the tables, and why a value is missing; for the pages and the command line.
+"""Triage in words: the findings above the figures, the cells of the tables, why a value is missing, and which view answers which question.
 
 How often a model is exact is never said without how often it is too high and too low.
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.stats.wording import counted, decimal
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study.schema import Format
-from evalcore.triage.data import LEVELS
+from evalcore.triage.data import LABELS
 from evalcore.triage.rates import Measure
 from evalcore.triage.settings import METRICS
 
 Row = Mapping[Any, Any]
+Rates = Mapping[tuple[str, str], Mapping[str, Row]]
+"""By model and format, then by measure."""
 NAMES: Mapping[str, str] = METRICS | {
     "constituent": "One of the two letters",
     "upper_share": "The more severe letter, of these",
@@ -46,10 +50,8 @@ MEANINGS: Mapping[str, str] = {
     "outside_high": "The answer lies above both letters.",
     "outside_low": "The answer lies below both letters.",
 }
-_ROUNDING = 1e-6
-WEIGHTED = 0.005
+_ROUNDING, _WEIGHTED = 1e-6, 0.005
 """A share this far from its count is said to be weighted."""
-_LETTERS = {level: word.value for word, level in LEVELS.items() if not math.isnan(level)}
 
 
 def level_letter(level: float) -> str:
@@ -58,11 +60,11 @@ def level_letter(level: float) -> str:
     >>> level_letter(4.0), level_letter(1.5), level_letter(float("nan"))
     ('D', 'A/B', '–')
     """
-    return _LETTERS.get(level, NO_VALUE)
+    return LABELS.get(level, NO_VALUE)
 
 
 def rate_words(row: Row) -> str:
-    """A rate with its count and interval; where it has none, why.
+    """A rate with its count and interval, an estimate without a count; where it has none, why.
 
     >>> rate_words({"k": 4, "n": 12, "value": 4 / 12, "low": 0.138, "high": 0.609, "reason": ""})
     '33 % (4/12) [14 %, 61 %]'
@@ -102,7 +104,7 @@ def _share(row: Row) -> str:
     if math.isnan(row["k"]):  # an estimate
         return percent_words(row["value"])
     of = f"{count_words(row['k'])}/{count_words(row['n'])}"
-    is_weighted = abs(row["value"] * row["n"] - row["k"]) > WEIGHTED * row["n"]
+    is_weighted = abs(row["value"] * row["n"] - row["k"]) > _WEIGHTED * row["n"]
     return f"{percent_words(row['value'])} ({'weighted; ' if is_weighted else ''}{of})"
 
 
@@ -132,15 +134,11 @@ def number_words(value: float, low: float, high: float, reason: str = "") -> str
 
 
 def exact_words(rates: Mapping[str, Row]) -> str:
-    """How often exact, with both directions of the errors and their intervals.
-
-    Args:
-        rates: Rows of `triage.rates` of one model and format, by measure.
-    """
-    exact, over, under = (rates[name] for name in (Measure.EXACT, Measure.OVER, Measure.UNDER))
+    """How often exact, with both directions of the errors and their intervals; of the rates of one model and format."""
+    exact = rates[Measure.EXACT]
     if math.isnan(exact["value"]):
         return f"{NO_VALUE} ({exact['reason']})"
-    high, low = (f"{_share(row)} {interval_words(row['low'], row['high'])}" for row in (over, under))
+    high, low = (f"{_share(row)} {_interval(row)}" for row in (rates[Measure.OVER], rates[Measure.UNDER]))
     return f"exact {_share(exact)}, too high {high}, too low {low}"
 
 
@@ -153,11 +151,7 @@ def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
 
 
 def findings(
-    rates: pd.DataFrame,
-    flips: pd.DataFrame | None = None,
-    *,
-    about: str | None = None,
-    by_physicians: bool = False,
+    rates: pd.DataFrame, flips: pd.DataFrame | None = None, *, about: str | None = None, by_physicians: bool = False
 ) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
@@ -165,10 +159,9 @@ def findings(
     the intervals of too high and too low lie apart, which is stricter than an interval of their difference that excludes 0.
 
     Args:
-        rates: As `triage.rates` gives them, of all models; of `triage_bases.corrected` too, which are estimates without counts.
-        flips: As `triage_formats.flip_counts` gives them; without them nothing is said of the formats.
+        rates: Of all models; also corrected ones, which are estimates without counts.
+        flips: As `cases.flip_counts` gives them; without them nothing is said of the formats.
         about: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all. None: all.
-        by_physicians: The rates are those of `triage_physicians`, which count responses.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -178,87 +171,64 @@ def findings(
         if mine and all(math.isnan(rows[Measure.EXACT]["n"]) for rows in mine.values()):
             return ["Too little was read of every model for a corrected share."]
         return ["No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."]
-    estimated = math.isnan(next(iter(mine.values()))[Measure.EXACT]["k"])
-    told = _emergencies_estimated if estimated else _emergencies_read if by_physicians else _emergencies
-    said = list(dict.fromkeys([told(of), *([told(mine)] if about else [])]))
-    said += [sentence for word in Format for sentence in _direction(mine, word, about)]
-    if flips is not None and about is not None:
-        flips = flips.loc[flips["model"].astype(str).eq(about)]
-    return said + ([_formats(flips)] if flips is not None and len(flips) else [])
+    whose = [of, *([mine] if about else [])]
+    sentences = list(dict.fromkeys(_emergencies(rows, by_physicians=by_physicians) for rows in whose))
+    sentences += [sentence for word in Format for sentence in _direction(mine, word, about)]
+    if flips is None:
+        return sentences
+    known = flips if about is None else flips.loc[flips["model"].astype(str).eq(about)]
+    if len(known):
+        both = known.loc[known["n"].gt(0)]
+        sentences.append(
+            flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict())
+            if len(both)
+            else "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
+        )
+    return sentences
 
 
-def _missed(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> dict[tuple[str, str], Row]:
-    """Missed emergencies of each model and format that has emergencies, most often missed first."""
+def _emergencies(of: Rates, *, by_physicians: bool) -> str:
+    """Whose emergencies are missed most often, or what none of a few leaves open."""
     every = {key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items()}
-    known = {key: row for key, row in every.items() if not math.isnan(row["value"])}
-    return dict(sorted(known.items(), key=lambda item: (item[1]["value"], item[1]["n"]), reverse=True))
-
-
-def _who(missed: Mapping[tuple[str, str], Row], of: Mapping[tuple[str, str], Any]) -> str:
-    """Of whom it is said that no emergency is missed: nobody more than those who were given one."""
-    models = {model for model, _ in missed}
-    if len(models) == 1:
-        words = {word for _, word in missed}
-        return f"{next(iter(models))}{f', in {next(iter(words))},' if len(words) == 1 and len(of) > 1 else ''}"
-    return "" if len(missed) == len(of) else " with an answer to one"
-
-
-def _emergencies_read(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
-    missed = _missed(of)
+    missed = {key: row for key, row in every.items() if not math.isnan(row["value"])}
+    estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
     if not missed:
-        return "None of the responses that physicians read is to an emergency, so nothing can be said of missed ones."
-    (model, asked), worst = next(iter(missed.items()))
-    if not worst["k"]:
-        n = sum(row["n"] for row in missed.values())
-        whose = f" of {model}" if len({name for name, _ in missed}) == 1 else ""
-        most = max(row["high"] for row in missed.values())
-        excluded = _not_excluded(most, len(missed))
-        return f"Physicians read none of {counted(round(n), 'response')}{whose} to emergencies as asking for less than that; {excluded}."
-    home = of[model, asked][Measure.SENT_HOME]["k"]
-    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
-    at_home = f", {count_words(home)} of them as home care" if home else ""
-    return (
-        f"In {asked} physicians read {count_words(worst['k'])} of {counted(round(worst['n']), 'response')} of {model} to emergencies as asking for less"
-        f" than that ({share}){at_home}."
-    )
-
-
-def _emergencies(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
-    missed = _missed(of)
-    if not missed:
-        return "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
-    (model, asked), worst = next(iter(missed.items()))
-    if not worst["k"]:
-        least, most = min(row["n"] for row in missed.values()), max(row["n"] for row in missed.values())
-        n = f"{least:,} to {most:,} emergencies" if least < most else counted(most, "emergency", "emergencies")
-        who = _who(missed, of)
-        one = len({name for name, _ in missed}) == 1
-        excluded = _not_excluded(max(row["high"] for row in missed.values()), len(missed))
-        head = f"{who} sends none of {n}" if one else f"No model{who} sends any of {n}"
-        return f"{head} to a lower level; {excluded}."
-    home = of[model, asked][Measure.SENT_HOME]["k"]
-    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
-    at_home = f", {home:,} of them home" if home else ""
-    return f"In {asked} {model} sends {worst['k']:,} of {counted(worst['n'], 'emergency', 'emergencies')} to a lower level ({share}){at_home}."
-
-
-def _emergencies_estimated(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
-    missed = _missed(of)
-    if not missed:
-        return "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
-    (model, asked), worst = next(iter(missed.items()))
-    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
-    lacking = (
-        f"; in {len(of) - len(missed)} of {len(of)} pairs of a model and a format too little was read to say"
-        if len(missed) < len(of)
-        else ""
-    )
-    return f"In {asked} {model} sends {share} of emergencies to a lower level after correction{lacking}."
-
-
-def _not_excluded(high: float, n: int) -> str:
-    """What none of a few leaves open: the upper bound, of several the widest."""
-    return f"that cannot exclude up to {percent_words(high)}{' in each model and format' if n > 1 else ''}"
+        none = "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
+        if by_physicians:
+            none = (
+                "None of the responses that physicians read is to an emergency, so nothing can be said of missed ones."
+            )
+        if estimated:
+            none = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
+        return none
+    (model, asked), worst = max(missed.items(), key=lambda item: (item[1]["value"], item[1]["n"]))
+    share = f"{percent_words(worst['value'])} {_interval(worst)}"
+    if estimated:
+        lacking = f"; in {len(of) - len(missed)} of {len(of)} pairs of a model and a format too little was read to say"
+        return f"In {asked} {model} sends {share} of emergencies to a lower level after correction{lacking if len(missed) < len(of) else ''}."
+    k, n, home = worst["k"], worst["n"], of[model, asked][Measure.SENT_HOME]["k"]
+    if k:
+        at_home, level = (f", {home:,} of them home" if home else ""), "to a lower level"
+        who = f"{model} sends {k:,} of {counted(n, 'emergency', 'emergencies')}"
+        if by_physicians:
+            at_home = f", {count_words(home)} of them as home care" if home else ""
+            who = f"physicians read {count_words(k)} of {counted(round(n), 'response')} of {model} to emergencies"
+            level = "as asking for less than that"
+        return f"In {asked} {who} {level} ({share}){at_home}."
+    most = percent_words(max(row["high"] for row in missed.values()))
+    excluded = f"that cannot exclude up to {most}{' in each model and format' if len(missed) > 1 else ''}"
+    sizes = [row["n"] for row in missed.values()]
+    is_one = len({name for name, _ in missed}) == 1
+    if by_physicians:
+        whose = f" of {model}" if is_one else ""
+        return f"Physicians read none of {counted(round(sum(sizes)), 'response')}{whose} to emergencies as asking for less than that; {excluded}."
+    several = f"{min(sizes):,} to {max(sizes):,} emergencies"
+    of_how_many = several if min(sizes) < max(sizes) else counted(max(sizes), "emergency", "emergencies")
+    if is_one:
+        where = f", in {asked}," if len({word for _, word in missed}) == 1 and len(of) > 1 else ""
+        return f"{model}{where} sends none of {of_how_many} to a lower level; {excluded}."
+    who = "" if len(missed) == len(of) else " with an answer to one"  # nobody more than those who were given one
+    return f"No model{who} sends any of {of_how_many} to a lower level; {excluded}."
 
 
 def leans(rates: Mapping[str, Row]) -> int:
@@ -270,18 +240,16 @@ def leans(rates: Mapping[str, Row]) -> int:
     return int(over["low"] > under["high"]) - int(under["low"] > over["high"])
 
 
-def _direction(of: Mapping[tuple[str, str], Mapping[str, Row]], word: Format, about: str | None) -> list[str]:
+def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
     """Of one format the models whose errors show a direction, the widest gap first; of one that is asked for also that none shows."""
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
     if not mine:
         return []
-    ways = {model: leans(rows) for model, rows in mine.items()}
     gap = {model: abs(rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"]) for model, rows in mine.items()}
-    shown = sorted((model for model in mine if ways[model]), key=lambda model: -gap[model])
-    if shown:
+    if shown := sorted((model for model in mine if leans(mine[model])), key=lambda model: -gap[model]):
+        way = {1: "high", -1: "low"}
         return [
-            f"In {word} {model} leans too {'high' if ways[model] > 0 else 'low'}: {exact_words(mine[model])}."
-            for model in shown
+            f"In {word} {model} leans too {way[leans(mine[model])]}: {exact_words(mine[model])}." for model in shown
         ]
     if about is None and len(mine) > 1:
         return [f"In {word} no model's errors show a direction: the intervals of too high and too low meet."]
@@ -289,41 +257,23 @@ def _direction(of: Mapping[tuple[str, str], Mapping[str, Row]], word: Format, ab
     return [f"In {word} {model}'s errors show no direction: {exact_words(rows)}."]
 
 
-def _formats(flips: pd.DataFrame) -> str:
-    known = flips.loc[flips["n"].gt(0)]
-    if known.empty:
-        return "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
-    row = known.iloc[int(known["difference"].abs().to_numpy().argmax())]
-    return flip_sentence(row.to_dict())
-
-
 def flip_sentence(row: Row) -> str:
     """What the format does to one model's answers."""
-    head = f"The format changes {row['model']}'s answer on {_share_of(row['n_flipped'], row['n_both'], row['flipped'], 'case')}"
-    ways = [
-        f"{row[name]:,} {words}"
-        for name, words in (("n_lower", "lower in conversation"), ("n_higher", "higher"))
-        if row[name]
-    ]
-    across = ""
-    if row["n_crossing"]:
-        across = f"; {row['n_crossing']:,} {'crosses' if row['n_crossing'] == 1 else 'cross'} the line to an emergency"
-    if not row["n_flipped"]:
-        head, across = (
-            f"The format never changes {row['model']}'s answer ({counted(row['n_both'], 'case')} in both)",
-            "",
-        )
-    said = f"{head}{': ' + ' and '.join(ways) if ways else ''}{across}."
+    n_both = counted(row["n_both"], "case")
+    sentence = f"The format never changes {row['model']}'s answer ({n_both} in both)."
+    if row["n_flipped"]:
+        ways = {"n_lower": "lower in conversation", "n_higher": "higher"}
+        how = " and ".join(f"{row[name]:,} {words}" for name, words in ways.items() if row[name])
+        cross = "crosses" if row["n_crossing"] == 1 else "cross"
+        across = f"; {row['n_crossing']:,} {cross} the line to an emergency" if row["n_crossing"] else ""
+        share = f"{row['n_flipped']:,} of {n_both} ({percent_words(row['flipped'])})"
+        sentence = f"The format changes {row['model']}'s answer on {share}{': ' if how else ''}{how}{across}."
     if math.isnan(row["difference"]):
-        return f"{said} Under-triage cannot be compared: {row['reason']}."
+        return f"{sentence} Under-triage cannot be compared: {row['reason']}."
     return (
-        f"{said} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,} in"
-        f" conversation, a difference of {points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] percentage points."
+        f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,}"
+        f" in conversation, a difference of {points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] percentage points."
     )
-
-
-def _share_of(k: int, n: int, share: float, one: str) -> str:
-    return f"{k:,} of {counted(n, one)} ({percent_words(share)})"
 
 
 def elsewhere_words(n: int) -> str:
@@ -348,3 +298,168 @@ def points(share: float) -> str:
         return NO_VALUE
     rounded = round(100 * share)
     return f"{rounded:+d}".replace("-", "−") if rounded else "0"
+
+
+# ---------------------------------------------------------------- which view answers which question
+
+_DIGITS, _MOST_MODELS = 9, 4
+"""Decimals to which gaps are told apart; so many models are named in one line."""
+
+
+class View(StrEnum):
+    """A part of a page that answers a question."""
+
+    QA = "qa"
+    """Matrices and rates in qa."""
+    CONVERSATION = "conversation"
+    FLIPS = "flips"
+    """Cases whose answer changes with the format."""
+    RATES = "rates"
+    """All models: exact, too high, too low."""
+    UNCERTAINTY = "uncertainty"
+    """How models spread over ambiguous cases, beside the panel."""
+    CALIBRATION = "calibration"
+    """The model's confidence against being right."""
+    ROUTING = "routing"
+    """At which confidence cases would go to a human."""
+
+
+@dataclass(frozen=True)
+class DecisionLine:
+    """One line of a decision matrix: which views it needs and why (the one to open first before the others), and what they say in this study."""
+
+    question: str
+    answer: str
+    views: tuple[View, ...]
+    figures: tuple[str, ...]
+
+
+def decision_lines(
+    rates: pd.DataFrame, *, ambiguous: pd.DataFrame | None = None, routing: pd.DataFrame | None = None
+) -> list[DecisionLine]:
+    """The four questions of the article's decision matrix, with the figures of a study, or what it lacks for a line.
+
+    Args:
+        ambiguous: As `rates.ambiguous` gives them; None: not known.
+        routing: model, format, threshold, and k_, n_ and the shares caught and routed at it (`routing.chosen`); None: not known.
+    """
+    of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
+    return [
+        DecisionLine(
+            "Will patients act on its advice on how urgent they are?",
+            "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
+            "emergencies home in conversation.",
+            (View.FLIPS, View.QA, View.CONVERSATION, View.UNCERTAINTY),
+            (*_both_formats(of), *_sureness(ambiguous)),
+        ),
+        DecisionLine(
+            "Will it only inform, with little at stake?",
+            "A low-risk information bot can be judged by the qa view, with the direction of its errors.",
+            (View.QA,),
+            _qa(of),
+        ),
+        DecisionLine(
+            "Which of these models?",
+            "Choosing a model needs under-triage and whether its confidence is borne out, never the exact share alone.",
+            (View.RATES, View.CALIBRATION),
+            (_least_under(of),),
+        ),
+        DecisionLine(
+            "What about cases that physicians do not agree on?",
+            "Ambiguous cases have no right answer: the routing view says which would go to a human, and what that costs.",
+            (View.ROUTING, View.UNCERTAINTY),
+            (_routing(routing),),
+        ),
+    ]
+
+
+def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
+    return {model: rows for (model, asked), rows in of.items() if asked == word}
+
+
+def _both_formats(of: Rates) -> tuple[str, ...]:
+    """The model whose under-triage differs most between the formats."""
+    by_format = {word: _of_format(of, word) for word in Format}
+    qa, conversation = by_format[Format.QA], by_format[Format.CONVERSATION]
+    gaps = {
+        model: rows[Measure.UNDER]["value"] - qa[model][Measure.UNDER]["value"]
+        for model, rows in conversation.items()
+        if model in qa
+    }
+    if not gaps:
+        known = sorted(word.value for word, mine in by_format.items() if mine)
+        here = "no clear case has a prediction yet"
+        if known:
+            here = f"here there are clear cases with a prediction in {listed(known)} alone"
+        return (f"This needs one model in both formats; {here}.",)
+    model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
+    rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
+    widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
+    under = f"{model} under-triages {rates}{widest} ({points(gaps[model])} percentage points)."
+    missed = conversation[model][Measure.MISSED_EMERGENCIES]
+    if missed["n"]:
+        return under, f"In conversation it sends {_rate(missed)} of emergencies to a lower level."
+    return (under,)
+
+
+def _sureness(ambiguous: pd.DataFrame | None) -> tuple[str, ...]:
+    """The model and format that is most often of one mind where physicians are not."""
+    if ambiguous is None:
+        return ()
+    known = ambiguous.loc[ambiguous["n_several"].gt(0)]
+    if known.empty:
+        return (
+            "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not.",
+        )
+    row = known.iloc[int(known["sure"].to_numpy().argmax())]
+    share = share_words(row["n_sure"], row["n_several"], row["sure"])
+    return (
+        f"Where physicians do not agree, all samples of {row['model']} in {row['format']} say one level on {share} of the cases.",
+    )
+
+
+def _qa(of: Rates) -> tuple[str, ...]:
+    mine = _of_format(of, Format.QA)
+    models = sorted(mine, key=lambda model: -mine[model][Measure.EXACT]["value"])
+    words = tuple(f"In qa {model}: {exact_words(mine[model])}." for model in models[:_MOST_MODELS])
+    return words or ("No clear case has a prediction in qa yet.",)
+
+
+def _least_under(of: Rates) -> str:
+    """How often models under-triage, in conversation where there is any, the least first; which of them differ is another question."""
+    for word in (Format.CONVERSATION, Format.QA):
+        mine = {model: rows[Measure.UNDER] for model, rows in _of_format(of, word).items()}
+        models = sorted(mine, key=lambda model: mine[model]["value"])
+        if len(mine) == 1:
+            return f"{models[0]} under-triages {_rate(mine[models[0]])} in {word}; there is no other model to hold it against."
+        if mine:
+            rest = f", and {counted(len(mine) - _MOST_MODELS, 'more model')}" if len(mine) > _MOST_MODELS else ""
+            each = "; ".join(f"{model} {_rate(mine[model])}" for model in models[:_MOST_MODELS])
+            return f"Under-triage in {word}: {each}{rest}. Matrices says which of them differ on the same cases."
+    return "No clear case has a prediction yet, so there is no under-triage to tell."
+
+
+def _routing(routing: pd.DataFrame | None) -> str:
+    """The model with the most dangerous misses to catch."""
+    known = None if routing is None else routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
+    if known is None or known.empty:
+        return "There are no dangerous misses to route by yet, or too few to choose a threshold on one half of the cases and show it on the other."
+    row = known.iloc[int(known["n_caught"].to_numpy().argmax())]
+    caught, routed = (
+        share_words(int(row[f"k_{name}"]), int(row[f"n_{name}"]), row[name]) for name in ("caught", "routed")
+    )
+    where = f"{row['model']} in {row['format']}"
+    if row["threshold"] > 1:
+        return f"For {where} no confidence tells its dangerous misses from the rest: catching them would send every case to a human."
+    return (
+        f"For {where}, sending cases below a confidence of {percent_words(row['threshold'])} to a human catches {caught} of its dangerous misses"
+        f" and costs {routed} of the clear cases."
+    )
+
+
+def _rate(row: Row) -> str:
+    return f"{share_words(row['k'], row['n'], row['value'])} {_interval(row)}"
+
+
+def _interval(row: Row) -> str:
+    return interval_words(row["low"], row["high"])

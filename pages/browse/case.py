@@ -9,11 +9,10 @@ import streamlit as st
 from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
-from evalcore.triage.data import TriageData
+from evalcore.triage.data import Kind, TriageData, described
 from evalcore.triage.label_maps import PANEL, level_of
-from evalcore.triage.one_case import one_case
-from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.queries import one_case
 from evalcore.triage.reads import case_levels
 from evalcore.triage.words import level_letter
 from pages.shared import common, html, rubric, triage_html

@@ -21,8 +21,8 @@ from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
-from evalcore.triage.case_choice import Miss, chosen_cases
-from evalcore.triage.panels import Kind
+from evalcore.triage.cases import Miss, chosen_cases
+from evalcore.triage.data import Kind
 from pages.browse import case
 from pages.shared import common, html, routes, rubric, suspects, tables
 from pages.shared import filters as shared_filters

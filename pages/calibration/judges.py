@@ -16,7 +16,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from evalcore.triage.data import TriageData
-from evalcore.triage.level_jury import JURY
+from evalcore.triage.predictions import JURY
 from pages.calibration import confidence
 from pages.shared import common, html, judges_choice, page_cache, tables, theme, triage_choice
 from pages.shared.triage_choice import Here

@@ -17,7 +17,7 @@ from evalcore.calibration.reliability import Calibrated
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted, decimal
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import level_letter
 from pages.calibration import confidence

@@ -5,7 +5,7 @@ import streamlit as st
 from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from pages.calibration import confidence, judges, models
 from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from evalcore.export import methods
 from evalcore.export import tables as export_tables
-from evalcore.export.bundle import bundle
+from evalcore.export.bundle import FILES, bundle
 from evalcore.export.codebook import CODEBOOK
-from evalcore.export.flow_diagram import GROUND, INK
+from evalcore.export.reporting import GROUND, INK
 from evalcore.reading import exposing
+from evalcore.settings import settings
 from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
-from pages.export import exports
 from pages.shared import common, filters, html, routes
 from pages.shared import theme as shared_theme
 
@@ -55,10 +59,40 @@ MIME = {
 SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
 
 
-def is_labelled() -> bool:
-    """Whether anybody has labelled anything."""
+@st.cache_data(max_entries=4, show_spinner="Making the table")
+def table(location: str, version: common.Version, what: str, part: export_tables.Part) -> pd.DataFrame:  # noqa: ARG001 - the key
+    """A table of the export, made anew as soon as anything in the study has changed."""
+    return export_tables.table(common.engine(), what, part)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
+    done = methods.facts(common.engine(), blind=hidden)
+    texts, tables = methods.documents(done, files=FILES)
+    items = tables["checklist"].drop_duplicates(["guideline", "item"])["status"].value_counts()
+    return {
+        "paragraph": methods.paragraph(done),
+        "methods": texts["methods.md"],
+        "checklist": texts["checklist.md"],
+        "flow": texts.get("flow.svg", ""),
+        "items": {str(status): int(n) for status, n in items.items()},
+    }
+
+
+def paper(hidden: frozenset[int]) -> dict[str, Any]:
+    """What was done, for a paper, without conversations that wait for the viewer's own first read.
+
+    Returns:
+        paragraph and methods (as text and with headings), checklist (of reporting guidelines, as Markdown), flow (SVG; empty where no judge has labelled
+        anything), items (how many items of the guidelines have each status).
+    """
+    return _paper(settings().db, common.version(), hidden)
+
+
+def n_verdicts() -> int:
+    """How many labels anybody has given."""
     counts = common.read("counts")
-    return bool(counts["judge_verdicts"] or counts["physician_verdicts"])
+    return int(counts["judge_verdicts"] + counts["physician_verdicts"])
 
 
 def part(hidden: frozenset[int]) -> export_tables.Part:
@@ -86,50 +120,46 @@ def preview(what: str, chosen: export_tables.Part) -> int:
             else html.notice("No physician has read anything in this part.")
         )
         return int(content.count(b"\n"))
-    table = exports.table(what, chosen)
-    if table.empty:
-        st.html(html.notice("Nothing fits this part: choose a larger one." if is_labelled() else NOT_LABELLED))
-        if not is_labelled():
+    rows = table(settings().db, common.version(), what, chosen)
+    if rows.empty:
+        st.html(html.notice("Nothing fits this part: choose a larger one." if n_verdicts() else NOT_LABELLED))
+        if not n_verdicts():
             st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
         return 0
-    exposing.preview(common.engine(), viewer, set(table.head(PREVIEW_ROWS)["example_id"]), blind=chosen.blind)
-    st.dataframe(table.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
-    return len(table)
+    exposing.preview(common.engine(), viewer, set(rows.head(PREVIEW_ROWS)["example_id"]), blind=chosen.blind)
+    st.dataframe(rows.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
+    return len(rows)
 
 
-def is_large() -> bool:
-    """Whether a table takes so long to make that it is not made unasked."""
-    counts = common.read("counts")
-    return bool(counts["judge_verdicts"] + counts["physician_verdicts"] > LARGE)
+def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
+    """The file, once the button is pressed; it leaves an audit event."""
+    engine = common.engine()
+    export_tables.check(engine, viewer)
+    now = replace(chosen, blind=common.blind(viewer))  # what was assigned since the page was drawn waits too
+    named = None
+    if what == "bundle":
+        content, n_rows = bundle(engine, blind=now.blind)
+    elif what == "meta-eval":
+        content = export_tables.meta_eval_rows(engine, now)
+        n_rows = content.count(b"\n")
+    else:
+        rows = export_tables.table(engine, what, now)
+        content, n_rows, named = export_tables.WRITERS[file_format](rows), len(rows), set(rows["example_id"])
+    export_tables.record(engine, actor=viewer, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named)
+    return content
 
 
-def maker(what: str, file_format: str, chosen: export_tables.Part) -> Callable[[], bytes]:
-    """Makes the file when the button is pressed, and leaves the audit event."""
-    engine, actor = common.engine(), viewer
-
-    def make() -> bytes:
-        export_tables.check(engine, actor)
-        now = replace(chosen, blind=common.blind(viewer))  # what was assigned since the page was drawn waits too
-        named = None
-        if what == "meta-eval":
-            content = export_tables.meta_eval_rows(engine, now)
-            n_rows = content.count(b"\n")
-        else:
-            table = export_tables.table(engine, what, now)
-            content, n_rows = export_tables.WRITERS[file_format](table), len(table)
-            named = set(table["example_id"])
-        export_tables.record(
-            engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named
-        )
-        return content
-
-    return make
+def text(name: str) -> bytes:
+    """One of the texts for a paper, once the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
+    export_tables.check(common.engine(), viewer)
+    found: str = paper(common.blind(viewer))[name]
+    return found.encode()
 
 
 def for_a_paper(hidden: frozenset[int]) -> None:
     """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
     st.subheader("For a paper", anchor=False)
-    paper = exports.paper(hidden)
+    found = paper(hidden)
     st.html(
         html.quiet(
             "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "
@@ -137,126 +167,87 @@ def for_a_paper(hidden: frozenset[int]) -> None:
             "diagram, the checklist, and a manifest with the hash of each file."
         )
     )
-    st.html(html.verbatim(paper.paragraph, WHOLE))
-    if paper.flow:
+    st.html(html.verbatim(found["paragraph"], WHOLE))
+    if found["flow"]:
+        drawn = found["flow"].replace(INK, shared_theme.ink()).replace(GROUND, "none")
         with st.expander("Flow of the study", icon=":material/account_tree:", expanded=True):
-            st.image(
-                paper.flow.replace(INK, shared_theme.ink()).replace(GROUND, "none"),
-                alt="Flow of the study, as flow.csv counts it",
-            )
-    done = [f"{n:,} {status}" for status, n in paper.items.items()]
+            st.image(drawn, alt="Flow of the study, as flow.csv counts it")
+    done = [f"{n:,} {status}" for status, n in found["items"].items()]
     with st.expander(f"Checklist of the reporting guidelines: {', '.join(done)}", icon=":material/checklist:"):
-        st.markdown(paper.checklist)
+        st.markdown(found["checklist"])
     with st.container(horizontal=True):
-        st.download_button(
+        download(
             "Download the bundle",
-            bundle_maker(),
-            file_name="overread-bundle.zip",
-            mime=MIME["zip"],
+            partial(make, "bundle", "zip", export_tables.Part()),
+            "bundle.zip",
+            "bundle",
             icon=":material/folder_zip:",
-            key="bundle",
         )
-        for key, label, part in (
-            ("methods", "Methods", "page"),
-            ("checklist", "Checklist", "checklist"),
-            ("flow", "Flow diagram", "flow"),
-        ):
-            if getattr(paper, part):
-                kind = "svg" if key == "flow" else "md"
-                name = f"overread-{key}.{kind}"
-                st.download_button(label, paper_maker(part), file_name=name, mime=MIME[kind], key=key)
+        for name, label in (("methods", "Methods"), ("checklist", "Checklist"), ("flow", "Flow diagram")):
+            if found[name]:
+                download(label, partial(text, name), f"{name}.{'svg' if name == 'flow' else 'md'}", name)
 
 
-def paper_maker(part: str) -> Callable[[], bytes]:
-    """Writes one of the texts when the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
-    engine, actor = common.engine(), viewer
-
-    def make() -> bytes:
-        export_tables.check(engine, actor)
-        text: str = getattr(exports.paper(common.blind(actor)), part)
-        return text.encode()
-
-    return make
-
-
-def bundle_maker() -> Callable[[], bytes]:
-    """Makes the bundle when the button is pressed, and leaves the audit event."""
-    engine, actor = common.engine(), viewer
-
-    def make() -> bytes:
-        export_tables.check(engine, actor)
-        part = export_tables.Part(blind=common.blind(viewer))
-        content, n_rows = bundle(engine, blind=part.blind)
-        export_tables.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows, part=part)
-        return content
-
-    return make
+def download(label: str, content: Callable[[], bytes] | str, name: str, key: str, **more: Any) -> None:
+    """A button that hands over a file."""
+    mime = MIME[name.rpartition(".")[2]]
+    st.download_button(label, content, file_name=f"overread-{name}", mime=mime, key=key, **more)
 
 
 viewer = common.require(check_can_export)
 st.html(html.heading("Export", "Choose a table and a part of the study; the codebook says what each column means"))
-what = st.segmented_control(
-    "Table",
-    list(WHAT),
-    default="labels",
-    required=True,
-    format_func=WHAT.__getitem__,
-    key="export_what",
-    label_visibility="collapsed",
+what = (
+    st.segmented_control(
+        "Table",
+        list(WHAT),
+        default="labels",
+        required=True,
+        format_func=WHAT.__getitem__,
+        key="export_what",
+        label_visibility="collapsed",
+    )
+    or "labels"
 )
-what = what or "labels"
 hidden = common.blind(viewer)
 chosen = part(hidden)
 if hidden:
+    wait, are = ("conversation waits", "is") if len(hidden) == 1 else ("conversations wait", "are")
     st.html(
         html.notice(
-            f"{len(hidden):,} {'conversation waits' if len(hidden) == 1 else 'conversations wait'} for your {own_act(viewer)} and "
-            f"{'is' if len(hidden) == 1 else 'are'} left out until you have submitted it."
+            f"{len(hidden):,} {wait} for your {own_act(viewer)} and {are} left out until you have submitted it."
         )
     )
 st.html(html.quiet(MEANING[what]))
 if allows(check_can_read, viewer):
     st.html(html.quiet(SEEN))
 with common.shown_errors():
-    is_shown = not is_large() or st.toggle("Show the first rows (with so many verdicts that takes a while)", key="show")
+    is_shown = n_verdicts() <= LARGE or st.toggle(
+        "Show the first rows (with so many verdicts that takes a while)", key="show"
+    )
     n_rows = preview(what, chosen) if is_shown else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         formats = ["jsonl"] if what == "meta-eval" else list(FORMATS)
-        file_format = (
-            st.segmented_control(
-                "File",
-                formats,
-                default=formats[0],
-                required=True,
-                format_func=FORMATS.__getitem__,
-                key=f"export_format_{len(formats)}",
-            )
-            or formats[0]
-        )
-        st.download_button(
+        file_format = st.segmented_control(
+            "File", formats, default=formats[0], required=True, format_func=FORMATS.__getitem__, key=f"export_format_{len(formats)}"
+        ) or formats[0]  # fmt: skip
+        download(
             "Download" if n_rows is None else f"Download {n_rows:,} {'row' if n_rows == 1 else 'rows'}",
-            maker(what, file_format, chosen),
-            file_name=f"overread-{what}.{file_format}",
-            mime=MIME[file_format],
+            partial(make, what, file_format, chosen),
+            f"{what}.{file_format}",
+            "download",
             type="primary",
             icon=":material/download:",
             disabled=n_rows == 0,
-            key="download",
         )
         if what in CODEBOOK:
             with reading(common.engine()) as session:
                 trail_hash = trail.trail_head(session)[1]
-            st.download_button(
-                "Codebook",
-                export_tables.codebook_text(what, trail_hash),
-                file_name=f"overread-{what}-codebook.md",
-                mime=MIME["md"],
-                key="codebook",
-            )
+            codebook = export_tables.codebook_text(what, trail_hash)
+            download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):
         st.html(html.items(f"{column}: {meaning}" for column, meaning in CODEBOOK[what]))
-if is_labelled():
+if n_verdicts():
     for_a_paper(hidden)
 st.html(
     html.foot(

@@ -43,8 +43,7 @@ from evalcore.study.policies import allows, check_can_adjudicate, check_can_read
 from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import described
+from evalcore.triage.data import TriageData, described
 from pages.shared import html
 
 CACHED_LISTS = 200

@@ -9,8 +9,8 @@ import streamlit as st
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
-from evalcore.triage.case_choice import Miss
-from evalcore.triage.panels import Kind
+from evalcore.triage.cases import Miss
+from evalcore.triage.data import Kind
 from pages.shared import common
 
 READS = {

@@ -15,11 +15,10 @@ from evalcore.reading.assigning import READERS_EACH, assign_responses
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
 from evalcore.study.schema import Ask, Format, Role, Viewer
-from evalcore.triage.case_choice import shown_samples
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import SHARES
+from evalcore.triage.cases import shown_samples
+from evalcore.triage.data import SHARES, TriageData
 from evalcore.triage.predictions import joined
-from evalcore.triage.response_texts import Told, told
+from evalcore.triage.queries import Told, told
 from pages.shared import common, html, routes, suspects, triage_html
 from pages.shared.html import response_names
 from pages.shared.triage_choice import Here

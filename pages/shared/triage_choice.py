@@ -16,10 +16,8 @@ from evalcore.study.policies import own_act
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
-from evalcore.triage.data import TriageData
-from evalcore.triage.level_jury import JURY, members, with_jury
-from evalcore.triage.panels import Kind
-from evalcore.triage.predictions import joined, judges_by_format, predictions
+from evalcore.triage.data import Kind, TriageData
+from evalcore.triage.predictions import JURY, joined, judges_by_format, members, predictions, with_jury
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
 from pages.shared import common, html, page_cache, routes

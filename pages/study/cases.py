@@ -15,11 +15,10 @@ from evalcore.study.policies import check_can_set_triage, own_act, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import acts as triage_acts
 from evalcore.triage import case_flow as flows
-from evalcore.triage import label_counts, label_maps, setting_queries
+from evalcore.triage import label_maps, setting_queries
 from evalcore.triage import settings as triage_settings
-from evalcore.triage.case_flow_figure import case_flow
-from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
-from evalcore.triage.panels import described
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule, described
+from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words
 from pages.shared import common, html, tables, theme
 
@@ -130,7 +129,7 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
         own, tables = setting_queries.own_tables(session), setting_queries.tables_of(session)
         labels = setting_queries.labels_of_cases(session, hidden)
     maps = label_maps.maps(tables)
-    counts = label_counts.label_counts(labels, maps)
+    counts = label_maps.label_counts(labels, maps)
     sources = list(dict.fromkeys([*counts["source"], *tables]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = st.selectbox(
@@ -139,10 +138,10 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
     source = label_maps.fold(source or label_maps.LEVELS)
     whose = ["This map comes with Overread."] if source in label_maps.default_tables() else []
     whose = ["This map is the study's own."] if source in own else whose
-    st.html(html.items([*whose, *label_counts.words(counts, source, maps)]))
+    st.html(html.items([*whose, *label_maps.count_sentences(counts, source, maps)]))
     table = tables.get(source, tables[label_maps.LEVELS])
-    rows = [*table, *((label, "") for label in label_counts.unknown(counts, source))]
-    edited = _editor(source, rows, label_counts.beside(counts, source, rows, maps), disabled=disabled)
+    rows = [*table, *((label, "") for label in label_maps.unknown(counts, source))]
+    edited = _editor(source, rows, label_maps.beside(counts, source, rows, maps), disabled=disabled)
     with st.container(horizontal=True):
         save = st.button(
             "Save the map", type="primary", icon=":material/save:", key="label_map_save", disabled=disabled

@@ -12,15 +12,14 @@ from evalcore.calibration.case_spread import OfAmbiguous
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
-from evalcore.triage import cases as triage_cases_of
-from evalcore.triage.cases import DANGEROUS, misses
-from evalcore.triage.figures import LETTERS
-from evalcore.triage.formats import flip_counts
-from evalcore.triage.group_figures import apart
-from evalcore.triage.group_figures import by_group as group_figure
-from evalcore.triage.groups import FEW, TriageGrouping, by_group
-from evalcore.triage.panels import Kind
-from evalcore.triage.response_texts import told
+from evalcore.triage import cases as triage_flips
+from evalcore.triage import rates as triage_rates
+from evalcore.triage.cases import DANGEROUS, flip_counts, misses
+from evalcore.triage.data import Kind
+from evalcore.triage.figures import LETTERS, apart
+from evalcore.triage.figures import by_group as group_figure
+from evalcore.triage.queries import told
+from evalcore.triage.rates import FEW, TriageGrouping, by_group
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import flip_sentence, points, rate_words
 from pages.calibration import confidence
@@ -197,7 +196,7 @@ def show_boundary(here: Here) -> None:
     if not here.known.n_kinds[Kind.BOUNDARY]:
         st.html(html.notice("No case of this study lies between two levels."))
         return
-    table = here.of_predictions(triage_cases_of.boundary).astype({"model": str, "format": str, "measure": str})
+    table = here.of_predictions(triage_rates.boundary).astype({"model": str, "format": str, "measure": str})
     st.html(html.finding(boundary_words(table)))
     table = table.assign(words=[rate_words(row) for row in table.to_dict(orient="records")])
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
@@ -270,7 +269,7 @@ def show_ambiguous(here: Here) -> None:
     if not n:
         st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
         return
-    table = here.of_predictions(triage_cases_of.ambiguous).astype({"model": str, "format": str})
+    table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
     st.html(html.finding(ambiguous_words(table, n)))
     of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     one = table.drop_duplicates(["model", "format"])
@@ -377,7 +376,7 @@ def show_flips(here: Here) -> None:
         alt="How often the format changes each model's answer",
         names=("Model",),
     )
-    flipped = here.of_predictions(triage_cases_of.flips)
+    flipped = here.of_predictions(triage_flips.flips)
     flipped = flipped.loc[flipped["model"].astype(str).eq(model) & (flipped["crosses"] | (not only))]
     if flipped.empty:
         st.html(html.quiet(f"No answer of {model} {'crosses that line' if only else 'changes with the format'}."))

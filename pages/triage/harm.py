@@ -9,8 +9,7 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.wording import chance_words, counted, decimal
-from evalcore.triage import harm
-from evalcore.triage import harm_figures as figures
+from evalcore.triage import figures, harm
 from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
 from evalcore.triage.harm import harm_sentences
 from evalcore.triage.words import count_words, number_words

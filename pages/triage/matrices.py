@@ -13,14 +13,22 @@ from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
 from evalcore.stats.wording import chance_words
 from evalcore.triage import bases, figures
 from evalcore.triage import words as triage_words
-from evalcore.triage.bases import PUBLISHED, WHOSE, Basis, Matrices, Weights, rate_words, rates_columns
-from evalcore.triage.cases import accounted
+from evalcore.triage.bases import (
+    PUBLISHED,
+    WHOSE,
+    Basis,
+    Matrices,
+    Weights,
+    difference_words,
+    margin_sentences,
+    rates_columns,
+    safety_sentences,
+)
+from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
-from evalcore.triage.differences import difference_words, margin_sentences, safety_sentences
+from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS
-from evalcore.triage.formats import flip_counts
-from evalcore.triage.panels import Kind
-from evalcore.triage.rates import SCORES
+from evalcore.triage.rates import SCORES, accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from evalcore.triage.settings import METRICS, TriageSettings
 from evalcore.triage.words import (
@@ -29,6 +37,7 @@ from evalcore.triage.words import (
     elsewhere_words,
     level_letter,
     number_words,
+    rate_words,
     score_words,
     short_reason,
 )

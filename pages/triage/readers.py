@@ -10,10 +10,10 @@ from evalcore.judges.agreement import MIN_EXAMPLES
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.study.policies import check_can_import, reason
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import figures, level_confusion
+from evalcore.triage import figures, reads
+from evalcore.triage.acts import read_levels
 from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.level_confusion import Agreement
-from evalcore.triage.level_reading import read_levels
+from evalcore.triage.reads import Agreement
 from evalcore.triage.words import number_words
 from pages.shared import common, html, tables, theme, triage_choice
 from pages.shared.triage_choice import Chosen, Here, Read
@@ -64,11 +64,11 @@ def compared(read: Read) -> list[Pair]:
     for word in Format:
         judges = data.judges(word)
         for judge in judges:
-            agreed = level_confusion.agreement_with_physicians(data, judge, asked=word)
+            agreed = reads.agreement(reads.physicians_pairs(data, judge, asked=word))
             pairs.append((word.value, judge, PHYSICIANS, agreed))
         for judge, other in combinations(judges, 2):
             if not data.juries & {judge, other}:
-                agreed = level_confusion.agreement_between(data, other, judge, asked=word)
+                agreed = reads.agreement(reads.judge_pairs(data, other, judge, asked=word))
                 pairs.append((word.value, judge, other, agreed))
     return [pair for pair in pairs if pair[3].n]
 
@@ -76,8 +76,8 @@ def compared(read: Read) -> list[Pair]:
 def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
     """The levels of physicians, or of another judge, by those of a judge."""
     if other == PHYSICIANS:
-        return level_confusion.against_physicians(read.triage_data, judge, asked=word)
-    return level_confusion.between(read.triage_data, other, judge, asked=word)
+        return reads.pair_cells(reads.physicians_pairs(read.triage_data, judge, asked=word))
+    return reads.pair_cells(reads.judge_pairs(read.triage_data, other, judge, asked=word))
 
 
 def show(here: Here) -> None:

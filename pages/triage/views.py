@@ -7,9 +7,8 @@ from streamlit.errors import StreamlitAPIException
 
 from evalcore.calibration import SEED
 from evalcore.calibration.routing import WANTED, routing_chosen
-from evalcore.triage.cases import ambiguous
-from evalcore.triage.decision_lines import DecisionLine, View, decision_lines
-from evalcore.triage.rates import confusion, rates
+from evalcore.triage.rates import ambiguous, confusion, rates
+from evalcore.triage.words import DecisionLine, View, decision_lines
 from pages.calibration import confidence
 from pages.shared import html, routes, triage_html
 from pages.shared.triage_choice import Here, Read

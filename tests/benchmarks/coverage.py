@@ -54,7 +54,6 @@ from evalcore.study.schema import Claim, Physicians  # noqa: E402
 from evalcore.triage.corrected import (  # noqa: E402
     MEASURES,
     Answers,
-    asked,
 )
 from evalcore.triage.rates import Measure  # noqa: E402
 from tests.population import drawn, mild_probabilities  # noqa: E402
@@ -312,7 +311,7 @@ def triage_coverage(
         )  # fmt: skip
         if not len(rows):
             continue
-        share = asked(about, counts, about.by_level())
+        share = about.estimand(counts)
         everything = np.eye(N_LEVELS)[golds]
         these = np.tensordot(how.shares, np.stack([says(lean) for lean in leans]), 1)
         true = {

@@ -19,14 +19,13 @@ import pandas as pd  # noqa: E402
 
 from evalcore.study.db import open_study, reading  # noqa: E402
 from evalcore.triage import queries as triage_queries  # noqa: E402
-from evalcore.triage.cases import accounted, misses  # noqa: E402
-from evalcore.triage.data import TriageData  # noqa: E402
-from evalcore.triage.formats import flip_counts  # noqa: E402
-from evalcore.triage.groups import by_group  # noqa: E402
+from evalcore.triage.cases import flip_counts, misses  # noqa: E402
+from evalcore.triage.data import TriageData, described  # noqa: E402
 from evalcore.triage.harm import expected_harm  # noqa: E402
-from evalcore.triage.panels import described  # noqa: E402
 from evalcore.triage.predictions import joined, predictions, usual_judges  # noqa: E402
 from evalcore.triage.rates import (  # noqa: E402
+    accounted,
+    by_group,
     confusion,
     rates,
     summary,

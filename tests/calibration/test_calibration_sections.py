@@ -13,9 +13,8 @@ from evalcore.calibration.figures import STEP, reliability, spread
 from evalcore.calibration.figures import routing as routing_figure
 from evalcore.calibration.reliability import judge_finding
 from evalcore.study.schema import PARSER, ConfidenceMeaning
-from evalcore.triage import panels
-from evalcore.triage.data import NO_LEVEL, AmbiguityRule
-from evalcore.triage.panels import Kind
+from evalcore.triage import data as frames
+from evalcore.triage.data import NO_LEVEL, AmbiguityRule, Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import opinion_rows
 from tests.confidences import counted
@@ -26,10 +25,10 @@ COLUMNS = ("gold", "kind", "source", "strength", "language")
 HOSTILE = "<b>Alder</b>"
 
 
-def cases(seed=1, rule=panels.BY_DEFAULT, **more):
+def cases(seed=1, rule=frames.USUAL_RULE, **more):
     """Drawn cases, their predictions by the usual judges, and those judges."""
     triage_data, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
-    triage_data = panels.described(triage_data, rule)
+    triage_data = frames.described(triage_data, rule)
     judges = usual_judges(triage_data)
     return triage_data, joined(triage_data, predictions(triage_data, judges), COLUMNS), judges
 

@@ -12,9 +12,8 @@ from scipy.stats import entropy
 from evalcore.calibration import case_spread
 from evalcore.calibration.confidence import own_confidence
 from evalcore.study.schema import PARSER
-from evalcore.triage import panels
-from evalcore.triage.data import LEVELS, NO_LEVEL
-from evalcore.triage.panels import Kind
+from evalcore.triage import data as frames
+from evalcore.triage.data import LEVELS, NO_LEVEL, Kind
 from evalcore.triage.predictions import predictions, usual_judges
 from tests.triage_cases import QA, drawn
 
@@ -41,7 +40,7 @@ def told(votes, samples, **columns):
     places = zip(triage_data.samples["row"], triage_data.samples["sample_index"], of_qa, strict=True)
     level = [said.get((row, place), np.nan) if qa else np.nan for row, place, qa in places]
     frame = pd.DataFrame(rows, columns=["row", "place", "vote"]).assign(rater="P")
-    return panels.described(
+    return frames.described(
         replace(
             triage_data,
             cases=triage_data.cases.assign(**columns),
@@ -132,7 +131,7 @@ def test_one_vote_is_no_panel_and_one_sample_no_distance():
 @given(st.integers(0, 500))
 def test_every_measure_keeps_to_its_range_and_the_order_of_cases_does_not_matter(seed):
     triage_data, _ = drawn(np.random.default_rng(seed), n_cases=12, models=["Alder-2"], n_samples=3, invalid=0.3)
-    triage_data = panels.described(triage_data)
+    triage_data = frames.described(triage_data)
     judges = usual_judges(triage_data)
     found = spread_of(triage_data, judges)
     for column in ("entropy_panel", "entropy_model", "floor_entropy_panel", "floor_entropy_model"):
@@ -143,7 +142,7 @@ def test_every_measure_keeps_to_its_range_and_the_order_of_cases_does_not_matter
 
 def test_the_order_of_rows_does_not_matter():
     triage_data, _ = drawn(chance(), n_cases=20, n_samples=3, invalid=0.3)
-    triage_data = panels.described(triage_data)
+    triage_data = frames.described(triage_data)
     judges = usual_judges(triage_data)
     found = spread_of(triage_data, judges)
     shuffled = own_confidence(predictions(triage_data, judges)).sample(frac=1, random_state=1)
@@ -212,7 +211,7 @@ def drawn_pairs(rng, n_cases, *, gap=0.0, size=5):
 def distances_of(votes, own):
     n, size = votes.shape
     row = np.repeat(np.arange(n), size)
-    h, m = panels.distributions(row, votes.ravel(), n), panels.distributions(row, own.ravel(), n)
+    h, m = frames.distributions(row, votes.ravel(), n), frames.distributions(row, own.ravel(), n)
     halves = np.stack([(votes == cut).sum(axis=1) for cut in (1.5, 2.5, 3.5)], axis=1).astype(float)
     return case_spread.distances(h, m, np.full(n, float(size)), np.full(n, float(size)), halves, np.zeros((n, 3)))
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalcore.calibration.confidence import model_items, own_confidence
 from evalcore.study.schema import PARSER
-from evalcore.triage import panels
-from evalcore.triage.panels import Kind
+from evalcore.triage import data as frames
+from evalcore.triage.data import Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.triage_cases import CONVERSATION, QA, drawn
 
@@ -19,7 +19,7 @@ from tests.triage_cases import CONVERSATION, QA, drawn
 def cases(seed, **more):
     """Drawn cases in which every level comes with a confidence, the parser's and the judge's."""
     triage_data, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
-    return panels.described(triage_data)
+    return frames.described(triage_data)
 
 
 def test_what_comes_with_a_judges_level_is_the_judges_and_what_the_parser_reads_the_models_own():

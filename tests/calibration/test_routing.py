@@ -9,9 +9,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evalcore.calibration.confidence import own_confidence
 from evalcore.calibration.routing import NO_MISSES, NONE_SURE, SHARES, TOO_FEW, chosen, curves
-from evalcore.triage import panels
+from evalcore.triage import data as frames
 from evalcore.triage.cases import misses
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.triage_cases import drawn
 
@@ -78,7 +78,7 @@ def test_boundary_and_unlabelled_cases_do_not_enter():
 @given(st.integers(0, 200))
 def test_the_dangerous_misses_are_those_of_the_triage_page(seed):
     triage_data, _ = drawn(np.random.default_rng(seed), n_cases=30, n_samples=2, noise=1.5)
-    triage_data = panels.described(triage_data)
+    triage_data = frames.described(triage_data)
     found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     listed = misses(triage_data, found)
     counted = (
@@ -111,7 +111,7 @@ def test_the_higher_the_threshold_the_more_cases_go_and_the_more_misses_are_caug
     triage_data, _ = drawn(
         np.random.default_rng(seed), n_cases=40, models=["Alder-2"], n_samples=3, noise=1.0, invalid=0.2
     )
-    triage_data = panels.described(triage_data)
+    triage_data = frames.described(triage_data)
     found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     table = curves(own_confidence(found))
     for _, group in table.groupby(["model", "format"]):

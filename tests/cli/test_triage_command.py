@@ -16,9 +16,8 @@ from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.tables import PublishedMatrix
 from evalcore.triage import queries as stored_triage
-from evalcore.triage.level_jury import JURY
-from evalcore.triage.panels import described
-from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.data import described
+from evalcore.triage.predictions import JURY, joined, predictions, usual_judges
 from evalcore.triage.rates import confusion
 from tests.triage_cases import drawn, stored
 

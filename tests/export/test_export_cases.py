@@ -13,9 +13,9 @@ from evalcore.export.tables import Part
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.case_choice import COLUMNS, case_table, judges_of
-from evalcore.triage.panels import Kind, described
-from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.cases import COLUMNS, case_table
+from evalcore.triage.data import Kind, described
+from evalcore.triage.predictions import judges_of, predictions, usual_judges
 from evalcore.triage.reads import response_levels
 from tests.triage.test_triage_levels import read
 from tests.triage_cases import CONVERSATION, WORDS, drawn, stored

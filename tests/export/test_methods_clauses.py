@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from evalcore.export import methods, reporting_checklist
+from evalcore.export import methods, reporting
 from evalcore.export.bundle import bundle
 from evalcore.reading import reviewing
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, Selection, Stage
-from evalcore.triage.panels import described
+from evalcore.triage.data import described
 from tests import world
 from tests.invented import study
 from tests.triage_cases import drawn as cases_drawn
@@ -255,8 +255,8 @@ def test_an_item_is_reported_only_where_no_blank_stands_for_it(packed):
 
 
 def test_an_item_has_a_number_only_where_its_guideline_s_list_was_checked():
-    for item in reporting_checklist.ITEMS:
+    for item in reporting.ITEMS:
         is_checked = item.guideline in {"CHART 2025", "GRRAS 2011", "STARD 2015"}
         assert is_checked or not item.item[0].isdigit()
-        assert is_checked or "not checked" in reporting_checklist.SOURCES[item.guideline]
-    assert {item.guideline for item in reporting_checklist.ITEMS} == set(reporting_checklist.SOURCES)
+        assert is_checked or "not checked" in reporting.SOURCES[item.guideline]
+    assert {item.guideline for item in reporting.ITEMS} == set(reporting.SOURCES)

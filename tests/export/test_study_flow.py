@@ -8,8 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as some
 
-from evalcore.export.flow_diagram import flow_svg
-from evalcore.export.study_flow import BESIDE, LEFT, STAGE, UNITS, study_flow
+from evalcore.export.reporting import BESIDE, LEFT, STAGE, UNITS, flow_svg, study_flow
 from tests import opinion_rows
 
 N_EXAMPLES, N_CRITERIA, MODELS = 4, 2, ("Alder", "Briar")

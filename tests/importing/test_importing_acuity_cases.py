@@ -14,7 +14,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator
 from evalcore.study.store import index_texts
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.panels import described
+from evalcore.triage.data import described
 from evalcore.triage.store import set_label_map
 from tests.acuity_files import CASE, case, cases, table, votes
 from tests.invented import bring, dump, example, lines, rows, study, write

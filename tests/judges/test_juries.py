@@ -269,7 +269,7 @@ def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_maj
     report = juries.convene(engine, "Bench", members=("Magpie", "Wren", "Rook"), actor=Administrator(name="Ana Ruiz"))
     with reading(engine) as session:
         found = triage_queries.load(session)
-    from evalcore.triage.level_jury import JURY, votes, with_jury
+    from evalcore.triage.predictions import JURY, votes, with_jury
 
     names = ["Magpie", "Wren", "Rook"]
     expected = votes(found.levels[names])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalcore.judges.juries import Why, on_criterion, on_level
 from evalcore.stats.majority import most
 from evalcore.triage.data import LEVELS, NO_LEVEL
-from evalcore.triage.level_jury import votes
+from evalcore.triage.predictions import votes
 
 many = settings(max_examples=120, deadline=None)
 NAMES = ("Magpie", "Wren", "Rook", "Jay", "Dove")

@@ -10,9 +10,8 @@ from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UN
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import CASES, Format
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.case_choice import Miss, chosen_cases
-from evalcore.triage.data import LEVELS, NO_LEVEL
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.cases import Miss, chosen_cases
+from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, described
 from pages.shared import filters
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
 from tests.triage_cases import drawn, stored

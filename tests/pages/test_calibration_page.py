@@ -21,8 +21,7 @@ from evalcore.study.schema import PARSER, Administrator, Ask, ConfidenceMeaning,
 from evalcore.triage import queries as stored_triage
 from evalcore.triage import setting_queries
 from evalcore.triage import store as triage_store
-from evalcore.triage.data import AmbiguityRule
-from evalcore.triage.panels import described
+from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.settings import TriageSettings
 from pages.shared import tables

@@ -13,9 +13,8 @@ from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Role
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.corrected import drawn_votes
-from evalcore.triage.one_case import one_case
-from evalcore.triage.reads import response_levels
+from evalcore.triage.queries import one_case
+from evalcore.triage.reads import drawn_votes, response_levels
 from tests.leaks import viewer
 from tests.page_steps import (
     BOTH_READER,

@@ -31,8 +31,7 @@ from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
 from evalcore.study.tables import Criterion
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.one_case import one_case
-from evalcore.triage.response_texts import told
+from evalcore.triage.queries import one_case, told
 from pages.judges import versions
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored

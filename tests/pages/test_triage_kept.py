@@ -16,7 +16,7 @@ from evalcore.triage import corrected
 from evalcore.triage import queries as stored_triage
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule, TriageData
-from evalcore.triage.level_jury import JURY
+from evalcore.triage.predictions import JURY
 from evalcore.triage.settings import TriageSettings
 from pages.shared import triage_choice
 from tests.page_steps import Open, _no_cache, location, open_page

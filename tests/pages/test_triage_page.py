@@ -9,12 +9,11 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import Format
 from evalcore.triage import queries as stored_triage
 from evalcore.triage.cases import misses
-from evalcore.triage.level_confusion import agreement_between
-from evalcore.triage.level_jury import JURY, with_jury
-from evalcore.triage.panels import described
-from evalcore.triage.physicians import physicians_harm
-from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.corrected import physicians_harm
+from evalcore.triage.data import described
+from evalcore.triage.predictions import JURY, joined, predictions, usual_judges, with_jury
 from evalcore.triage.rates import confusion, rates
+from evalcore.triage.reads import agreement, judge_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
@@ -165,7 +164,7 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
 def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_counted_apart(look: Look, engine: Engine):
     with reading(engine) as session:
         triage_data = described(stored_triage.load(session))
-    agreed = agreement_between(triage_data, "acuity_rules", "Magpie", asked="conversation")
+    agreed = agreement(judge_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
     shown = words(look(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()

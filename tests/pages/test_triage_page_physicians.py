@@ -14,7 +14,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Claim, Physicians, RaterKind, Selection, Stage, Verdict
 from evalcore.triage import queries as stored_triage
 from evalcore.triage.corrected import corrected_harm, corrected_rates
-from evalcore.triage.panels import described
+from evalcore.triage.data import described
 from evalcore.triage.predictions import usual_judges
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words

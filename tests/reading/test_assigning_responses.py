@@ -16,11 +16,9 @@ from evalcore.study.browse import Filters, examples
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules, Seen
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.corrected import drawn_votes
-from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.panels import described
-from evalcore.triage.physicians import physicians_cells
-from evalcore.triage.reads import read_counts, response_levels
+from evalcore.triage.corrected import physicians_cells
+from evalcore.triage.data import NO_LEVEL, described
+from evalcore.triage.reads import drawn_votes, read_counts, response_levels
 from tests import world
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
 

@@ -27,7 +27,6 @@ from evalcore.study.db import writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
 from evalcore.study.tables import now
 from evalcore.triage import acts as triage_acts
-from evalcore.triage import level_reading
 from evalcore.triage.settings import TriageSettings
 from tests import run_world, world
 from tests.commands import Run
@@ -87,7 +86,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "importing._at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging._begun": ("import", lambda w, a, folder, n: imported_in_parts(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging.give_up": ("import", lambda w, a, _f, _n: given_up(w, a)),
-    "triage.level_reading.read_levels": ("import", lambda w, a, _f, _n: level_reading.read_levels(w.engine, actor=a)),
+    "triage.read_levels": ("import", lambda w, a, _f, _n: triage_acts.read_levels(w.engine, actor=a)),
     "judges.juries.convene": ("import", lambda w, a, _f, _n: juries.convene(w.engine, "Jury", members=[JUDGE], actor=a)),
     "export.tables.record": ("export", lambda w, a, _f, _n: export_tables.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),
     "export.tables.check": ("export", lambda w, a, _f, _n: export_tables.check(w.engine, a)),

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evalcore.triage.case_choice import Miss, chosen_cases
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.cases import Miss, chosen_cases
+from evalcore.triage.data import Kind, described
 from evalcore.triage.predictions import predictions
 from tests.triage_cases import drawn
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from evalcore.study.schema import MappingMethod
 from evalcore.triage import case_flow as flows
 from evalcore.triage.case_flow import Outcome, Why, case_flow
-from evalcore.triage.case_flow_figure import case_flow as figure_of
-from evalcore.triage.data import AmbiguityRule
-from evalcore.triage.panels import described
+from evalcore.triage.data import AmbiguityRule, described
+from evalcore.triage.figures import case_flow as figure_of
 from tests.triage_cases import drawn
 
 A, B, REMOVE = 1.0, 2.0, np.nan

@@ -21,9 +21,8 @@ from evalcore.triage import label_maps
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.bases import usual_held
 from evalcore.triage.corrected import corrected_rates
-from evalcore.triage.data import LEVELS, TriageData
+from evalcore.triage.data import LEVELS, Kind, TriageData, described
 from evalcore.triage.levels.answer import stated_level
-from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.invented import seeded_study
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 
 from evalcore.triage.bases import Basis, Weights, ranked
+from evalcore.triage.data import described
 from evalcore.triage.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
-from evalcore.triage.panels import described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import NO_CASE, NO_SPREAD, TOO_FEW, cells_of, confusion, of_matrices
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -96,7 +96,7 @@ def test_undefined_harm_says_why():
 
 @pytest.mark.parametrize("weights", [(-1, 1), (1, -0.5), (np.nan, 1)])
 def test_a_weight_below_nought_is_an_error(weights):
-    with pytest.raises(ValueError, match="expected 0 or more"):
+    with pytest.raises(ValueError, match="expected weights of 0 or more"):
         expected_harm(cells(GPT_QA), *weights)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.triage import label_maps
-from evalcore.triage.label_counts import beside, label_counts, unknown, words
+from evalcore.triage.label_maps import beside, count_sentences, label_counts, unknown
 
 MAPS = label_maps.default_maps()
 LABELS = ["source", "original_label", "mapped_label", "n"]
@@ -51,7 +51,7 @@ def test_a_study_without_labels_has_no_rows():
     assert found.empty
     table = label_maps.default_tables()["semigran"]
     assert beside(found, "semigran", table, MAPS).to_numpy().tolist() == [[0, 0]] * 3
-    assert words(found, "semigran", MAPS) == ["No case of this study has a label of it."]
+    assert count_sentences(found, "semigran", MAPS) == ["No case of this study has a label of it."]
 
 
 def test_the_counts_stand_beside_the_rows_of_the_map():
@@ -70,13 +70,13 @@ def test_labels_that_the_map_does_not_know_are_named_as_they_are_written():
 
 def test_what_there_is_to_say_of_a_source():
     counts = label_counts(CASES, MAPS)
-    assert words(counts, "semigran", MAPS) == [
+    assert count_sentences(counts, "semigran", MAPS) == [
         "10 cases of this study, with 3 labels.",
         "The map does not know 'odd', on 1 case: a further import with such a label would stop.",
         "4 cases were imported when the label stood for something else, and keep that.",
     ]
-    assert words(counts, "hotline", MAPS) == [
+    assert count_sentences(counts, "hotline", MAPS) == [
         "hotline has no map of its own yet: the names of the levels count for it.",
         "5 cases of this study, with 1 label.",
     ]
-    assert words(counts, "levels", MAPS)[0] == "This map counts for every source that has none of its own."
+    assert count_sentences(counts, "levels", MAPS)[0] == "This map counts for every source that has none of its own."

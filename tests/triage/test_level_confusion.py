@@ -11,21 +11,37 @@ from hypothesis import strategies as st
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import RULES, Acuity, Ask, Label, Stage
 from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, TriageData
-from evalcore.triage.level_confusion import (
+from evalcore.triage.rates import clustered_summary
+from evalcore.triage.reads import (
     NO_PAIR,
     ONE_LEVEL,
-    against_physicians,
-    agreement_between,
-    agreement_with_physicians,
-    between,
+    agreement,
+    judge_pairs,
+    pair_cells,
+    physicians_pairs,
 )
-from evalcore.triage.rates import clustered_summary
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 NAN = np.nan
 MAGPIE = "Magpie"
 NAMES = {value: label for label, value in LEVELS.items() if not np.isnan(value)}
 LEVEL = st.sampled_from([NAN, NO_LEVEL, 1.0, 2.0, 3.0, 4.0, 1.5, 3.5])
+
+
+def between(*who, **more):
+    return pair_cells(judge_pairs(*who, **more))
+
+
+def agreement_between(*who, **more):
+    return agreement(judge_pairs(*who, **more))
+
+
+def against_physicians(*who, **more):
+    return pair_cells(physicians_pairs(*who, **more))
+
+
+def agreement_with_physicians(*who, **more):
+    return agreement(physicians_pairs(*who, **more))
 
 
 def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> TriageData:

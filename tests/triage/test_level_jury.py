@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from evalcore.calibration.confidence import level_vote_items
 from evalcore.study.schema import PARSER
-from evalcore.triage.data import NO_LEVEL, TriageData
-from evalcore.triage.level_jury import JURY, members, votes, with_jury
-from evalcore.triage.panels import described
-from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.data import NO_LEVEL, TriageData, described
+from evalcore.triage.predictions import JURY, members, predictions, usual_judges, votes, with_jury
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 said = st.sampled_from([np.nan, NO_LEVEL, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0])

@@ -13,10 +13,10 @@ from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, now
-from evalcore.triage import level_reading
+from evalcore.triage import acts
 from evalcore.triage import queries as triage_queries
+from evalcore.triage.acts import LevelsRead, read_levels, recommended, stated
 from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.level_reading import LevelsRead, read_levels, recommended, stated
 
 QA, CONVERSATION = Format.QA, Format.CONVERSATION
 ANSWERS = ["Reasoning.\nACUITY: D", "ACUITY: C or D", "I cannot say."]
@@ -145,8 +145,8 @@ def test_reading_again_writes_only_what_has_changed(engine, monkeypatch):
     report = read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True)
     assert (report.n_read, report.n_unchanged) == (0, 7)
     assert len(events(engine)) == 1
-    changed = [level_reading.Judge(PARSER, "1", QA, lambda _: level_reading.Level(Label.CANNOT_ASSESS, "No."))]
-    monkeypatch.setattr(level_reading, "JUDGES", changed)
+    changed = [acts.Judge(PARSER, "1", QA, lambda _: acts.Level(Label.CANNOT_ASSESS, "No."))]
+    monkeypatch.setattr(acts, "JUDGES", changed)
     report = read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True)
     assert (report.n_read, report.n_unchanged) == (3, 0)
     new = [row for row in verdicts(engine) if row["explanation"] == "No."]
@@ -155,8 +155,8 @@ def test_reading_again_writes_only_what_has_changed(engine, monkeypatch):
 
 def test_a_new_version_reads_again_and_its_level_is_the_one_that_stands(engine, monkeypatch):
     read_levels(engine, actor=Administrator(name="Dr. Noor"))
-    newer = [level_reading.Judge(PARSER, "2", QA, lambda _: level_reading.Level(Label.CANNOT_ASSESS, "No."))]
-    monkeypatch.setattr(level_reading, "JUDGES", newer)
+    newer = [acts.Judge(PARSER, "2", QA, lambda _: acts.Level(Label.CANNOT_ASSESS, "No."))]
+    monkeypatch.setattr(acts, "JUDGES", newer)
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 3
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 0
     with reading(engine) as session:
@@ -195,7 +195,7 @@ def test_whoever_stops_it_midway_leaves_nothing_half(engine, monkeypatch, at):
     def stop(*_, **__):
         raise Killed
 
-    monkeypatch.setattr(level_reading, "BATCH", 2)
+    monkeypatch.setattr(acts, "BATCH", 2)
     seen = []
 
     def progress(done, most):
@@ -219,7 +219,7 @@ def test_whoever_stops_it_midway_leaves_nothing_half(engine, monkeypatch, at):
 
 
 def test_batches_read_every_response_once(engine, monkeypatch):
-    monkeypatch.setattr(level_reading, "BATCH", 1)
+    monkeypatch.setattr(acts, "BATCH", 1)
     done = []
     read_levels(engine, actor=Administrator(name="Dr. Noor"), progress=lambda n, most: done.append((n, most)))
     assert done == [(n, 7) for n in range(1, 8)]
@@ -227,7 +227,7 @@ def test_batches_read_every_response_once(engine, monkeypatch):
 
 
 def test_many_levels_are_written_in_parts_and_whoever_stops_between_two_loses_none(engine, monkeypatch):
-    monkeypatch.setattr(level_reading, "PART", 2)
+    monkeypatch.setattr(acts, "PART", 2)
     pauses = []
 
     def pause(seconds):
@@ -235,7 +235,7 @@ def test_many_levels_are_written_in_parts_and_whoever_stops_between_two_loses_no
         if len(pauses) == 2:
             raise Killed
 
-    monkeypatch.setattr(level_reading, "sleep", pause)
+    monkeypatch.setattr(acts, "sleep", pause)
     with pytest.raises(Killed):
         read_levels(engine, actor=Administrator(name="Dr. Noor"))
     assert [event["subject"] for event in events(engine)] == ["2 responses", "2 responses"]
@@ -253,10 +253,10 @@ def test_many_levels_are_written_in_parts_and_whoever_stops_between_two_loses_no
 
 def test_the_parts_of_a_run_add_up(engine, monkeypatch):
     whole = read_levels(engine, actor=Administrator(name="Dr. Noor"))
-    again = [replace(judge, version="next") for judge in level_reading.JUDGES]
-    monkeypatch.setattr(level_reading, "JUDGES", again)
-    monkeypatch.setattr(level_reading, "PART", 1)
-    monkeypatch.setattr(level_reading, "PAUSE_SECONDS", 0)
+    again = [replace(judge, version="next") for judge in acts.JUDGES]
+    monkeypatch.setattr(acts, "JUDGES", again)
+    monkeypatch.setattr(acts, "PART", 1)
+    monkeypatch.setattr(acts, "PAUSE_SECONDS", 0)
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")) == whole
 
 

@@ -8,21 +8,25 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from evalcore.study.schema import Format
-from evalcore.triage.cases import (  # fmt: skip
+from evalcore.triage.cases import NOT_BOTH, WORST_FIRST, Direction, flip_counts, flips, in_both, misses
+from evalcore.triage.data import Kind, described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import (
     BOUNDARY_MEASURES,
+    FEW,
     NO_BOUNDARY,
-    WORST_FIRST,
+    NO_CLEAR_LEVEL,
+    NO_PANEL,
+    NO_RIGHT,
+    Measure,
+    TriageGrouping,
     accounted,
     ambiguous,
     boundary,
-    flips,
-    misses,
+    by_group,
+    confusion,
+    rates,
 )
-from evalcore.triage.formats import NOT_BOTH, Direction, flip_counts, in_both
-from evalcore.triage.groups import FEW, NO_LEVEL, NO_PANEL, NO_RIGHT, TriageGrouping, by_group
-from evalcore.triage.panels import Kind, described
-from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.rates import Measure, confusion, rates
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, MODEL, as_triaged, found_of
 
@@ -252,7 +256,7 @@ def test_one_format_alone_has_no_difference():
 @pytest.mark.slow
 def test_the_paired_interval_covers():
     """2,000 draws of 100 cases: 5 % too low in both, 12 % in conversation alone, 4 % in qa alone."""
-    from evalcore.triage.formats import bonett_price
+    from evalcore.triage.cases import bonett_price
 
     draws = np.random.default_rng(5).multinomial(100, [0.05, 0.12, 0.04, 0.79], size=2000).astype(float)
     low, high = bonett_price(draws[:, 1], draws[:, 2], np.full(2000, 100.0))
@@ -299,7 +303,7 @@ def test_groups_stand_in_their_order_and_what_has_no_answer_says_why():
     assert list(by_gold["group"].unique()) == [
         word for word in ("A", "A/B", "B", "B/C", "C", "C/D", "D") if word in set(by_gold["group"])
     ]
-    assert NO_LEVEL not in set(by_gold["group"])
+    assert NO_CLEAR_LEVEL not in set(by_gold["group"])
     strengths = list(by_group(triage_data, found, "strength")["group"].unique())
     assert strengths[0] == "unanimous"
     assert strengths.index("4-1") < strengths.index("3-2") < strengths.index("direct")

@@ -14,14 +14,14 @@ from evalcore.study.schema import Ask, Claim, Physicians, Selection, Stage
 from evalcore.triage.corrected import (
     ALL_COLUMNS,
     MEASURES,
-    answers,
+    Held,
+    answered,
     corrected_cells,
     corrected_harm,
     corrected_rates,
     on_simplex,
 )
-from evalcore.triage.data import READ_COLUMNS, TriageData
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.data import READ_COLUMNS, Kind, TriageData, described
 from evalcore.triage.predictions import predictions
 from evalcore.triage.rates import Measure
 from tests.triage_cases import CONVERSATION, WORDS, drawn
@@ -167,7 +167,8 @@ def test_an_adjudicated_level_takes_the_place_of_the_votes_unless_told_otherwise
     )
     both = replace(triage_data, reads=pd.concat([reads, final], ignore_index=True))
     shares = [
-        corrected_rates(both, BY, settled=settled).set_index("measure")["physicians_only"] for settled in (True, False)
+        corrected_rates(both, BY, held=Held(settled=settled)).set_index("measure")["physicians_only"]
+        for settled in (True, False)
     ]
     assert shares[0][Measure.SENT_HOME] == pytest.approx(1)
     assert shares[1][Measure.SENT_HOME] < 0.5
@@ -184,7 +185,7 @@ def test_responses_without_a_level_by_the_judge_or_without_a_text_are_counted_ap
     assert found["n_responses"] == (mine & (level > 0)).sum()
     assert found["n_unreached"] == (mine & (level > 0) & ~has_text).sum()
     assert found["n_read"] == (mine & (level > 0) & has_text).sum()
-    alone = corrected_rates(known, BY, claim=Claim.BENCHMARK).iloc[0]
+    alone = corrected_rates(known, BY, held=Held(claim=Claim.BENCHMARK)).iloc[0]
     assert alone["n_responses"] == found["n_read"]
 
 
@@ -205,7 +206,9 @@ def test_the_physicians_who_read_are_told_apart_and_three_are_needed_to_speak_of
     rows = looked_at(triage_data)
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
     of = {n: read(triage_data, truth, rows, 0.9, rater=names[np.arange(len(rows)) % n]) for n in (2, 3)}
-    two, three = (corrected_rates(of[n], BY, physicians=Physicians.IN_GENERAL).set_index("measure") for n in (2, 3))
+    two, three = (
+        corrected_rates(of[n], BY, held=Held(physicians=Physicians.IN_GENERAL)).set_index("measure") for n in (2, 3)
+    )
     assert two.loc[Measure.EXACT, ["n_readers", "needed"]].to_list() == [
         2,
         "1 more response to be read, by 1 more physician",
@@ -227,7 +230,11 @@ def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(
     known = read(triage_data, truth, rows, 0.9, rater=names, label=said)
 
     def width(claim: Claim, physicians: Physicians) -> float:
-        row = corrected_rates(known, BY, claim=claim, physicians=physicians).set_index("measure").loc[Measure.OVER]
+        row = (
+            corrected_rates(known, BY, held=Held(claim=claim, physicians=physicians))
+            .set_index("measure")
+            .loc[Measure.OVER]
+        )
         return row["corrected_high"] - row["corrected_low"]
 
     for claim in Claim:
@@ -239,7 +246,7 @@ def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(
 def test_answers_that_are_at_hand_are_not_put_together_again():
     triage_data, truth = world(4)
     known = read(triage_data, truth, texts(triage_data)[:60], inclusion_probability=0.75)
-    at_hand = list(answers(known, BY))
+    at_hand = answered(known, BY)
     unread = replace(known, reads=known.reads.iloc[:0])
     for made in (corrected_cells, corrected_rates, lambda *of, **more: corrected_harm(*of, 5, 1, **more)):
         pd.testing.assert_frame_equal(made(unread, BY, known=at_hand), made(known, BY))
@@ -268,7 +275,7 @@ def test_corrected_harm_of_everything_read_is_what_physicians_say_and_of_too_lit
     rows = texts(triage_data)
     known = read(triage_data, truth, rows)
     step = truth[rows] - triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[rows]]
-    found = corrected_harm(known, BY, 5, 1, claim=Claim.BENCHMARK).iloc[0]
+    found = corrected_harm(known, BY, 5, 1, held=Held(claim=Claim.BENCHMARK)).iloc[0]
     assert found["harm"] == pytest.approx((np.where(step < 0, 5, 1) * np.abs(step)).mean())
     assert (found["low"], found["high"]) == pytest.approx((found["harm"], found["harm"]), abs=1e-6)
     little = corrected_harm(read(triage_data, truth, rows[:12]), BY, 5, 1).iloc[0]
@@ -308,7 +315,7 @@ def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and
     triage_data, truth = world(seed, accuracy=1.0, n_samples=1, invalid=0)
     known = read(triage_data, truth, texts(triage_data))
     for made in (corrected_cells, corrected_rates):
-        found = made(known, BY, claim=Claim.BENCHMARK)
+        found = made(known, BY, held=Held(claim=Claim.BENCHMARK))
         said = found.loc[found["enough"]]
         assert len(said)
         assert said["corrected"].to_numpy() == pytest.approx(said["judge_only"].to_numpy())
@@ -322,9 +329,9 @@ def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and
 @few
 def test_everything_read_is_what_physicians_say_whatever_the_judge_says(seed):
     triage_data, truth = world(seed, accuracy=0.3, n_samples=1, invalid=0)
-    found = corrected_rates(read(triage_data, truth, texts(triage_data)), BY, claim=Claim.BENCHMARK).set_index(
-        "measure"
-    )
+    found = corrected_rates(
+        read(triage_data, truth, texts(triage_data)), BY, held=Held(claim=Claim.BENCHMARK)
+    ).set_index("measure")
     gold = triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[texts(triage_data)]]
     said = truth[texts(triage_data)]
     assert found.loc[Measure.EXACT, "corrected"] == pytest.approx((said == gold).mean())
@@ -374,5 +381,5 @@ def test_cases_that_one_of_three_physicians_has_read_whole_are_not_known_to_the_
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
     for n, is_known in ((1, True), (3, False)):
         told = read(triage_data, truth, rows, 1.0, rater=names[np.arange(len(rows)) % n])
-        row = corrected_rates(told, BY, claim=Claim.BENCHMARK).set_index("measure").loc[Measure.EXACT]
+        row = corrected_rates(told, BY, held=Held(claim=Claim.BENCHMARK)).set_index("measure").loc[Measure.EXACT]
         assert (row["corrected_high"] - row["corrected_low"] < 1e-9) == is_known

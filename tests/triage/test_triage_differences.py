@@ -11,19 +11,23 @@ from scipy.stats import binomtest, t
 
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Claim, Physicians
-from evalcore.triage.bases import Basis, Held, Weights, ranked, stated_judges, usual_held
-from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
-from evalcore.triage.data import TriageData
-from evalcore.triage.differences import (
+from evalcore.triage.bases import (
     NO_PAIR,
     SAFETY,
+    Basis,
+    Held,
+    Weights,
     judged_differences,
     margin_sentences,
+    ranked,
     read_differences,
     safety_sentences,
+    stated_judges,
+    usual_held,
 )
-from evalcore.triage.formats import bonett_price
-from evalcore.triage.panels import described
+from evalcore.triage.cases import bonett_price
+from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
+from evalcore.triage.data import TriageData, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import RULES, Measure
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -127,7 +131,7 @@ def test_too_little_read_is_said_of_each_model():
 
 def test_physicians_in_general_are_wider_than_these():
     known = answered(study(4), {CONVERSATION: "Magpie"})
-    these, general = (read_differences(known, physicians=who) for who in Physicians)
+    these, general = (read_differences(known, held=Held(physicians=who)) for who in Physicians)
     width = [(table["high"] - table["low"]).to_numpy() for table in (these, general)]
     assert np.nanmean(width[1]) > np.nanmean(width[0])
 
@@ -139,7 +143,7 @@ def test_answers_on_some_cases_are_those_of_a_study_with_these_cases_alone(seed)
     kept = np.random.default_rng(seed).random(40) < 0.6
     whole = {about.model: about for about in answered(triage_data, {CONVERSATION: "Magpie"})}
     for about in answered(triage_data.where(kept), {CONVERSATION: "Magpie"}):
-        part = whole[about.model].on(np.flatnonzero(kept))
+        part = whole[about.model].where(kept[whole[about.model].cases])
         for name in (
             "gold",
             "judged",

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
-from evalcore.triage.corrected import VOTES, drawn_votes
-from evalcore.triage.data import LEVELS, READ_COLUMNS, TriageData
-from evalcore.triage.groups import TriageGrouping, by_group
-from evalcore.triage.panels import Kind, described
-from evalcore.triage.physicians import physicians_cells
+from evalcore.triage.corrected import physicians_cells
+from evalcore.triage.data import LEVELS, READ_COLUMNS, READ_HERE, Kind, TriageData, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import TriageGrouping, by_group
 from evalcore.triage.reads import (
-    READ_HERE,
+    VOTES,
     case_levels,
+    drawn_votes,
     read_counts,
     response_levels,
     transitions,

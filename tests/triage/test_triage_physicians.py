@@ -11,12 +11,18 @@ from scipy.stats import t
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
-from evalcore.triage.corrected import VOTES, corrected_rates, drawn_votes
-from evalcore.triage.data import TriageData
+from evalcore.triage.corrected import (
+    NOT_READ,
+    corrected_rates,
+    physicians_cells,
+    physicians_harm,
+    physicians_rates,
+    physicians_summary,
+)
+from evalcore.triage.data import Kind, TriageData, described
 from evalcore.triage.harm import costs
-from evalcore.triage.panels import Kind, described
-from evalcore.triage.physicians import NOT_READ, physicians_cells, physicians_harm, physicians_rates, physicians_summary
 from evalcore.triage.rates import RULES, SCORES, Measure, rates, summary
+from evalcore.triage.reads import VOTES, drawn_votes
 from tests.triage_cases import CONVERSATION, WORDS, drawn
 
 few = settings(max_examples=8, deadline=None)

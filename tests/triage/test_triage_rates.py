@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from evalcore.study.schema import Format
-from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.data import NO_LEVEL, Kind, described
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import (
     NO_CASE,
@@ -266,7 +265,7 @@ def test_the_jackknife_is_that_of_leaving_out_each_case_in_turn(counts):
     n = whole.sum()
     cases = np.repeat(np.arange(16), whole.ravel())
     left = [np.bincount(np.delete(cases, place), minlength=16).reshape(4, 4) for place in range(n)]
-    without = summary(cells_of(pd.DataFrame({"case": range(n)}), np.array(left).reshape(n, 4, 4)), keys=["case"])
+    without = summary(cells_of(pd.DataFrame({"model": range(n), "format": "qa"}), np.array(left).reshape(n, 4, 4)))
     for name in SCORES:
         if found[f"{name}_reason"]:
             continue

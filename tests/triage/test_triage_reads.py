@@ -13,12 +13,11 @@ from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Acuity, RaterKind, Stage, Verdict
-from evalcore.triage import panels
+from evalcore.triage import data as frames
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.cases import accounted
-from evalcore.triage.data import LEVELS, NO_LEVEL
-from evalcore.triage.panels import SHARES, AmbiguityRule, Kind
+from evalcore.triage.data import LEVELS, NO_LEVEL, SHARES, AmbiguityRule, Kind
 from evalcore.triage.predictions import COUNTS, joined, predictions, usual_judges
+from evalcore.triage.rates import accounted
 from tests.triage_cases import CONVERSATION, QA, drawn, stored
 
 FRAMES = ("cases", "votes", "samples", "levels", "confidence", "reads", "published", "elsewhere")
@@ -60,9 +59,9 @@ def panel(words: str):
     ],
 )
 def test_a_panel_has_its_distribution_median_and_spread(words, h, median, spread):
-    assert panels.distributions(*panel(words))[0] == pytest.approx(h)
-    assert panels.medians(*panel(words))[0] == median
-    assert panels.spreads(*panel(words))[0] == pytest.approx(spread, abs=1e-6)
+    assert frames.distributions(*panel(words))[0] == pytest.approx(h)
+    assert frames.medians(*panel(words))[0] == median
+    assert frames.spreads(*panel(words))[0] == pytest.approx(spread, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_a_panel_has_its_distribution_median_and_spread(words, h, median, spread
     ],
 )
 def test_an_even_panel_is_settled_toward_the_more_severe(votes, median):
-    assert panels.medians(np.zeros(len(votes), dtype=np.int64), np.array(votes, dtype=float), 1)[0] == median
+    assert frames.medians(np.zeros(len(votes), dtype=np.int64), np.array(votes, dtype=float), 1)[0] == median
 
 
 def plain_distance(one: float, other: float) -> float:
@@ -97,21 +96,21 @@ def test_panels_agree_with_their_plain_definition_in_any_order(cases, chance):
     chance.shuffle(rows)
     row = np.array([row for row, _ in rows], dtype=np.int64)
     vote = np.array([vote for _, vote in rows], dtype=float)
-    spreads, shares = panels.spreads(row, vote, len(cases)), panels.distributions(row, vote, len(cases))
+    spreads, shares = frames.spreads(row, vote, len(cases)), frames.distributions(row, vote, len(cases))
     for number, votes in enumerate(cases):
         gaps = [plain_distance(a, b) for place, a in enumerate(votes) for b in votes[place + 1 :]]
         assert spreads[number] == pytest.approx(np.mean(gaps) if gaps else np.nan, nan_ok=True)
         halves = [letter for vote in votes for letter in (np.floor(vote), np.ceil(vote))]
         wanted = [halves.count(k) / len(halves) if halves else np.nan for k in (1, 2, 3, 4)]
         assert shares[number] == pytest.approx(wanted, nan_ok=True)
-        median = panels.medians(row, vote, len(cases))[number]
+        median = frames.medians(row, vote, len(cases))[number]
         assert np.isnan(median) if not votes else min(votes) <= median <= max(votes)
 
 
 def test_the_kind_of_a_case_follows_its_panel_and_the_rule():
     triage_data, _ = drawn(np.random.default_rng(1), n_cases=200)
-    strict = panels.described(triage_data).cases
-    lax = panels.described(triage_data, AmbiguityRule(spread=9)).cases
+    strict = frames.described(triage_data).cases
+    lax = frames.described(triage_data, AmbiguityRule(spread=9)).cases
     has_panel = strict["n_votes"].gt(1)
     assert strict.loc[has_panel, "kind"].eq(Kind.AMBIGUOUS).equals(strict.loc[has_panel, "spread"].gt(0.75))
     assert not lax["kind"].eq(Kind.AMBIGUOUS).any()
@@ -128,7 +127,7 @@ def test_the_kind_of_a_case_follows_its_panel_and_the_rule():
 def test_a_stated_uncertainty_above_the_rule_makes_a_case_ambiguous():
     triage_data, _ = drawn(np.random.default_rng(2), n_cases=4, share_panel=0)
     triage_data.cases["uncertainty"] = [np.nan, 0.7, 0.71, 1.0]
-    assert list(panels.described(triage_data).cases["kind"]) == [Kind.CLEAR, Kind.CLEAR, Kind.AMBIGUOUS, Kind.AMBIGUOUS]
+    assert list(frames.described(triage_data).cases["kind"]) == [Kind.CLEAR, Kind.CLEAR, Kind.AMBIGUOUS, Kind.AMBIGUOUS]
 
 
 # ---------------------------------------------------------------- predictions
@@ -175,7 +174,7 @@ def test_what_nobody_looked_at_is_unread_and_not_invalid():
 def test_no_case_gives_no_prediction():
     triage_data, _ = drawn(np.random.default_rng(6))
     empty = triage_data.where(np.zeros(len(triage_data.cases), dtype=bool))
-    found = joined(panels.described(empty), predictions(empty, {QA: PARSER}))
+    found = joined(frames.described(empty), predictions(empty, {QA: PARSER}))
     assert found.empty
     assert list(found.columns[-2:]) == ["gold", "kind"]
 
@@ -254,7 +253,7 @@ def test_a_response_of_another_evaluation_is_in_neither_format_and_is_counted_ap
     other = mine["response_id"].loc[mine["model"].eq("Alder-2")].tolist()
     with writing(study) as session:
         stored(session, triage_data, elsewhere=other)
-    found = panels.described(loaded(study))
+    found = frames.described(loaded(study))
     assert not set(other) & set(found.samples["response_id"])
     assert len(found.samples) == len(triage_data.samples) - 5
     assert found.elsewhere.to_numpy().tolist() == [[1, "Alder-2"]] * 5
@@ -274,7 +273,7 @@ def test_an_empty_study_has_no_cases_and_all_columns(study: Engine):
         assert getattr(found, name).empty
         if name != "levels":
             assert set(getattr(found, name).columns) == set(getattr(wanted, name).columns)
-    assert predictions(panels.described(found), {QA: PARSER}).empty
+    assert predictions(frames.described(found), {QA: PARSER}).empty
     with reading(study) as session:
         assert not triage_queries.has_cases(session)
 

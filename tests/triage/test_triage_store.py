@@ -16,8 +16,7 @@ from evalcore.study.trail import audit_trail
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import store as triage_store
-from evalcore.triage.data import AmbiguityRule
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.data import AmbiguityRule, Kind, described
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
 

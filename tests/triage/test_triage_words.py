@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.triage.cases import BOUNDARY_MEASURES, ambiguous
-from evalcore.triage.decision_lines import View, decision_lines
-from evalcore.triage.formats import flip_counts
+from evalcore.triage.cases import flip_counts
+from evalcore.triage.corrected import physicians_rates
+from evalcore.triage.data import described
 from evalcore.triage.harm import expected_harm, harm_sentences
-from evalcore.triage.panels import described
-from evalcore.triage.physicians import physicians_rates
 from evalcore.triage.predictions import joined, predictions
-from evalcore.triage.rates import SCORES, Measure, confusion, of_matrices, rates
-from evalcore.triage.words import MEANINGS, NAMES, by_model, findings, flip_sentence, leans
+from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
+from evalcore.triage.words import MEANINGS, NAMES, View, by_model, decision_lines, findings, flip_sentence, leans
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 

@@ -31,13 +31,23 @@ from evalcore.importing.formats.values import (
     words,
 )
 from evalcore.importing.records import Cells, FileFormat, Options
+from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, AmbiguityRule, TriageData
+from evalcore.triage.data import (
+    CONFIDENCE_COLUMNS,
+    LEVELS,
+    READ_COLUMNS,
+    SAMPLE_COLUMNS,
+    AmbiguityRule,
+    TriageData,
+    described,
+    medians,
+    spreads,
+)
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
-from evalcore.triage.panels import Floats, described, medians, spreads
 
 LARGEST_SPREAD = 9
 ROUNDED = 0.006

@@ -1,0 +1,147 @@
+"""What a paper has to say of how a study was done, out of the database: who was asked how, who read when and by which guideline, and what was drawn."""
+
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import func, or_, select
+from sqlmodel import Session, col
+
+from evalcore.runs.queries import rows
+from evalcore.study.frames import frame, is_read, knowing, not_superseded
+from evalcore.study.run_states import Outcome, RunKind
+from evalcore.study.schema import Ask, RaterKind, ReadingState, Selection, Stage
+from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
+
+
+def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """Physicians' standing blind first reads of criteria, one row a read.
+
+    Returns:
+        response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
+        recorded), created_at, knows_model (the reader said that they know which model this is).
+    """
+    columns: list[Any] = [
+        col(Verdict.response_id),
+        col(Verdict.criterion_id),
+        col(Rater.name).label("rater"),
+        col(Rater.person_id),
+        col(Verdict.guideline_version),
+        col(Verdict.created_at),
+        col(Verdict.id).in_(knowing()).label("knows_model"),
+    ]
+    statement = (
+        select(*columns)
+        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
+        .where(*_first(hidden), or_(col(Verdict.blinded).is_(None), col(Verdict.blinded).is_(True)))
+    )
+    return frame(session, statement)
+
+
+def _first(hidden: frozenset[int]) -> tuple[Any, ...]:
+    """Standing first reads of criteria."""
+    return (
+        is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
+        col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None), *_shown(Verdict.example_id, hidden),
+    )  # fmt: skip
+
+
+def _shown(example_id: Any, hidden: frozenset[int]) -> tuple[Any, ...]:
+    return (col(example_id).not_in(list(hidden)),) if hidden else ()
+
+
+def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
+    """Standing first reads of criteria that were not blind, by the reason; an empty one where an imported file gave none."""
+    why = func.coalesce(col(Verdict.not_blind), "")
+    statement = (
+        select(why, func.count())
+        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
+        .where(*_first(hidden), col(Verdict.blinded).is_(False))
+        .group_by(why)
+        .order_by(why.desc())
+    )
+    return {str(reason): int(n) for reason, n in session.connection().execute(statement)}
+
+
+def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """Responses that were assigned to be read by their rubrics, one row a response and assignment, in the order of the assignments.
+
+    Returns:
+        assignment_id, response_id, inclusion_probability, selection, seed, n_readers (wanted), n_population, chosen_by (JSON), n_locked (readings that
+        were submitted).
+    """
+    locked = (
+        select(col(Reading.task_id).label("task_id"), func.count().label("n"))
+        .where(col(Reading.state) != ReadingState.READING)
+        .group_by(col(Reading.task_id))
+        .subquery()
+    )
+    of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
+    of_assignment = (
+        Assignment.selection,
+        Assignment.seed,
+        Assignment.n_readers,
+        Assignment.n_population,
+        Assignment.chosen_by,
+    )
+    columns: list[Any] = [*map(col, (*of_task, *of_assignment)), func.coalesce(locked.c.n, 0).label("n_locked")]
+    statement = (
+        select(*columns)
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .outerjoin(locked, locked.c.task_id == col(Task.id))
+        .where(col(Assignment.ask) == Ask.RUBRIC, col(Task.response_id).is_not(None), *_shown(Task.example_id, hidden))
+        .order_by(col(Task.assignment_id), col(Task.place))
+    )
+    return frame(session, statement)
+
+
+def drawn_readings(session: Session) -> pd.DataFrame:
+    """Who has read which response for which drawing, one row a submitted reading: assignment_id, response_id, person_id."""
+    columns: list[Any] = [col(Task.assignment_id), col(Task.response_id), col(Reading.person_id)]
+    statement = (
+        select(*columns)
+        .join(Reading, col(Reading.task_id) == col(Task.id))
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .where(
+            col(Reading.state) != ReadingState.READING,
+            col(Assignment.ask) == Ask.RUBRIC,
+            col(Assignment.selection) != Selection.VOLUNTEERED,
+        )
+    )
+    return frame(session, statement)
+
+
+def asked(session: Session) -> list[dict[str, Any]]:
+    """Runs that brought an answer of a model to an example, or a judge's verdict, oldest first.
+
+    One a run: kind (`RunKind.RESPOND` or `JUDGE`), name, dataset, api_model, temperature (None: not sent), max_tokens, prompt_version, n_samples,
+    n_repeats, n_answered (questions), begun and ended (None: not yet).
+    """
+    call = TABLES["run_call"].c
+    counted = select(call.run_id, func.count()).where(call.outcome == Outcome.ANSWERED).group_by(call.run_id)
+    answered: dict[int, int] = {int(row[0]): int(row[1]) for row in session.connection().execute(counted)}
+    return [
+        {
+            "kind": run.kind, "name": run.spec.model.name, "dataset": run.spec.dataset, "api_model": run.spec.model.api_model,
+            "temperature": run.spec.model.temperature, "max_tokens": run.spec.model.max_tokens, "prompt_version": run.spec.prompt_version,
+            "n_samples": run.spec.n_samples, "n_repeats": run.spec.n_repeats, "n_answered": answered[run.run_id], "begun": run.created_at,
+            "ended": run.ended_at,
+        }
+        for run in reversed(rows(session, run_ids=list(answered)))
+        if run.kind in (RunKind.RESPOND, RunKind.JUDGE)
+    ]  # fmt: skip
+
+
+def n_sent_otherwise(session: Session, hidden: frozenset[int] = frozenset()) -> int:
+    """Responses to examples with a rubric to which something else than the conversation was sent."""
+    criterion = TABLES["criterion"].c
+    of_rubric = col(Response.example_id).in_(select(criterion.example_id).distinct())
+    statement = select(func.count(col(Response.sent_messages))).where(of_rubric, *_shown(Response.example_id, hidden))
+    return int(session.connection().execute(statement).scalar_one())
+
+
+def rubric_examples(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """Examples with a rubric: example_id."""
+    criterion = TABLES["criterion"].c
+    columns: list[Any] = [col(Example.id).label("example_id")]
+    of_rubric = col(Example.id).in_(select(criterion.example_id).distinct())
+    return frame(session, select(*columns).where(of_rubric, *_shown(Example.id, hidden)))
