@@ -30,7 +30,8 @@ from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
-    from evalcore.triage.bases import Basis, Held, Weights
+    from evalcore.triage.bases import Basis, Weights
+    from evalcore.triage.corrected import Held
     from evalcore.triage.data import TriageData
     from evalcore.triage.settings import TriageSettings
 
@@ -106,8 +107,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.study.schema import Claim, Physicians
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
-    from evalcore.triage.bases import Basis, Held, margin_sentences, stated_judges, usual_held
-    from evalcore.triage.corrected import claim_words
+    from evalcore.triage.bases import Basis, margin_sentences, stated_judges, usual_held
+    from evalcore.triage.corrected import Held, claim_words
     from evalcore.triage.data import described
 
     one_of("--gold", gold, GOLDS)

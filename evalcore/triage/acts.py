@@ -218,8 +218,8 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
             for judge, levels in groupby(read[start : start + PART], key=lambda one: one[0]):
                 _write(session, judge, [(found, level) for _, found, level in levels], written)
             if written.n_read:
-                versions = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
-                detail = written.as_dict() | {"versions": versions, "again": again}
+                by_judge = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
+                detail = written.as_dict() | {"versions": by_judge, "again": again}
                 subject = counted(written.n_read, "response")
                 store.append_event(session, actor=actor.signature, action=LEVELS_READ, subject=subject, detail=detail)
         report.add(written)

@@ -9,8 +9,8 @@ import pandas as pd
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import bases
-from evalcore.triage.bases import Basis, Held, Matrices, Ranked, Weights
-from evalcore.triage.corrected import Answers, answered, claim_words
+from evalcore.triage.bases import Basis, Matrices, Ranked, Weights
+from evalcore.triage.corrected import Answers, Held, answered, claim_words
 from pages.shared import page_cache, triage_choice
 from pages.shared.models_choice import CLAIMS, READERS
 from pages.shared.triage_choice import Here, Read
