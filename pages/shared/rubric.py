@@ -120,7 +120,8 @@ class Cells:
     def _own(
         self, response: int, criterion: int | None, mine: dict[str, Any] | None, judge: str, of_judge: str | None
     ) -> None:
-        key, item = f"{response}_{criterion}", {"response_id": response, "criterion_id": criterion}
+        key = f"{response}_{criterion}"
+        item: Any = {"response_id": response, "criterion_id": criterion}
         seen = int(mine["verdict_id"]) if mine else None
         if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
