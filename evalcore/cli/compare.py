@@ -9,9 +9,9 @@ from evalcore.errors import OverreadError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from sqlmodel import Session
 
     from evalcore.rubric.results import ComputedAnalysis
+    from evalcore.study.db import Session
 
 SEED = 20
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
-from sqlalchemy import Engine
 
 from evalcore.cli.console import (
     Db,
@@ -28,6 +27,7 @@ from evalcore.cli.console import (
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
+from evalcore.study.db import Engine
 from evalcore.study.schema import ConfidenceMeaning
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
-from sqlalchemy import Engine
 
 from evalcore.cli.console import Db, Json, err, out, print_json, some_of, study
 from evalcore.cli.run import (
@@ -21,6 +20,7 @@ from evalcore.cli.run import (
     asked_model,
 )
 from evalcore.errors import OverreadError
+from evalcore.study.db import Engine
 from evalcore.study.run_states import STREAK
 from evalcore.study.schema import CASES, Format
 

@@ -7,7 +7,6 @@ from importlib.metadata import version
 
 import orjson
 import pandas as pd
-from sqlalchemy import Engine
 
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
@@ -17,7 +16,7 @@ from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
 from evalcore.study import contents
 from evalcore.study.analysis import plain
-from evalcore.study.db import reading
+from evalcore.study.db import Engine, reading
 from evalcore.study.trail import trail_head
 
 TABLES = ("labels", "verdicts", "scores")

@@ -11,8 +11,6 @@ from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.export import queries
@@ -29,7 +27,7 @@ from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study import contents, frames
 from evalcore.study.analysis import StatedAnalysis, plain
-from evalcore.study.db import reading
+from evalcore.study.db import Engine, Session, reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.run_states import RunKind, version_and_repeat

@@ -14,8 +14,6 @@ from typing import Any
 
 import orjson
 import pandas as pd
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import ExportError, ReadOnly
 from evalcore.export.codebook import CODEBOOK, DTYPES
@@ -29,7 +27,7 @@ from evalcore.runs.queries import are_suspect
 from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.csv_cells import guarded
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triage import queries as triage_queries

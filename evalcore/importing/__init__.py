@@ -6,8 +6,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy import Engine
-
 from evalcore.errors import ImportFailed
 from evalcore.importing import staging
 from evalcore.importing.files.opening import Opened, recognise
@@ -15,7 +13,7 @@ from evalcore.importing.joining import Pace, TooLong, Work
 from evalcore.importing.records import Kind, Options
 from evalcore.importing.report import ImportReport
 from evalcore.study import store
-from evalcore.study.db import writing
+from evalcore.study.db import Engine, writing
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
 

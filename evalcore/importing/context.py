@@ -9,13 +9,11 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import RowMapping
-from sqlmodel import Session
-
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.records import GivenVerdict, Options
 from evalcore.importing.report import ImportReport
 from evalcore.study import contents, lookups
+from evalcore.study.db import RowMapping, Session
 from evalcore.study.schema import RaterKind, Source, Stage, Verdict
 from evalcore.study.store import Bulk, ensure_rater
 from evalcore.study.tables import now

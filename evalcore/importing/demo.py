@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Engine
-
 from evalcore.importing import import_file
 from evalcore.reading.assigning import Choice, Drawn, assign, draw
 from evalcore.reading.assignment_queries import Item
@@ -14,7 +12,7 @@ from evalcore.settings import shipped
 from evalcore.study import contents, lookups, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.browse import UNREAD, Filters
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, reading, writing
 from evalcore.study.families import parse
 from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
 from evalcore.triage import label_maps

@@ -8,8 +8,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sqlmodel import Session
-
 from evalcore.errors import RowFault
 from evalcore.importing.context import Faults, ImportContext, Readers
 from evalcore.importing.files.opening import Opened, recognise
@@ -18,6 +16,7 @@ from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import GradedRows
 from evalcore.study import lookups, store
 from evalcore.study.acting import allow
+from evalcore.study.db import Session
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Source, Unfinished, Viewer
 from evalcore.study.store import Bulk

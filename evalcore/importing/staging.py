@@ -16,16 +16,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
-from sqlmodel import Session
-
 from evalcore.errors import DatabaseFault, ImportFailed
 from evalcore.importing.context import Faults
 from evalcore.importing.joining import Pace, Work
 from evalcore.importing.report import ImportReport
 from evalcore.study import lookups, store
 from evalcore.study.acting import allow
-from evalcore.study.db import connect, keep, reading, writing
+from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import
 from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
 from evalcore.study.tables import now
@@ -264,7 +261,7 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
         with closing(sqlite3.connect(engine.url.database or "")) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
         scratch = connect(str(copy))
-        event.listen(scratch, "connect", _unkept)
+        unkept(scratch)
         try:
             with writing(scratch) as session:
                 work.join(Pace(session), session, work.rows(progress), report)
@@ -278,12 +275,6 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
         for beside in ("-wal", "-shm", "-journal"):
             copy.with_name(copy.name + beside).unlink(missing_ok=True)
     return report
-
-
-def _unkept(connection: sqlite3.Connection, _record: object) -> None:
-    """Nothing of the copy has to survive anything."""
-    connection.execute("PRAGMA journal_mode = OFF")
-    connection.execute("PRAGMA synchronous = OFF")
 
 
 # ---------------------------------------------------------------- the parts

@@ -9,8 +9,6 @@ from typing import Any
 
 import pandas as pd
 from msgspec import structs
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.reading import queries, read_queries
@@ -22,8 +20,8 @@ from evalcore.reading.read_queries import Key, Said, SaidBy
 from evalcore.reading.reviewing import check_answer, check_note
 from evalcore.study import contents, frames, store
 from evalcore.study.acting import allow
+from evalcore.study.db import Engine, Session, writing
 from evalcore.study.db import reading as reads
-from evalcore.study.db import writing
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
 from evalcore.study.schema import (
     JUDGE_SHOWN,

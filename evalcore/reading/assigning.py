@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.reading import assignment_queries, queries
@@ -20,7 +18,7 @@ from evalcore.study import browse, contents, store
 from evalcore.study.acting import allow
 from evalcore.study.browse import Filters
 from evalcore.study.csv_cells import unguarded
-from evalcore.study.db import writing
+from evalcore.study.db import Engine, Session, writing
 from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_read
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
 

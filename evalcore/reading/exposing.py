@@ -6,9 +6,6 @@ Of a study that is read-only nothing is written down: nobody reads blind there e
 from collections.abc import Collection
 from contextlib import suppress
 
-from sqlalchemy import Engine
-from sqlmodel import Session
-
 from evalcore.errors import NotFound, ReadOnly
 from evalcore.reading import queries
 from evalcore.reading import store as reading_store
@@ -16,7 +13,7 @@ from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
 from evalcore.study import contents, store, trail
 from evalcore.study.acting import allow
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_assign, check_can_open
 from evalcore.study.schema import READER_CHOSEN, VERDICTS_SEEN, Seen, Viewer
 

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from sqlalchemy import Engine
-from sqlmodel import Session
-
 from evalcore.errors import AlreadyChanged, NotFound
 from evalcore.reading import read_queries
 from evalcore.reading.adjudication import hidden_examples
 from evalcore.reading.reviewing import Decision, check_answer, check_decision, of_decision
 from evalcore.study import store
 from evalcore.study.acting import allow
-from evalcore.study.db import writing
+from evalcore.study.db import Engine, Session, writing
 from evalcore.study.policies import check_can_give_verdict, check_can_open
 from evalcore.study.schema import Ask, RaterKind, Selection, Stage, Verdict, Viewer
 from evalcore.study.tables import Verdict as VerdictRow

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.reading import queries
@@ -18,8 +16,8 @@ from evalcore.reading.assigning import MAX_SEED
 from evalcore.reading.queries import Asked, Draft, Given, Material
 from evalcore.study import contents, store
 from evalcore.study.acting import allow, anew
+from evalcore.study.db import Engine, Session, writing
 from evalcore.study.db import reading as reads
-from evalcore.study.db import writing
 from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read
 from evalcore.study.schema import (
     Acuity,

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from evalcore.stats.wording import listed
@@ -45,7 +44,7 @@ def published(grouping: str) -> pd.DataFrame:
     {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
     """
     counts, whole = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}.get(grouping, ({}, 0))
-    rows: dict[str, tuple[float, float, int]]
+    rows: dict[str, tuple[float, float, float]]
     rows = {name.replace("_", " "): (n / whole, n, whole) for name, n in counts.items()}
     if grouping == "turns":
         rows = {ONE_TURN: (SINGLE_TURN_SHARE, np.nan, N_EXAMPLES)}

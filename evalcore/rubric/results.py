@@ -32,7 +32,7 @@ from evalcore.study.analysis import Analysis, StatedAnalysis, when_words
 from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
-    from sqlmodel import Session
+    from evalcore.study.db import Session
 
 CONSENSUS, CLUSTER = "consensus", "cluster"
 """A subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)."""

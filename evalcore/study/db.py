@@ -33,7 +33,7 @@ from evalcore.study import triggers
 
 __all__ = [
     "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of", "keep",
-    "migrate", "open_study", "reading", "writing",
+    "migrate", "open_study", "reading", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -198,6 +198,16 @@ def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: 
 def before_each_commit(engine: Engine, act: Callable[[], None]) -> None:
     """Have something done, in the same thread, whenever what was written is about to be kept."""
     event.listen(engine, "commit", lambda _: act())
+
+
+def unkept(engine: Engine) -> None:
+    """Do not wait for the disk: nothing of this SQLite file, a copy that is removed, has to survive anything."""
+
+    def never_wait(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(engine, "connect", never_wait)
 
 
 @contextmanager

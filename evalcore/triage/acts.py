@@ -7,13 +7,10 @@ from itertools import groupby
 from time import sleep
 from typing import Any, NamedTuple
 
-from sqlalchemy import Engine
-from sqlmodel import Session
-
 from evalcore.stats.wording import counted
 from evalcore.study import store
 from evalcore.study.acting import allow
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
 from evalcore.study.schema import (
     LEVELS_READ,

@@ -94,6 +94,8 @@ class Cells:
         self._disabled = disabled
         self._wide = wide
         self.acted = False
+        # Which verdict each widget was last set to. A dictionary of our own, since each access to the session is a place where another click may end the run.
+        self._drawn: dict[str, int | None] = st.session_state.setdefault("rubric_drawn", {})
         keys = [verdicts["response_id"], verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)]
         self._given = dict(iter(verdicts.groupby(keys)))
 
@@ -123,7 +125,7 @@ class Cells:
         key = f"{response}_{criterion}"
         item: Any = {"response_id": response, "criterion_id": criterion}
         seen = int(mine["verdict_id"]) if mine else None
-        if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
+        if f"label_{key}" in st.session_state and self._drawn.get(f"label_{key}", seen) != seen:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
             st.html(html.notice(changed, kind="warning"))
         stored = Decision(
@@ -143,7 +145,7 @@ class Cells:
                 label_visibility="collapsed",
                 disabled=self._disabled,
                 wrap=criterion is None,
-                key=_synced(f"label_{key}", stored.label, seen),
+                key=self._synced(f"label_{key}", stored.label, seen),
             )
             if mine and mine["label"]:
                 saved = html.escaped(common.local_time(mine["created_at"])[11:])
@@ -172,20 +174,20 @@ class Cells:
                 cause = st.selectbox(
                     "Why it differs", [cause for cause in CAUSES if cause in known or cause is stored.cause], index=None,
                     format_func=lambda value: CAUSES[value], placeholder="Choose a cause",
-                    disabled=self._disabled, key=_synced(f"cause_{key}", stored.cause, seen), width=212,
+                    disabled=self._disabled, key=self._synced(f"cause_{key}", stored.cause, seen), width=212,
                 )  # fmt: skip
                 severity = st.selectbox(
                     "The error is", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="How bad",
-                    disabled=self._disabled, key=_synced(f"severity_{key}", stored.severity, seen), width=128,
+                    disabled=self._disabled, key=self._synced(f"severity_{key}", stored.severity, seen), width=128,
                 )  # fmt: skip
                 decision = replace(decision, cause=cause, severity=severity)
             elif of_judge is not None:
-                wrong_key = _synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
+                wrong_key = self._synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
                 wrong = st.checkbox("Right verdict for the wrong reason", disabled=self._disabled, key=wrong_key)
                 decision = replace(decision, right_for_wrong_reason=wrong)
             note = st.text_input(
                 "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
-                key=_synced(f"note_{key}", stored.note, seen), width="stretch",
+                key=self._synced(f"note_{key}", stored.note, seen), width="stretch",
             )  # fmt: skip
         return replace(decision, note=(note or "").strip())
 
@@ -199,25 +201,23 @@ class Cells:
         for number in numbers:
             for name in WIDGETS:
                 if name in keep:
-                    st.session_state[f"{name}_{key}_drawn"] = number
+                    self._drawn[f"{name}_{key}"] = number
                 else:
-                    st.session_state.pop(f"{name}_{key}_drawn", None)
+                    self._drawn.pop(f"{name}_{key}", None)
         self.acted = True
+
+    def _synced(self, key: str, stored: object, seen: int | None) -> str:
+        """A widget's key, with its value set to what is stored, where the widget is new on the screen or another verdict was drawn last."""
+        if key not in st.session_state or self._drawn.get(key, -1) != seen:
+            st.session_state[key] = stored
+            self._drawn[key] = seen
+        return key
 
 
 def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dictionaries, what is missing as None."""
     known = rows.astype(object).where(rows.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in known.to_dict(orient="records")]
-
-
-def _synced(key: str, stored: object, seen: int | None) -> str:
-    """A widget's key, with its value set to what is stored, where the widget is new on the screen or another verdict was drawn last."""
-    drawn = f"{key}_drawn"
-    if key not in st.session_state or st.session_state.get(drawn, -1) != seen:
-        st.session_state[key] = stored
-        st.session_state[drawn] = seen
-    return key
 
 
 def read(row: dict[str, Any]) -> str:

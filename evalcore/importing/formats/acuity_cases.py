@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-from sqlalchemy import RowMapping
 
 from evalcore.errors import OverreadError, RowFault
 from evalcore.importing.context import ImportContext, RowWriter
@@ -33,6 +32,7 @@ from evalcore.importing.formats.values import (
 from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
+from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow

@@ -3,8 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import RowMapping
-
 from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
 from evalcore.importing.formats.values import (
     LAST_SAMPLE,
@@ -26,6 +24,7 @@ from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_
 from evalcore.importing.records import Cells, FileFormat, GivenVerdict, Options
 from evalcore.study import lookups
 from evalcore.study.csv_cells import unguarded
+from evalcore.study.db import RowMapping
 from evalcore.study.schema import (
     CASES,
     Acuity,

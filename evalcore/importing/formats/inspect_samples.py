@@ -4,8 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import RowMapping
-
 from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext, RowWriter
 from evalcore.importing.examples import as_stored, turns
@@ -17,6 +15,7 @@ from evalcore.importing.records import FileFormat, Graded, Kind
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
+from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Format, Message
 
 MAX_NAMED = 20
