@@ -6,12 +6,14 @@ from html import unescape
 import numpy as np
 import pytest
 from sqlalchemy import text
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
-from evalcore.reading import assigning
+from evalcore.reading import assigning, overriding
 from evalcore.reading import queries as reading_queries
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import Acuity, Administrator, Ask, Role
+from evalcore.study.schema import Acuity, Administrator, Ask, Role, Severity
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.queries import one_case
 from evalcore.triage.reads import drawn_votes, response_levels
@@ -129,6 +131,42 @@ def test_a_level_given_here_is_saved_and_counts_beside_those_that_were_drawn(dem
     app.button(key=f"undo_{response}_None").click()
     check(app.run())
     assert own_verdicts(app)[0].value is None
+
+
+def test_a_note_typed_while_a_choice_is_being_saved_is_kept_where_a_click_elsewhere_ends_the_run(
+    demo_study, engine, open_page, monkeypatch
+):
+    number = readable(engine, PHYSICIAN)
+    app = open_page(demo_study, "browse", PHYSICIAN, example=str(number))
+    (control,) = own_verdicts(app)
+    response = int(control.key.split("_")[1])
+    query = "SELECT label FROM verdict WHERE response_id = :n AND stage = 'judge'"
+    given = {label for (label,) in rows(engine, query, n=response)}
+    control.select(next(level for level in (Acuity.D, Acuity.A, Acuity.B) if level not in given))
+    app.run()
+
+    app.selectbox(key=f"severity_{response}_None").select(Severity.MILD)
+    first = app._tree.get_widget_states()
+    app.text_input(key=f"note_{response}_None").input("typed meanwhile")
+    later = app._tree.get_widget_states()
+    give_verdict = overriding.give_verdict
+
+    def saved_before_a_click_elsewhere(*arguments, **named):
+        verdict = give_verdict(*arguments, **named)
+        monkeypatch.setattr(overriding, "give_verdict", give_verdict)
+        run = get_script_run_ctx()
+        again = RerunData(run.query_string, later, run.page_script_hash, context_info=run.context_info)
+        run.script_requests.request_rerun(again)
+        return verdict
+
+    monkeypatch.setattr(overriding, "give_verdict", saved_before_a_click_elsewhere)
+    app._run(first)
+
+    assert "another tab" not in check(app)
+    query = (
+        "SELECT severity, explanation FROM verdict WHERE response_id = :n AND stage = 'open' ORDER BY id DESC LIMIT 1"
+    )
+    assert rows(engine, query, n=response) == [("mild", "typed meanwhile")]
 
 
 @pytest.mark.parametrize("ask", [Ask.RESPONSE_ACUITY, Ask.GOLD_ACUITY])
