@@ -22,6 +22,7 @@ from evalcore.runs import Stop, spec_for, start, work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
+from evalcore.study.policies import allows, check_can_adjudicate
 from evalcore.study.run_states import RunKind
 from evalcore.study.schema import (  # fmt: skip
     Acuity,
@@ -115,13 +116,18 @@ class Hand:
     own: str
 
 
+def settles(role: Role) -> bool:
+    """Whether this role adjudicates: such a person is shown nothing of what waits for them."""
+    return allows(check_can_adjudicate, Viewer(0, "", frozenset({role})))
+
+
 def make(location: str, folder: Path) -> Engine:
     """The study with nothing opened by the walkers; everybody else has said everything on what waits for them."""
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)
         people = (
-            (REVIEWER, [Role.REVIEWER]), (EVERY_ROLE, list(Role)), (OPEN_EYES, [role for role in Role if role is not Role.ADJUDICATOR]),
+            (REVIEWER, [Role.REVIEWER]), (EVERY_ROLE, list(Role)), (OPEN_EYES, [role for role in Role if not settles(role)]),
             (READER, [Role.REVIEWER]), (VOLUNTEER, [Role.REVIEWER]), (SETTLER, [Role.ADJUDICATOR, Role.RESEARCHER]),
         )  # fmt: skip
         for name, roles in people:

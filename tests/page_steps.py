@@ -21,7 +21,6 @@ from evalcore.study.db import connect, reading
 from pages.shared import routes
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("overview", "browse", "models", "judges", "triage", "calibration", "study", "export", "audit")
 PEOPLE = (
     "Dr. Amara Okafor", "Dr. Nils Lindqvist", "Dr. Leila Haddad", "Dr. Priya Nair", "Dr. Jonas Weber", "Dr. Mei Zhou", "Dr. Tomas Vega", "Mina Castell",
 )  # fmt: skip
@@ -38,6 +37,7 @@ TITLES = {
     "export": "Export",
     "audit": "Who did what",
 }
+PAGES = tuple(TITLES)
 HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")
 Open = Callable[..., AppTest]
 

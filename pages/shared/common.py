@@ -190,9 +190,7 @@ def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`); of a few quicker."""
-    if not allows(check_can_read, person):
-        return frozenset()
-    own = to_read(person, among=among)
+    own = to_read(person, among=among) if allows(check_can_read, person) else frozenset()
     return own | read("to_settle", person) if allows(check_can_adjudicate, person) else own
 
 

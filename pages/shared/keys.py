@@ -30,27 +30,34 @@ ANSWERS: Mapping[Ask, Choices] = {
     Ask.RESPONSE_ACUITY: {**_LEVELS, "8": _CANNOT},
     Ask.GOLD_ACUITY: {**_LEVELS, "8": (Acuity.REMOVE, "Remove the case"), "9": _CANNOT},
 }
-REASON_KEYS: Choices = {
-    "1": (CannotReason.CONTEXT_MISSING, "Context missing"),
-    "2": (CannotReason.OUTSIDE_SPECIALTY, "Outside my specialty"),
-    "3": (CannotReason.LANGUAGE, "Language"),
-    "4": (CannotReason.CRITERION_UNCLEAR, "Criterion unclear"),
-    "5": (CannotReason.NEEDS_EXAMINATION, "Needs examination"),
+REASONS: Mapping[CannotReason, str] = {
+    CannotReason.CONTEXT_MISSING: "Context missing",
+    CannotReason.OUTSIDE_SPECIALTY: "Outside my specialty",
+    CannotReason.LANGUAGE: "Language",
+    CannotReason.CRITERION_UNCLEAR: "Criterion unclear",
+    CannotReason.NEEDS_EXAMINATION: "Needs examination",
 }
-CAUSE_KEYS: Choices = {
-    "1": (Cause.MISREAD_ANSWER, "Judge misread the answer"),
-    "2": (Cause.MISREAD_CRITERION, "Judge misread the criterion"),
-    "3": (Cause.MEDICAL_DISAGREEMENT, "Medical disagreement"),
-    "4": (Cause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
-    "5": (Cause.CRITERION_WRONG, "Criterion wrong"),
-    "6": (Cause.CONTEXT_MISSING, "Context missing"),
-    "7": (Cause.LANGUAGE, "Language"),
-    "8": (Cause.OTHER, "Other"),
+CAUSES: Mapping[Cause, str] = {
+    Cause.MISREAD_ANSWER: "Judge misread the answer",
+    Cause.MISREAD_CRITERION: "Judge misread the criterion",
+    Cause.MEDICAL_DISAGREEMENT: "Medical disagreement",
+    Cause.CRITERION_AMBIGUOUS: "Criterion ambiguous",
+    Cause.CRITERION_WRONG: "Criterion wrong",
+    Cause.CONTEXT_MISSING: "Context missing",
+    Cause.LANGUAGE: "Language",
+    Cause.OTHER: "Other",
 }
-LEVEL_CAUSE_KEYS: Choices = {
-    "1": CAUSE_KEYS["1"], "2": CAUSE_KEYS["3"], "3": CAUSE_KEYS["6"], "4": CAUSE_KEYS["7"], "5": CAUSE_KEYS["8"]
-}  # fmt: skip
-"""A level of care is asked for without a criterion that could be at fault."""
+OF_CRITERION = frozenset({Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG})
+"""What a criterion can be at fault for: a level of care is asked for without one."""
+
+
+def _numbered(words: Mapping[Any, str]) -> Choices:
+    """The digits from 1 on, in the order of the words."""
+    return {str(number): choice for number, choice in enumerate(words.items(), 1)}
+
+
+REASON_KEYS, CAUSE_KEYS = _numbered(REASONS), _numbered(CAUSES)
+LEVEL_CAUSE_KEYS = _numbered({cause: words for cause, words in CAUSES.items() if cause not in OF_CRITERION})
 SEVERITY_KEYS: Choices = {
     "1": (Severity.NONE, "None"),
     "2": (Severity.MILD, "Mild"),
@@ -142,7 +149,6 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
 # ---------------------------------------------------------------- what is read out of it
 
 WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
-REASONS, CAUSES = dict(REASON_KEYS.values()), dict(CAUSE_KEYS.values())
 SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 

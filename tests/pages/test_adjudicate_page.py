@@ -6,9 +6,10 @@ from sqlalchemy import text
 from evalcore.reading import adjudication, reviewing
 from evalcore.reading.adjudication import Settling
 from evalcore.reading.reviewing import Decision
-from evalcore.study import store
-from evalcore.study.db import writing
+from evalcore.study import policies, store
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
+from pages.shared import common
 from tests import world
 from tests.page_steps import LEAD, NOT_FOR_YOU, _no_cache, check, demo_study, location, open_page, words
 
@@ -373,3 +374,15 @@ def test_no_shortcut_is_one_of_streamlits_own_and_none_is_given_twice(small, ope
     assert len(shortcuts) == len(set(shortcuts))
     assert not {"c", "r", "enter"} & set(shortcuts)
     assert {"1", "2", "3", "j", "k", "v", "l", "ctrl+enter"} <= set(shortcuts)
+
+
+def test_whoever_may_settle_is_shown_nothing_of_what_waits_for_it_reader_or_not(small, monkeypatch):
+    researchers = policies._takes(frozenset({Role.RESEARCHER}), "Adjudicating")
+    for module in (policies, adjudication, common):
+        monkeypatch.setattr(module, "check_can_adjudicate", researchers)
+    world.add_researcher(small.engine, "Mina Voss", Role.RESEARCHER)
+    mina = small.viewer("Mina Voss")
+    with reading(small.engine) as session:
+        waiting = adjudication.hidden_examples(session, mina)
+    assert len(waiting) == 2
+    assert common.blind(mina) == waiting

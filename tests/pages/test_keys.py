@@ -18,6 +18,12 @@ def test_every_answer_has_a_key(ask):
     assert {label for label, _ in keys.ANSWERS[ask].values()} == set(ANSWERS[ask])
 
 
+def test_causes_of_a_level_are_numbered_without_a_gap_and_blame_no_criterion():
+    choices = keys.LEVEL_CAUSE_KEYS
+    assert list(choices) == [str(number) for number in range(1, len(Cause) - len(keys.OF_CRITERION) + 1)]
+    assert {cause for cause, _ in choices.values()} == set(Cause) - keys.OF_CRITERION
+
+
 def test_every_reason_and_cause_has_a_key():
     for choices, words in (
         (keys.REASON_KEYS, CannotReason),
