@@ -34,36 +34,26 @@ if TYPE_CHECKING:
     from evalcore.study.auditing import ChainReport
 
 MAX_FLOW_LINES = 40
+FORMAT = "See `overread formats`; else told from the content."
+MEANS = "What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
+READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
+GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
+WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
+AS = "csv, parquet, jsonl or meta-eval; else by the file's ending."
+WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
+GROUPINGS = "overall,theme,axis,category,level"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     paths: Annotated[list[Path] | None, typer.Argument(help="Files, plain or .gz.")] = None,
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="See `overread formats`; else told from the content.")
-    ] = None,
+    format_name: Annotated[str | None, typer.Option("--format", help=FORMAT)] = None,
     model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
     judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
-    confidence_means: Annotated[
-        ConfidenceMeaning | None,
-        typer.Option(
-            help="What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
-        ),
-    ] = None,
-    reads_of: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
-        ),
-    ] = None,
+    confidence_means: Annotated[ConfidenceMeaning | None, typer.Option(help=MEANS)] = None,
+    reads_of: Annotated[list[str] | None, typer.Option(help=READS_OF)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
-    give_up: Annotated[
-        bool,
-        typer.Option(
-            "--give-up",
-            help="Import nothing: leave a large import that was broken off as it is, where its file is lost.",
-        ),
-    ] = False,
+    give_up: Annotated[bool, typer.Option("--give-up", help=GIVE_UP)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -95,7 +85,6 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
 
 
 def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool = False) -> dict[str, object]:
-    """Import a file as the options of `import_file` say, and print what came of it. Returns the report."""
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
 
@@ -122,7 +111,6 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
 
 
 def _print_flow(rows: list[dict[str, object]]) -> None:
-    """What was made of each label, and what became of the cases."""
     import pandas as pd
 
     from evalcore.triage import case_flow
@@ -166,9 +154,7 @@ def download(
 
 
 def scores(
-    by: Annotated[
-        str, typer.Option(help="Some of overall, theme, axis, category, level, joined by commas.")
-    ] = "overall,theme,axis,category,level",
+    by: Annotated[str, typer.Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -188,26 +174,15 @@ def scores(
     if table.empty:
         out.print("No scores yet: import responses with a judge's verdicts first.")
         return
-    show(
-        {
-            str(name): column.map(lambda value: decimal(value, 4)) if column.dtype.kind == "f" else column
-            for name, column in table.items()
-        }
-    )
+    numbers = table.select_dtypes("float").map(lambda value: decimal(value, 4))
+    show({str(name): numbers.get(name, column) for name, column in table.items()})
 
 
 def export(
     path: Path,
-    what: Annotated[
-        str, typer.Option(help="labels, verdicts, scores, criteria (those at fault), acuity or cases")
-    ] = "labels",
-    file_format: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet, jsonl or meta-eval; else by the file's ending.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="Whose labels stand beside the physicians'; default: the judge with most verdicts."),
-    ] = None,
+    what: Annotated[str, typer.Option(help=WHAT)] = "labels",
+    file_format: Annotated[str | None, typer.Option("--format", help=AS)] = None,
+    judge: Annotated[str | None, typer.Option(help=WHOSE)] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
     db: Db = None,
 ) -> None:
@@ -241,10 +216,7 @@ def export(
     out.print(f"{path}: {counted(n_rows, 'row')}")
 
 
-def backup(
-    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")],
-    db: Db = None,
-) -> None:
+def backup(path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")], db: Db = None) -> None:
     """Copy the study while it is in use, and prove the copy. `cp` would lose what SQLite has not yet moved into the file.
 
     Exit status 1 where nothing was written, or where the copy is whole and its audit trail does not hold.
@@ -257,10 +229,7 @@ def backup(
     _say_how_far(report)
 
 
-def restore(
-    path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")],
-    db: Db = None,
-) -> None:
+def restore(path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")], db: Db = None) -> None:
     """Make a study from a backup where there is none yet; nothing is overwritten.
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
