@@ -281,8 +281,7 @@ def _whole(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
     """Ask again here what ended so."""
-    unknown = sorted(set(words) - set(FAILURES))
-    if unknown:
+    if unknown := sorted(set(words) - set(FAILURES)):
         msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
         raise OverreadError(msg)
     with reading(engine) as session:

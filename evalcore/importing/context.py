@@ -73,8 +73,6 @@ class Readers:
     """The raters of one file, by number; a read stays its reader's, whatever name a file writes beside a label.
 
     A name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
-
-    `faults`: takes one sentence a name that may not come. `reads_of`: names of people with an account whose reads, made elsewhere, the file brings.
     """
 
     def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:

@@ -14,12 +14,8 @@ def _count(words: str, *, adds: bool = False) -> Any:
 class ImportReport:
     """Counts of what came, what was joined, what had no partner, and where the sent prompt differs.
 
-    `source_hash`: SHA-256 of the content, unpacked: every verdict of the file keeps it. `reads_of`: people with an account here whose reads, made elsewhere,
-    the file brings, as a lead said. `without_partner_named`, `different_named`: the first of those rows. `without_level`: of the levels that are new: the
-    judge found none. `flow`: what became of the file's cases: rows as `case_flow` gives them. `confident_judges`: judges whose verdicts came with a
-    confidence. `meanings_missing`: those of whom nobody has said what it means. `levels_read`: what was read out of the new texts, in sentences.
-    `samples_left_out`: samples of a log that are no responses: with an error, without an answer. `notes`: what else the file says of itself, and what of it
-    was passed over, in sentences.
+    `source_hash`: of the content, unpacked; every verdict of the file keeps it. `reads_of`: people with an account here whose reads it brings, as a lead said.
+    `flow`: rows as `case_flow` gives them. `samples_left_out`: of a log, with an error or without an answer. What is `named` are the first of those rows.
     """
 
     file: str = ""

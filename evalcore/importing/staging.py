@@ -93,10 +93,8 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int]
 def finish(engine: Engine) -> ImportReport | None:
     """Go on with an import that was broken off, from the copy that was kept of its file; and clear away what others left.
 
-    Its rows come again from the first: what they led to is remembered, and nothing of what is in the study is written twice.
-
-    Returns what came of the whole file; None where nothing waits, somebody else is at it, or the copy is gone. ImportFailed: the rest of the file does not
-    fit the study any more.
+    Its rows come again from the first, and nothing of what is in the study is written twice. Returns what came of the whole file; None: nothing waits, somebody
+    else is at it, or the copy is gone. ImportFailed: the rest does not fit the study any more.
     """
     if not can_stage(engine):
         return None

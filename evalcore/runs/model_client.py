@@ -186,9 +186,8 @@ class Received:
 class CallFailed(OverreadError):
     """No answer came of a question.
 
-    `outcome`: UNREACHABLE, UNREADABLE (whole replies, none of them a chat completion), REFUSED or REJECTED. `status`: of the last HTTP reply; None where
-    there was none. `raw`: what the last reply held, without the key, at most `MAX_RAW` characters; None where nothing came. `prompt_tokens`,
-    `completion_tokens`: of a refusal, where the server counts them. `wait`: seconds after which another try may bring one, where the server says so.
+    UNREADABLE are whole replies, none of them a chat completion. `raw` is what the last reply held, without the key, at most `MAX_RAW` characters; `wait`:
+    seconds after which another try may bring one, where the server says so.
     """
 
     def __init__(

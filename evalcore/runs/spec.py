@@ -47,9 +47,7 @@ def is_address(value: object) -> bool:
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is reached and asked. Holds no key: only the name of the environment variable that has it.
-
-    The bounds are held against files of models, which have these keys but the name.
+    """How a model is reached and asked, as files of models say it. Holds no key: only the name of the environment variable that has it.
 
     `base_url`: up to and without /chat/completions. None: `temperature` and `max_tokens` are not sent; prices (US dollars for a million tokens) are unknown;
     the study's own table of families tells the family, for self-preference; no key is needed; a JSON schema (`structured`) is tried, and left out after a 400

@@ -265,9 +265,7 @@ def _free(session: Session, run_id: int, worker_ids: Any) -> int:
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """What came of one question.
 
-    `calls`: each call, in order. `outcome`: of the last call; None: it was broken off before the question was through, which stays open. `text`: a model's
-    answer; None of a judge. `label`, `explanation`, `confidence`: a judge's verdict; None of a model. `suspects`: sentences on words in the response that
-    speak to the judge.
+    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. A model's answer is a text; a judge's has a label.
     """
 
     question: Question

@@ -38,9 +38,8 @@ NO_CALLS = Calls(0, 0, 0, None, 0, 0)
 class Figures:
     """How far a run is, as one of its workers sees it: as the study told when it began, and what it has done itself.
 
-    `n_questions`, `outcomes`: of the run, when all was last added up. `calls`: of the run without this worker's, then. `max_cost`: US dollars; None: no
-    limit. `cost_each`: US dollars expected of a question before the first was answered; None where prices are unknown. `n_workers`: of the run, this one
-    among them. `ended`, `mine`: questions that have ended here, and this worker's calls.
+    `n_questions`, `outcomes` and `calls` (without this worker's) are as when all was last added up; `ended` and `mine` are this worker's. US dollars: no
+    `max_cost`, no limit; `cost_each` is expected of a question before the first was answered, None where prices are unknown.
     """
 
     run_id: int

@@ -104,9 +104,8 @@ class _Sample(msgspec.Struct):
 class Known(msgspec.Struct, frozen=True):
     """What the header and a first look at the samples tell.
 
-    `model`: who answered, without the provider; None where nobody is named. `n_planned`: samples that were to be asked; None where the log does not say.
-    `grader`: the model of the role grader. `level_scores`: scores whose values are levels of care. `lacks_judge`: scores with verdicts on criteria, or
-    levels, that name no judge.
+    `model` and `grader` (of that role) are without the provider; `n_planned`: samples that were to be asked; None: nobody says. `level_scores` have levels of
+    care as values; `lacks_judge`: scores with verdicts on criteria, or levels, that name no judge.
     """
 
     model: str | None

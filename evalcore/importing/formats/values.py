@@ -314,11 +314,11 @@ def gold(cells: Cells) -> tuple[schema.Acuity | None, bool]:
 
 def votes(cells: Cells) -> tuple[Vote, ...]:
     """The votes of a panel by place: anon_label_1, anon_label_2, ..., each with its rater where that is said; places without a vote are left out."""
-    places = sorted(int(found[1]) for column in cells if (found := _VOTE.fullmatch(column)) and not found[2])
-    given = ((place, vote(cells, f"anon_label_{place}")) for place in places)
-    return tuple(
-        Vote(place, name(cells, f"anon_label_{place}_rater"), level) for place, level in given if level is not None
-    )
+    found = []
+    for place in sorted(int(at[1]) for column in cells if (at := _VOTE.fullmatch(column)) and not at[2]):
+        if (given := vote(cells, f"anon_label_{place}")) is not None:
+            found.append(Vote(place, name(cells, f"anon_label_{place}_rater"), given))
+    return tuple(found)
 
 
 def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -> Word | None:
