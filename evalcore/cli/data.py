@@ -8,22 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from evalcore.cli.console import (
-    Db,
-    Json,
-    actor,
-    err,
-    hidden,
-    location,
-    out,
-    print_json,
-    progress,
-    records,
-    show,
-    some_of,
-    study,
-    write_whole,
-)
+from evalcore.cli import console
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
@@ -34,38 +19,28 @@ if TYPE_CHECKING:
     from evalcore.study.auditing import ChainReport
 
 MAX_FLOW_LINES = 40
+FORMAT = "See `overread formats`; else told from the content."
+MEANS = "What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
+READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
+GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
+WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
+AS = "csv, parquet, jsonl or meta-eval; else by the file's ending."
+WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
+GROUPINGS = "overall,theme,axis,category,level"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     paths: Annotated[list[Path] | None, typer.Argument(help="Files, plain or .gz.")] = None,
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="See `overread formats`; else told from the content.")
-    ] = None,
+    format_name: Annotated[str | None, typer.Option("--format", help=FORMAT)] = None,
     model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
     judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
-    confidence_means: Annotated[
-        ConfidenceMeaning | None,
-        typer.Option(
-            help="What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
-        ),
-    ] = None,
-    reads_of: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
-        ),
-    ] = None,
+    confidence_means: Annotated[ConfidenceMeaning | None, typer.Option(help=MEANS)] = None,
+    reads_of: Annotated[list[str] | None, typer.Option(help=READS_OF)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
-    give_up: Annotated[
-        bool,
-        typer.Option(
-            "--give-up",
-            help="Import nothing: leave a large import that was broken off as it is, where its file is lost.",
-        ),
-    ] = False,
-    db: Db = None,
-    as_json: Json = False,
+    give_up: Annotated[bool, typer.Option("--give-up", help=GIVE_UP)] = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Import files, each whole or not at all.
 
@@ -81,21 +56,20 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     if give_up == bool(paths):
         msg = f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}"
         raise OverreadError(msg)
-    with study(db) as engine:
+    with console.study(db) as engine:
         if give_up:
-            left = leave(engine, actor(engine))
+            left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
-            out.print(f"{left.name}: given up; {n_done}", markup=False)
+            console.out.print(f"{left.name}: given up; {n_done}", markup=False)
             return
         options = {"format_name": format_name, "model": model, "judge": judge, "dataset": dataset}
         rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
         reports = [_import_one(engine, path, options | rest, quiet=as_json) for path in paths or ()]
         if as_json:
-            print_json(reports)
+            console.print_json(reports)
 
 
 def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool = False) -> dict[str, object]:
-    """Import a file as the options of `import_file` say, and print what came of it. Returns the report."""
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
 
@@ -104,35 +78,34 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
         for word in missing_options(path, format_name=told.get("format_name"), options=options):
             told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
-    with progress(path.name) as bar:
-        report = import_file(engine, path, actor=actor(engine), progress=lambda done: bar(done, size), **told)
+    with console.progress(path.name) as bar:
+        report = import_file(engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told)
     if not report.dry_run:
-        with err.status("Preparing the search"):
+        with console.err.status("Preparing the search"):
             prepare_search(engine)
     if not quiet:
         ending = " (dry run)" if report.dry_run else ""
-        out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
+        console.out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
         for line in (*report.sentences(), *(f"  {row}" for row in report.named())):
-            out.print(f"  {line}", markup=False)
+            console.out.print(f"  {line}", markup=False)
         if report.meanings_missing:
-            out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
+            console.out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
         if report.flow:
             _print_flow(report.flow)
     return report.as_dict()
 
 
 def _print_flow(rows: list[dict[str, object]]) -> None:
-    """What was made of each label, and what became of the cases."""
     import pandas as pd
 
     from evalcore.triage import case_flow
 
     flow = pd.DataFrame(rows)
-    out.print(f"  {case_flow.sentence(flow)}", markup=False)
+    console.out.print(f"  {case_flow.sentence(flow)}", markup=False)
     labels = case_flow.mapping(flow)
-    show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
+    console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
     if len(labels) > MAX_FLOW_LINES:
-        out.print(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json", markup=False)
+        console.out.print(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json", markup=False)
 
 
 def formats() -> None:
@@ -140,18 +113,18 @@ def formats() -> None:
     from evalcore.importing.formats import FORMATS
 
     for name, one in FORMATS.items():
-        out.print(f"[bold]{name}[/]  {one.title}")
+        console.out.print(f"[bold]{name}[/]  {one.title}")
         table = Table(box=None, show_header=False, padding=(0, 2))
         for column in one.columns.items():
             table.add_row(*map(escape, column))
-        out.print(table)
+        console.out.print(table)
 
 
 def download(
     benchmark: Annotated[str, typer.Argument(help="healthbench")],
     part: Annotated[str, typer.Option(help="eval, hard, consensus or meta")] = "eval",
     folder: Annotated[Path, typer.Option(help="Where the file is kept.")] = Path(),
-    db: Db = None,
+    db: console.Db = None,
 ) -> None:
     """Fetch an official file, with resume, and import it. Its address is set by OVERREAD_HEALTHBENCH_URL."""
     from evalcore.importing.downloading import download as fetch
@@ -159,18 +132,16 @@ def download(
     if benchmark != "healthbench":
         msg = f"expected healthbench, got {benchmark!r}"
         raise OverreadError(msg)
-    with progress(f"healthbench {part}") as bar:
+    with console.progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
-    with study(db) as engine:
+    with console.study(db) as engine:
         _import_one(engine, path, {})
 
 
 def scores(
-    by: Annotated[
-        str, typer.Option(help="Some of overall, theme, axis, category, level, joined by commas.")
-    ] = "overall,theme,axis,category,level",
-    db: Db = None,
-    as_json: Json = False,
+    by: Annotated[str, typer.Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Rubric scores by model, judge and data set. The raw mean stands beside the clipped score."""
     from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
@@ -178,38 +149,27 @@ def scores(
     from evalcore.study.db import reading
     from evalcore.study.schema import RaterKind
 
-    wanted = some_of("--by", by, REPORTED_GROUPINGS)
-    with study(db) as engine, reading(engine) as session:
+    wanted = console.some_of("--by", by, REPORTED_GROUPINGS)
+    with console.study(db) as engine, reading(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
     table = mean_scores(scores_of_verdicts(verdicts, wanted))
     if as_json:
-        print_json(records(table))
+        console.print_json(console.records(table))
         return
     if table.empty:
-        out.print("No scores yet: import responses with a judge's verdicts first.")
+        console.out.print("No scores yet: import responses with a judge's verdicts first.")
         return
-    show(
-        {
-            str(name): column.map(lambda value: decimal(value, 4)) if column.dtype.kind == "f" else column
-            for name, column in table.items()
-        }
-    )
+    numbers = table.select_dtypes("float").map(lambda value: decimal(value, 4))
+    console.show({str(name): numbers.get(name, column) for name, column in table.items()})
 
 
 def export(
     path: Path,
-    what: Annotated[
-        str, typer.Option(help="labels, verdicts, scores, criteria (those at fault), acuity or cases")
-    ] = "labels",
-    file_format: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet, jsonl or meta-eval; else by the file's ending.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="Whose labels stand beside the physicians'; default: the judge with most verdicts."),
-    ] = None,
+    what: Annotated[str, typer.Option(help=WHAT)] = "labels",
+    file_format: Annotated[str | None, typer.Option("--format", help=AS)] = None,
+    judge: Annotated[str | None, typer.Option(help=WHOSE)] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
-    db: Db = None,
+    db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore.export import tables as exporting
@@ -221,10 +181,10 @@ def export(
         msg = f"--format: expected {', '.join(exporting.WRITERS)} or meta-eval, got {file_format!r}"
         raise OverreadError(msg)
     is_table = file_format != "meta-eval"
-    with study(db) as engine:
-        who = actor(engine)
+    with console.study(db) as engine:
+        who = console.actor(engine)
         exporting.check(engine, who)
-        part = exporting.Part(judge=judge, read_only=read_only, blind=hidden(engine, who))
+        part = exporting.Part(judge=judge, read_only=read_only, blind=console.hidden(engine, who))
         with reading(engine) as session:
             trail_hash = trail.trail_head(session)[1]
         if is_table:
@@ -233,17 +193,16 @@ def export(
         else:
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")
-        write_whole(path, content)
+        console.write_whole(path, content)
         if is_table:
             codebook = exporting.codebook_text(what, trail_hash)
-            write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
+            console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
-    out.print(f"{path}: {counted(n_rows, 'row')}")
+    console.out.print(f"{path}: {counted(n_rows, 'row')}")
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")],
-    db: Db = None,
+    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")], db: console.Db = None
 ) -> None:
     """Copy the study while it is in use, and prove the copy. `cp` would lose what SQLite has not yet moved into the file.
 
@@ -251,28 +210,25 @@ def backup(
     """
     from evalcore.study import backups
 
-    with study(db) as engine:
+    with console.study(db) as engine:
         report = backups.backup(engine, path)
-    out.print(f"{path}: {counted(path.stat().st_size, 'byte')}", markup=False)
+    console.out.print(f"{path}: {counted(path.stat().st_size, 'byte')}", markup=False)
     _say_how_far(report)
 
 
-def restore(
-    path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")],
-    db: Db = None,
-) -> None:
+def restore(path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")], db: console.Db = None) -> None:
     """Make a study from a backup where there is none yet; nothing is overwritten.
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
     """
     from evalcore.study import backups
 
-    report = backups.restore(path, location(db))
-    out.print(f"Restored from {path}", markup=False)
+    report = backups.restore(path, console.location(db))
+    console.out.print(f"Restored from {path}", markup=False)
     _say_how_far(report)
 
 
 def _say_how_far(report: "ChainReport") -> None:
-    out.print(report.sentence, markup=False)
+    console.out.print(report.sentence, markup=False)
     if not report.holds:
         raise typer.Exit(1)

@@ -10,12 +10,16 @@ import typer
 from evalcore.cli.console import Db, Json, actor, err, one_of, out, print_json, records, show, some_of, study
 from evalcore.stats.wording import listed
 
+GROUPINGS = "Some of overall, axis, sign, kind, rater, joined by commas."
+REPEATS_OF = "A judge that was asked several times: each time is a vote."
+DRY_RUN = "Report what would be written and change nothing."
+TEXT = "Show what is made of this text, and change nothing; - reads standard input."
+AGAIN = "Read all responses once more, also those whose level came with a file."
+
 
 def anchoring(
     judge: Annotated[str | None, typer.Option(help="By this judge only; default: each judge of the study.")] = None,
-    by: Annotated[
-        str, typer.Option(help="Some of overall, axis, sign, kind, rater, joined by commas.")
-    ] = "overall,axis,sign,kind",
+    by: Annotated[str, typer.Option(help=GROUPINGS)] = "overall,axis,sign,kind",
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -80,13 +84,9 @@ def anchoring(
 def jury(
     name: Annotated[str, typer.Option(help="What the jury is called; that of a jury to go on with it.")],
     members: Annotated[str, typer.Option(help="Judges, joined by commas; each has one vote.")] = "",
-    repeats_of: Annotated[
-        str | None, typer.Option("--repeats-of", help="A judge that was asked several times: each time is a vote.")
-    ] = None,
+    repeats_of: Annotated[str | None, typer.Option("--repeats-of", help=REPEATS_OF)] = None,
     least: Annotated[int | None, typer.Option(help="So many have to vote on an item; default: all.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would be written and change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -121,12 +121,8 @@ def jury(
 
 
 def acuity_rules(
-    text: Annotated[
-        str | None, typer.Option(help="Show what is made of this text, and change nothing; - reads standard input.")
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Read all responses once more, also those whose level came with a file.")
-    ] = False,
+    text: Annotated[str | None, typer.Option(help=TEXT)] = None,
+    again: Annotated[bool, typer.Option("--again", help=AGAIN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:

@@ -20,40 +20,26 @@ if TYPE_CHECKING:
 
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        help="Where the model is, up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; else as the file of models says.",
-        show_default=False,
-    ),
-]
-ApiModel = Annotated[
-    str | None,
-    typer.Option(help="What the server calls the model; else as the file says, else its name.", show_default=False),
-]
-KeyVariable = Annotated[
-    str | None,
-    typer.Option(
-        help="NAME of the environment variable that holds the key; else as the file says. The key itself is never said.",
-        show_default=False,
-    ),
-]
-ModelsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--models-file",
-        help="TOML file of the known models; default: models.toml here, else OVERREAD_MODELS.",
-        show_default=False,
-    ),
-]
-Concurrency = Annotated[
-    int, typer.Option(help="Questions in flight at once, in each process; on a cluster in each of its workers.")
-]
+
+def _said(words: str, *names: str) -> Any:
+    return typer.Option(*names, help=words, show_default=False)
+
+
+BASE_URL = "Where the model is, up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; else as the file of models says."
+KEY = "NAME of the environment variable that holds the key; else as the file says. The key itself is never said."
+MODELS_FILE = "TOML file of the known models; default: models.toml here, else OVERREAD_MODELS."
+CONCURRENCY = "Questions in flight at once, in each process; on a cluster in each of its workers."
+STOP = "Stop a run, wherever it is worked on: what is in flight is finished."
+WORK = "Work on a run that is open, beside others that do; as pages start it."
+CLUSTER = "Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster]."
+BaseUrl = Annotated[str | None, _said(BASE_URL)]
+ApiModel = Annotated[str | None, _said("What the server calls the model; else as the file says, else its name.")]
+KeyVariable = Annotated[str | None, _said(KEY)]
+ModelsFile = Annotated[Path | None, _said(MODELS_FILE, "--models-file")]
+Concurrency = Annotated[int, typer.Option(help=CONCURRENCY)]
 MaxFailures = Annotated[int, typer.Option(help="Stop after so many failures in a row, in one process.")]
-Limit = Annotated[int | None, typer.Option(help="Ask at most so many questions.", show_default=False)]
-MaxCost = Annotated[
-    float | None, typer.Option(help="Stop before it costs more US dollars than this.", show_default=False)
-]
+Limit = Annotated[int | None, _said("Ask at most so many questions.")]
+MaxCost = Annotated[float | None, _said("Stop before it costs more US dollars than this.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be asked, and what it would cost; ask and write nothing.")
 ]
@@ -63,27 +49,17 @@ DryRun = Annotated[
 class Options:
     """What may be said of every run, beside who is asked for what."""
 
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", help="Which, where the study holds several.", show_default=False)
-    ] = None
+    dataset: Annotated[str | None, _said("Which, where the study holds several.", "--dataset")] = None
     base_url: BaseUrl = None
     api_model: ApiModel = None
     key_variable: KeyVariable = None
-    temperature: Annotated[
-        float | None, typer.Option(help="0 to 2; else as the file says, else not sent.", show_default=False)
-    ] = None
+    temperature: Annotated[float | None, _said("0 to 2; else as the file says, else not sent.")] = None
     models_file: ModelsFile = None
     concurrency: Concurrency = 20
     limit: Limit = None
     max_cost: MaxCost = None
     max_failures: MaxFailures = STREAK
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster].",
-            show_default=False,
-        ),
-    ] = None
+    cluster: Annotated[str | None, _said(CLUSTER)] = None
     dry_run: DryRun = False
     db: Db = None
     as_json: Json = False
@@ -92,9 +68,8 @@ class Options:
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: in place of its last argument, `options`, an option for each of `Options`."""
     own = [*signature(command).parameters.values()][:-1]
-    more = [
-        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type) for one in fields(Options)
-    ]
+    kind = Parameter.KEYWORD_ONLY
+    more = [Parameter(one.name, kind, default=one.default, annotation=one.type) for one in fields(Options)]
 
     @wraps(command)
     def with_all(**values: Any) -> None:
@@ -131,9 +106,7 @@ def respond(
 @with_options
 def judge(
     judge: Annotated[str, typer.Option(help="Who judges, as the study calls it.")],
-    models: Annotated[
-        str | None, typer.Option(help="Whose responses, joined by commas; default: all models'.", show_default=False)
-    ] = None,
+    models: Annotated[str | None, _said("Whose responses, joined by commas; default: all models'.")] = None,
     repeat: Annotated[int, typer.Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
     points: Annotated[bool, typer.Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
     confidence: Annotated[
@@ -162,7 +135,6 @@ def asked_model(name: str, models_file: Path | None, **options: Any) -> "ModelSe
 
 
 def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
-    """One run from its start to its end, or what it would be."""
     from evalcore.runs import spec_for
 
     how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
@@ -173,7 +145,6 @@ def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
 
 
 def _only_dataset(engine: "Engine", *, to_judge: bool) -> str:
-    """The data set that is meant where none was named."""
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
@@ -208,26 +179,14 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     failures: Annotated[int | None, typer.Option(metavar="ID", help="What failed in a run, and why.")] = None,
     retry: Annotated[int | None, typer.Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
     outcome: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated.", show_default=False
-        ),
+        list[str] | None, _said(f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated.")
     ] = None,
     resume: Annotated[int | None, typer.Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
     max_cost: Annotated[
-        float | None,
-        typer.Option(
-            help="With --resume: stop before it costs more US dollars; default: as before.", show_default=False
-        ),
+        float | None, _said("With --resume: stop before it costs more US dollars; default: as before.")
     ] = None,
-    stop: Annotated[
-        int | None,
-        typer.Option(metavar="ID", help="Stop a run, wherever it is worked on: what is in flight is finished."),
-    ] = None,
-    work: Annotated[
-        int | None,
-        typer.Option(metavar="ID", help="Work on a run that is open, beside others that do; as pages start it."),
-    ] = None,
+    stop: Annotated[int | None, typer.Option(metavar="ID", help=STOP)] = None,
+    work: Annotated[int | None, typer.Option(metavar="ID", help=WORK)] = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:

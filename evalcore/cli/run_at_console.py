@@ -25,14 +25,12 @@ from evalcore.runs.queries import Progress
 from evalcore.runs.spec import ChatRequest, Reply, RunSpec
 from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
 from evalcore.study.db import Engine, reading
-from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
+from evalcore.study.run_states import Outcome, RunKind, RunState
 
-LINE_SECONDS = 5.0
-"""Where nobody watches a bar, how far the run is comes as a line so often."""
+LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a line so often
 INTERRUPTED, FAILED = 130, 1
 """Exit statuses: after Ctrl-C, as shells have it; and of a run that did not come to its end."""
-COST = "would bring the cost above"
-"""Words of the reason for which a run stops at its cost."""
+COST = "would bring the cost above"  # words of the reason for which a run stops at its cost
 SAME_COMMAND = "the same command"
 MAX_LINES, MAX_REASON = 40, 80
 FAILURES = tuple(outcome.value for outcome in queries.FAILURES)
@@ -42,10 +40,8 @@ FAILURES = tuple(outcome.value for outcome in queries.FAILURES)
 class Ended:
     """How working on a run went.
 
-    Attributes:
-        at: The run as it stands; None where the database does not answer any more.
-        n_cut_off: Answers of the run that are not whole.
-        again: How to go on, in words.
+    `at`: the run as it stands; None where the database does not answer any more. `n_cut_off`: answers of the run that are not whole. `again`: how to go on,
+    in words.
     """
 
     worked: Worked
@@ -81,9 +77,8 @@ class Ended:
         if self.n_cut_off:
             said.append(cut_off_words(self.n_cut_off))
         if at.n_failed:
-            said.append(
-                f"`overread runs --failures {run_id}` shows what failed, `overread runs --retry {run_id}` asks it again."
-            )
+            shows = f"`overread runs --failures {run_id}` shows what failed"
+            said.append(f"{shows}, `overread runs --retry {run_id}` asks it again.")
         return said
 
     def last_words(self) -> str:
@@ -108,21 +103,15 @@ class Ended:
         return self.worked.as_dict() | more
 
 
-def plan_of(
-    engine: Engine,
-    spec: RunSpec,
-    *,
-    concurrency: int,
-    quiet: bool,
-    max_cost: float | None = None,
-    max_failures: int = STREAK,
-) -> dict[str, Any]:
-    """What a run would ask, cost and take, as JSON has it; printed as a table, too."""
-    check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
+def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **bounds: Any) -> dict[str, Any]:
+    """What a run would ask, cost and take, as JSON has it; printed as a table, too; the bounds as `runs.start` takes them."""
+    check_bounds(spec, concurrency=concurrency, **{"max_cost": None} | bounds)
     with reading(engine) as session:
         planned = plan(session, spec)
     seconds = planned.seconds(concurrency)
     if not quiet:
+        at_once = f"{concurrency:,} questions at once"
+        time_words = "unknown: nobody has asked it yet" if seconds is None else f"{duration(seconds)}, {at_once}"
         source = f"as {planned.n_before:,} questions before" if planned.n_before else "by the lengths of texts"
         rows = {
             "asked": f"{spec.model.api_model} at {spec.model.base_url}",
@@ -133,9 +122,7 @@ def plan_of(
             "to ask": f"{planned.n_missing:,}",
             "tokens": f"{planned.prompt_tokens:,} in, {planned.completion_tokens:,} out ({source})",
             "cost": dollars(planned.cost),
-            "time": "unknown: nobody has asked it yet"
-            if seconds is None
-            else f"{duration(seconds)}, {concurrency:,} questions at once",
+            "time": time_words,
         }
         out.print(f"{_title(spec)} (dry run)", markup=False)
         table = grid(["", ""], [row for row in rows.items() if row[1]])
@@ -144,9 +131,7 @@ def plan_of(
     return asdict(planned) | {"seconds": seconds}
 
 
-def run_through(
-    engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | None = None, **bounds: Any
-) -> Ended:  # fmt: skip
+def run_through(engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | None = None, **bounds: Any) -> Ended:
     """Start a run, or the same run again, and work on it, here or on a cluster; the bounds as `runs.start` takes them."""
     if cluster is None:
         key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
@@ -173,9 +158,8 @@ def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = 
     stop = Stop()
     with on_interrupt(stop), _shown(_title(row.spec)) as shown:
         if cluster is not None:
-            worked = work_on_cluster(
-                engine, run_id, address=cluster, actor=actor(engine), stop=stop, progress=lambda at: shown(at, 0)
-            )
+            how: dict[str, Any] = {"address": cluster, "actor": actor(engine), "progress": lambda at: shown(at, 0)}
+            worked = work_on_cluster(engine, run_id, stop=stop, **how)
         else:
             key = key_of(row.spec.model)
             client = _Counting(row.spec.model, concurrency=row.concurrency, key=key)
@@ -192,8 +176,6 @@ def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = 
 
 
 class _Counting(ModelClient):
-    """Knows how many questions are in flight."""
-
     n_in_flight = 0
 
     async def ask(self, request: ChatRequest) -> Reply:
@@ -293,15 +275,13 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
 
 
 def _whole(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows with whole numbers where a column that has gaps holds fractions."""
     whole = ("response_id", "criterion_id", "position", "status")
     return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
 
 
 def retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
     """Ask again here what ended so."""
-    unknown = sorted(set(words) - set(FAILURES))
-    if unknown:
+    if unknown := sorted(set(words) - set(FAILURES)):
         msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
         raise OverreadError(msg)
     with reading(engine) as session:

@@ -82,22 +82,10 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 ) -> ImportReport:
     """Import one file whole, or refuse it whole.
 
-    Args:
-        path: Where the bytes are, plain or gzip.
-        name: The file's own name, where `path` is a copy of an upload.
-        format_name: A key of `formats.FORMATS`; recognised from the content where it is None.
-        dataset: Data set of the examples, or the evaluation that responses were made for; `healthbench_hard` names its part.
-        model: Who answered, where the file does not say.
-        judge: Who judged, where the file does not say.
-        confidence_means: What the confidences of judges in this file are the probability of. Of levels of care it can only be that the judge's own
-            label is right, which is taken for granted there.
-        reads_of: Names of people with an account here whose reads, made elsewhere, the file brings: a lead says so.
-        dry_run: Do everything, then undo it: the report is what an import would do.
-        progress: Is told how many (unpacked) bytes have been read.
-
-    Raises:
-        NotAllowed: Whoever acts is no researcher and no lead; or, with `reads_of`, no lead.
-        ImportFailed: With the first 20 faults; the study is as it was.
+    `name` is the file's own, where `path` is a copy of an upload; `format_name` is told by the content, and what `dataset` (`healthbench_hard` names its part),
+    `model` and `judge` are by the file, where they are None. `reads_of`: people with an account here whose reads, made elsewhere, the file brings: a lead says
+    so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no researcher and no lead; or, with `reads_of`, no lead.
+    ImportFailed: with the first 20 faults; the study is as it was.
     """
     file = _recognised(path, name, format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)
@@ -121,7 +109,6 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 
 
 def _at_once(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int], None]) -> ImportReport:
-    """All in one transaction, unless others would wait for it too long."""
     report, rows = work.report(), work.rows(progress)
     with writing(engine, patient=True) as session:
         pace = Pace(session, seconds=staging.AT_ONCE_SECONDS if staging.can_stage(engine) else None)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from evalcore.importing.files.opening import Opened
 
 MAX_FAULTS = 20
-MAX_COUNTED = 10_000
-"""With so many, a file is another than was meant: it is not read to its end."""
+MAX_COUNTED = 10_000  # with so many, a file is another than was meant: it is not read to its end
 COMPARED = (
     "label", "explanation", "confidence", "reason", "cause", "severity", "error_kind", "conflict_cause", "right_for_wrong_reason",
 )  # fmt: skip
@@ -35,21 +34,18 @@ _shared = attrgetter(*_SHARED)
 class Faults:
     """Collects the faults of one file.
 
-    Attributes:
-        count: How many there are; the first `MAX_FAULTS` of them are kept in words.
+    `count`: how many there are; the first `MAX_FAULTS` of them are kept in words.
     """
 
     def __init__(self, file_name: str, *, row_word: str) -> None:
-        self._file_name = file_name
-        self._row_word = row_word
+        self._file_name, self._row_word = file_name, row_word
         self._sentences: list[str] = []
         self.count = 0
 
     def add(self, sentence: str, number: int = 0) -> None:
         """Note a fault, of a row where it has a number.
 
-        Raises:
-            ImportFailed: There are so many that the file is read no further.
+        ImportFailed: there are so many that the file is read no further.
         """
         self.count += 1
         place = f" {self._row_word} {number}" if number else ""
@@ -77,15 +73,10 @@ class Readers:
     """The raters of one file, by number; a read stays its reader's, whatever name a file writes beside a label.
 
     A name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
-
-    Args:
-        faults: Takes one sentence a name that may not come.
-        reads_of: Names of people with an account whose reads, made elsewhere, the file brings.
     """
 
     def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:
-        self._session = session
-        self._faults = faults
+        self._session, self._faults = session, faults
         self._people = {_folded(person.name): person.name for person in contents.people(session)}
         self._mapped = {_folded(name) for name in reads_of}
         self._raters: dict[tuple[RaterKind, str], int] = {}
@@ -106,21 +97,18 @@ class Readers:
     def check(self, rater_id: int, line: int, *, has_own: bool) -> None:
         """Note a fault where a verdict that is not in the study yet may not come under this name.
 
-        Args:
-            line: Of the file; 0: unknown.
-            has_own: The person has verdicts of their own on the item.
+        `line`: of the file; 0: unknown. `has_own`: the person has verdicts of their own on the item.
         """
         name = self._names.get(rater_id)
         if name is None or (not has_own and _folded(name) in self._mapped) or (name, has_own) in self._noted:
             return
         self._noted.add((name, has_own))
+        sentence = (
+            "has an account here, so reads under this name are made in Overread. If these were made elsewhere, a lead imports the file "
+            "and names the person under Reads of people (--reads-of); else give the rater another name"
+        )
         if has_own:
             sentence = "has read this item in Overread, and no file replaces a person's own reads. Leave these rows out"
-        else:
-            sentence = (
-                "has an account here, so reads under this name are made in Overread. If these were made elsewhere, a lead imports the file "
-                "and names the person under Reads of people (--reads-of); else give the rater another name"
-            )
         self._faults.add(f"rater: {name} {sentence}", line)
 
 
@@ -137,9 +125,8 @@ def is_own(row: RowMapping) -> bool:
 class ImportContext:
     """The transaction of one import, what writes in it, and what it tells.
 
-    Attributes:
-        faults: What is wrong with the file: after the first one rows are checked, and nothing is written.
-        at: When its verdicts were given that do not say it.
+    `faults`: what is wrong with the file: after the first one rows are checked, and nothing is written. `at`: when its verdicts were given that do not say
+    it.
     """
 
     file: "Opened"
@@ -166,10 +153,8 @@ class ImportContext:
         self, given: GivenVerdict, *, example: int, response: int | None, criterion: int | None, before: int | None
     ) -> Verdict:
         """A given verdict as it is stored, counted; `before` is the number of the one that it supersedes."""
-        if before is None:
-            self.report.verdicts_new += 1
-        else:
-            self.report.verdicts_superseding += 1
+        self.report.verdicts_new += before is None
+        self.report.verdicts_superseding += before is not None
         return Verdict(
             example_id=example,
             response_id=response,
@@ -187,12 +172,8 @@ class RowWriter(ABC):
     batch = 500
 
     def __init__(self, context: ImportContext) -> None:
-        self._context = context
-        self._session = context.session
-        self._bulk = context.bulk
-        self._report = context.report
-        self._faults = context.faults
-        self._readers = context.readers
+        self._context, self._session, self._bulk = context, context.session, context.bulk
+        self._report, self._faults, self._readers = context.report, context.faults, context.readers
 
     @abstractmethod
     def add(self, rows: Sequence[Any]) -> None:

@@ -25,19 +25,14 @@ DEMO = Administrator(name=ACTOR)
 DATASET = "overread-demo"
 JUDGE = "Magpie"
 LEAD = "Mina Castell"
+_MODELS = ("Alder-2", "Briar-1")
 STATED = Analysis(
-    evaluation=DATASET,
-    judges=(JUDGE,),
-    primary=("Alder-2", "Briar-1"),
-    margin=0.05,
-    margin_under=0.10,
-    margin_missed=0.10,
+    evaluation=DATASET, judges=(JUDGE,), primary=_MODELS, margin=0.05, margin_under=0.10, margin_missed=0.10
 )
 """What the lead stated before anything was read; whom the intervals hold for is left to the widest claim that can be had."""
 STATED_AT = datetime(2026, 9, 7, 8, 30, tzinfo=UTC)
 """Between the models' answers and the first read, as the files date them."""
-LABEL_MAPS = "label_maps"
-"""A map a source that is invented too."""
+LABEL_MAPS = "label_maps"  # a map a source that is invented too
 TRIAGE = ("acuity_cases.csv", "acuity_predictions.jsonl", "acuity_matrices.csv", "acuity_reads.csv")
 """Cases before what was answered to them, and that before physicians' reads of it."""
 N_ASSIGNED, ASSIGNED_SEED = 8, 348
@@ -84,7 +79,6 @@ def seed(engine: Engine) -> bool:
 
 
 def _assign_triage(engine: Engine) -> None:
-    """Leave some of what nobody has read to be read."""
     with reading(engine) as session:
         triage_data = described(triage_queries.load(session))
     cases, samples, reads = triage_data.cases, triage_data.samples, triage_data.reads
@@ -103,6 +97,5 @@ def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int)
     drawn = draw(items, n_items, seed=TRIAGE_SEED)
     shares = dict.fromkeys(drawn, len(drawn) / len(items))
     how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
-    assign(
-        engine, Choice(ask=ask, drawn=Drawn(shares, Selection.RANDOM, len(items), how), seed=TRIAGE_SEED), actor=DEMO
-    )
+    chosen = Drawn(shares, Selection.RANDOM, len(items), how)
+    assign(engine, Choice(ask=ask, drawn=chosen, seed=TRIAGE_SEED), actor=DEMO)

@@ -37,9 +37,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
 
     The file grows under the name `NAME.part` and takes its own name when it is whole.
 
-    Raises:
-        DownloadError: The part is unknown, the folder cannot be written, the server refuses, or the file does not
-            arrive whole in five tries.
+    DownloadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """
     if part not in PARTS:
         msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
@@ -89,9 +87,8 @@ def _fetch(client: httpx.Client, url: str, target: Path, progress: Progress) -> 
             if not answer.headers.get("Content-Range", "").startswith(f"bytes {here}-"):
                 here = 0
             with part.open("ab" if here else "wb") as stream:
-                for block in (
-                    answer.iter_raw()
-                ):  # as it comes: a block size would hold back bytes that a broken connection then loses
+                # as it comes: a block size would hold back bytes that a broken connection then loses
+                for block in answer.iter_raw():
                     stream.write(block)
                     here += len(block)
                     progress(here, size)

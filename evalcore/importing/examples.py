@@ -34,17 +34,9 @@ class KnownCriterion(msgspec.Struct, eq=False, gc=False):
 
     def row(self, example_id: int) -> dict[str, object]:
         """As its table holds it."""
-        axis, level, cluster, tags = _tag_columns(self.tags)
-        return {
-            "example_id": example_id,
-            "position": self.position,
-            "text": self.text,
-            "points": self.points,
-            "axis": axis,
-            "level": level,
-            "cluster": cluster,
-            "tags": tags,
-        }
+        tagged = zip(("axis", "level", "cluster", "tags"), _tag_columns(self.tags), strict=True)
+        own = {"position": self.position, "text": self.text, "points": self.points}
+        return {"example_id": example_id, **own, **dict(tagged)}
 
 
 @lru_cache(maxsize=4096)
@@ -62,11 +54,8 @@ def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
 class KnownExample(msgspec.Struct, eq=False, gc=False):
     """An example of the study, or one about to be added (without a number yet).
 
-    Attributes:
-        former_messages: What it was before this batch, where a better one came.
-        changed: Its row is to be written again.
-        moved: Its criteria have other positions.
-        reworded: Its text is to be indexed again.
+    `former_messages`: what it was before this batch, where a better one came. `changed`: its row is to be written again. `moved`: its criteria have other
+    positions. `reworded`: its text is to be indexed again.
     """
 
     prompt_id: str
@@ -97,18 +86,14 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
         messages = turns(self.messages)
         words = Example(self.prompt_id, (), (), self.tags)
         asked = [message.content for message in messages if message.role == "user"]
-        return {
+        as_it_is = ("prompt_id", "messages", "ideal_completions", "canary", "provisional")
+        return {name: getattr(self, name) for name in as_it_is} | {
             "dataset": dataset,
-            "prompt_id": self.prompt_id,
-            "messages": self.messages,
             "n_turns": sum(message.role in ("user", "assistant") for message in messages),
             "first_words": first_words(asked[-1]),
             "theme": words.tag("theme"),
             "category": words.tag("physician_agreed_category"),
             "tags": as_json(self.tags),
-            "ideal_completions": self.ideal_completions,
-            "canary": self.canary,
-            "provisional": self.provisional,
         }
 
 
@@ -130,25 +115,17 @@ class Examples:
         criteria, subsets = defaultdict(list), defaultdict(set)
         for row in lookups.criteria_of(self._session, numbers):
             tags = tuple(json.loads(row["tags"]))
-            criteria[row["example_id"]].append(
-                KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
-            )
+            known = KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
+            criteria[row["example_id"]].append(known)
         for row in lookups.subsets_of(self._session, numbers):
             subsets[row["example_id"]].add(row["subset"])
-        self.known = {
-            row["prompt_id"]: KnownExample(
-                prompt_id=row["prompt_id"],
-                messages=row["messages"],
-                rubric=criteria[row["id"]],
-                tags=tuple(json.loads(row["tags"])),
-                subsets=subsets[row["id"]],
-                provisional=row["provisional"],
-                ideal_completions=row["ideal_completions"],
-                canary=row["canary"],
-                number=row["id"],
+        self.known = {}
+        for row in rows:
+            number, tags = row["id"], tuple(json.loads(row["tags"]))
+            held = {name: row[name] for name in ("prompt_id", "messages", "provisional", "ideal_completions", "canary")}
+            self.known[row["prompt_id"]] = KnownExample(
+                rubric=criteria[number], tags=tags, subsets=subsets[number], number=number, **held
             )
-            for row in rows
-        }
 
     def add_row(self, example: Example, line: int) -> None:
         """Add a row of an examples file."""
@@ -176,11 +153,8 @@ class Examples:
 
     def flush(self) -> None:
         """Write what is new or changed."""
-        self._bulk.restate_prompts(
-            (example.number or 0, example.former_messages, example.messages)
-            for example in self.known.values()
-            if example.former_messages is not None
-        )
+        restated = [e for e in self.known.values() if e.former_messages is not None]
+        self._bulk.restate_prompts((e.number or 0, e.former_messages or "", e.messages) for e in restated)
         fresh = [example for example in self.known.values() if example.number is None]
         stale = [example for example in self.known.values() if example.number is not None and example.changed]
         self._bulk.update("example", [{"id": e.number, **e.row(self._dataset)} for e in stale])
@@ -191,10 +165,8 @@ class Examples:
         memberships = [(e.number, subset) for e in self.known.values() for subset in sorted(e.new_subsets)]
         self._bulk.insert_only("example_subset", [{"example_id": e, "subset": subset} for e, subset in memberships])
         worded = (*fresh, *(e for e in stale if e.reworded))
-        texts = (
-            (e.number or 0, [*(turn.content for turn in turns(e.messages)), *(c.text for c in e.rubric)])
-            for e in worded
-        )
+        said = ([*(turn.content for turn in turns(e.messages)), *(c.text for c in e.rubric)] for e in worded)
+        texts = zip((e.number or 0 for e in worded), said, strict=True)
         self._bulk.await_index(texts, are_examples=True)
         for example in self.known.values():
             example.subsets |= example.new_subsets
@@ -360,7 +332,6 @@ def _clusters_agree(one: Criterion, other: KnownCriterion) -> bool:
 
 
 def _alone(criterion: Criterion, rubric: Sequence[Criterion | KnownCriterion]) -> bool:
-    """Whether the rubric has exactly one criterion of the criterion's cluster."""
     cluster = cluster_of(criterion)
     return cluster is not None and sum(cluster_of(other) == cluster for other in rubric) == 1
 
@@ -400,15 +371,9 @@ def _arranged(
     *,
     newer_order: bool,
 ) -> list[KnownCriterion]:
-    """Both rubrics as one, newcomers included; criteria without points stand behind, by cluster and text.
-
-    Args:
-        newer_order: What came decides the order; else it follows what the study holds.
-    """
-    came = [
-        partner or KnownCriterion(criterion.text, criterion.points, criterion.tags, 0)
-        for criterion, partner in zip(rubric, partners, strict=True)
-    ]
+    """Both rubrics as one, in the order of what came or of what is held; criteria without points stand behind, by cluster and text."""
+    paired = zip(rubric, partners, strict=True)
+    came = [partner or KnownCriterion(new.text, new.points, new.tags, 0) for new, partner in paired]
     first, second = (came, known) if newer_order else (known, came)
     both = list({id(criterion): criterion for criterion in (*first, *second)}.values())
     scored = [criterion for criterion in both if criterion.points is not None]
@@ -429,11 +394,9 @@ def as_stored(messages: Sequence[Message]) -> str:
     return msgspec.json.encode(messages).decode()
 
 
-LONGEST = 160
-"""Characters; the sign that something was left out comes behind them."""
+LONGEST = 160  # characters; the sign that something was left out comes behind them
 CUT = "…"
-_LEAST = LONGEST // 2
-"""A script without spaces may have its last one far back: then it is cut between two characters."""
+_LEAST = LONGEST // 2  # a script without spaces may have its last one far back: then it is cut between two characters
 _JOINERS = "\u200d\u200c"
 _SKINS = range(0x1F3FB, 0x1F400)
 _FLAGS = range(0x1F1E6, 0x1F200)

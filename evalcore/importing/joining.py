@@ -33,8 +33,7 @@ class TooLong(Exception):
 class Pace:
     """How the batches of a file follow each other: here all in one transaction.
 
-    Args:
-        seconds: How long it may last before it is given up; None: as long as it takes.
+    `seconds`: how long it may last before it is given up; None: as long as it takes.
     """
 
     def __init__(self, session: Session, *, seconds: float | None = None) -> None:
@@ -58,11 +57,8 @@ class Pace:
 class Work:
     """What a person asked for.
 
-    Attributes:
-        meaning: What the confidences of its judges are the probability of.
-        source_hash: SHA-256 of the content, unpacked.
-        content_hash: SHA-256 of the content with what it means.
-        reads_of: Names of people with an account whose reads the file brings.
+    `meaning`: what the confidences of its judges are the probability of. `source_hash`: SHA-256 of the content, unpacked. `content_hash`: SHA-256 of the
+    content with what it means. `reads_of`: names of people with an account whose reads the file brings.
     """
 
     file: Opened
@@ -75,16 +71,9 @@ class Work:
 
     def as_json(self) -> str:
         """What `again` makes the same of, with a copy of the file."""
-        asked = {
-            "name": self.file.name,
-            "format": self.file.format.name,
-            "options": asdict(self.options),
-            "meaning": self.meaning,
-            "source_hash": self.source_hash,
-            "content_hash": self.content_hash,
-            "reads_of": self.reads_of,
-        }
-        return json.dumps(asked, ensure_ascii=False)
+        asked = {"name": self.file.name, "format": self.file.format.name, "options": asdict(self.options)}
+        told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
+        return json.dumps(asked | told, ensure_ascii=False)
 
     @classmethod
     def again(cls, unfinished: Unfinished, path: Path) -> "Work":
@@ -97,14 +86,9 @@ class Work:
 
     def report(self) -> ImportReport:
         """Of an import that begins."""
-        return ImportReport(
-            file=self.file.name,
-            format=self.file.format.name,
-            dataset=CASES if self.file.format.is_triage else self.options.evaluation,
-            dry_run=self.dry_run,
-            source_hash=self.source_hash,
-            reads_of=list(self.reads_of),
-        )
+        one = self.file.format
+        dataset = CASES if one.is_triage else self.options.evaluation
+        return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
 
     def rows(self, progress: Callable[[int], None]) -> Rows:
         """Of the file; the first has been read, which of a document is all of its reading."""
@@ -122,13 +106,8 @@ class Work:
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
-        Args:
-            pace: Is told of each batch.
-            rows: Of the file, in order.
-            written: What came of the first rows, which the study has already: they come again, and only what they lead to is remembered.
-
-        Raises:
-            ImportFailed: There are faults.
+        `written`: what came of the first rows, which the study has already: they come again, and only what they lead to is remembered. ImportFailed: there
+        are faults.
         """
         bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
         n_written = 0 if written is None else written.rows
@@ -166,9 +145,8 @@ class Work:
         if not report.rows and not faults.count:
             faults.add("expected at least one row, got none")
         if report.rows and report.without_partner == report.rows:
-            faults.add(
-                f"none of the {report.rows} rows belongs to anything in the study; {report.without_partner_named[0]}"
-            )
+            none = f"none of the {report.rows} rows belongs to anything in the study"
+            faults.add(f"{none}; {report.without_partner_named[0]}")
         faults.raise_if_any()
 
     def is_known(self, session: Session) -> bool:

@@ -8,39 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from evalcore.study.schema import (
-    Acuity,
-    CannotReason,
-    Cause,
-    ConflictCause,
-    Criterion,
-    ErrorKind,
-    Example,
-    Label,
-    Message,
-    RaterKind,
-    Selection,
-    Severity,
-    Stage,
-)
+from evalcore.study import schema
 
 if TYPE_CHECKING:
     from evalcore.importing.context import RowWriter
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
-Cells = Mapping[str, str]
-"""Column to cell; an empty cell is no value."""
+Cells = Mapping[str, str]  # column to cell; an empty cell is no value
 
 
 @dataclass(frozen=True)
 class Options:
     """What cannot be read out of the rows.
 
-    Attributes:
-        dataset: Name of the data set that the examples belong to, e.g. healthbench.
-        model: Who wrote the responses, where the file does not say.
-        judge: Who graded them, where the file does not say.
+    `model`: who wrote the responses, where the file does not say. `judge`: who graded them, where the file does not say.
     """
 
     dataset: str = "healthbench"
@@ -77,18 +59,9 @@ class Kind(StrEnum):
 class FileFormat:
     """A format of files. Where there is only `read_cells`, a line of JSON is read as a row of a table.
 
-    Attributes:
-        columns: What each field means; a key may name several, as "A, B, C, D".
-        keys: Columns of a table, or keys of an object, that every file of the format has.
-        one_of: Of these it has at least one.
-        read: Takes a line of JSON, an entry or a sample, its number and the options.
-        read_cells: Takes a row of a table.
-        writer: Takes the rows; None: the one of graded responses and examples.
-        kind: How the file begins that is no table.
-        is_parquet: It may come as Parquet.
-        is_triage: Its rows are of cases of triage.
-        has_confidences: A judge may state confidences.
-        model_in_name: The file's name may tell the model.
+    `columns`: what each field means; a key may name several, as "A, B, C, D". Every file has all `keys` (columns, or keys of an object), and one of `one_of`.
+    `read` takes a line of JSON, an entry or a sample, its number and the options. No `writer`: the one of graded responses and examples. `kind`: of a file that
+    is no table.
     """
 
     name: str
@@ -118,9 +91,7 @@ class FileFormat:
 class CriterionRef(msgspec.Struct, frozen=True, gc=False):
     """Which criterion of the example is meant: its position, or its cluster, or its text. The first that is given counts.
 
-    Attributes:
-        position: In the stored rubric, from 1.
-        row: Index into `Graded.rubric`, from 0, where the row brings its own rubric.
+    `position`: in the stored rubric, from 1. `row`: index into `Graded.rubric`, from 0, where the row brings its own rubric.
     """
 
     position: int | None = None
@@ -144,18 +115,18 @@ class GivenVerdict(msgspec.Struct, kw_only=True, gc=False):
     """A verdict as a file gives it; the words are those of `schema.Verdict`."""
 
     rater: Name
-    rater_kind: RaterKind = RaterKind.REVIEWER
-    stage: Stage | None = None
-    label: Label | Acuity
+    rater_kind: schema.RaterKind = schema.RaterKind.REVIEWER
+    stage: schema.Stage | None = None
+    label: schema.Label | schema.Acuity
     explanation: str | None = None
     confidence: Share | None = None
-    cause: Cause | None = None
-    severity: Severity | None = None
-    error_kind: ErrorKind | None = None
-    reason: CannotReason | None = None
-    conflict_cause: ConflictCause | None = None
+    cause: schema.Cause | None = None
+    severity: schema.Severity | None = None
+    error_kind: schema.ErrorKind | None = None
+    reason: schema.CannotReason | None = None
+    conflict_cause: schema.ConflictCause | None = None
     right_for_wrong_reason: bool = False
-    selection: Selection | None = None
+    selection: schema.Selection | None = None
     inclusion_probability: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     blinded: bool | None = None
     read_at: str | None = None
@@ -165,9 +136,9 @@ def judged(judge: str, explanation: str | None, *, is_met: bool, confidence: flo
     """A judge's verdict on a criterion."""
     return GivenVerdict(
         rater=judge,
-        rater_kind=RaterKind.JUDGE,
-        stage=Stage.JUDGE,
-        label=Label.MET if is_met else Label.NOT_MET,
+        rater_kind=schema.RaterKind.JUDGE,
+        stage=schema.Stage.JUDGE,
+        label=schema.Label.MET if is_met else schema.Label.NOT_MET,
         explanation=explanation or None,
         confidence=confidence,
     )
@@ -177,24 +148,15 @@ class GivenExample(msgspec.Struct, frozen=True, gc=False):
     """An example and where it stands in the file."""
 
     line: int
-    example: Example
+    example: schema.Example
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A response with verdicts on it.
 
-    Attributes:
-        line: Where it stands in the file.
-        criteria: What each verdict is on.
-        dataset: Of the example, where the row says so.
-        evaluation: What the response was made for, where the row says so.
-        messages: What was sent to the model, where the file says so; where `sent` is given, the example's conversation.
-        sent: What was sent to the model, where it may be more than `messages`.
-        rubric: The criteria that the file brings with the response.
-        scored_rubric: The rubric is all that the response is graded on (a run), not one line of it.
-        model: None where the file does not say: the response is then found by `completion_id`.
-        sample_index: Which repeat it is; None where the file does not say. With a text: the response has this number, or it is another one.
-        text: None where the response must be in the study already.
+    `criteria` says what each verdict is on; `sent`, what went to the model, may be more than `messages`, the example's conversation. `scored_rubric`: the
+    rubric is all that the response is graded on (a run), not one line of it. No `model`: the response is found by `completion_id`. With a `text` the response
+    has this `sample_index`, or is another one; without it must be in the study already.
     """
 
     line: int
@@ -203,9 +165,9 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     verdicts: tuple[GivenVerdict, ...]
     dataset: str | None = None
     evaluation: str | None = None
-    messages: tuple[Message, ...] | None = None
-    sent: tuple[Message, ...] | None = None
-    rubric: tuple[Criterion, ...] = ()
+    messages: tuple[schema.Message, ...] | None = None
+    sent: tuple[schema.Message, ...] | None = None
+    rubric: tuple[schema.Criterion, ...] = ()
     scored_rubric: bool = False
     model: str | None = None
     sample_index: int | None = None

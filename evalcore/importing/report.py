@@ -7,7 +7,6 @@ MAX_NAMED = 20
 
 
 def _count(words: str, *, adds: bool = False) -> Any:
-    """A count, and its words; whether it makes the study another than before."""
     return field(default=0, metadata={"words": words, "adds": adds})
 
 
@@ -15,18 +14,8 @@ def _count(words: str, *, adds: bool = False) -> Any:
 class ImportReport:
     """Counts of what came, what was joined, what had no partner, and where the sent prompt differs.
 
-    Attributes:
-        source_hash: SHA-256 of the content, unpacked: every verdict of the file keeps it.
-        reads_of: People with an account here whose reads, made elsewhere, the file brings, as a lead said.
-        rows: Rows (lines, entries) of the file.
-        without_partner_named, different_named: The first of those rows.
-        without_level: Of the levels that are new: the judge found none.
-        flow: What became of the file's cases: rows as `case_flow` gives them.
-        confident_judges: Judges whose verdicts came with a confidence.
-        meanings_missing: Those of whom nobody has said what it means.
-        levels_read: What was read out of the new texts, in sentences.
-        samples_left_out: Samples of a log that are no responses: with an error, without an answer.
-        notes: What else the file says of itself, and what of it was passed over, in sentences.
+    `source_hash`: of the content, unpacked; every verdict of the file keeps it. `reads_of`: people with an account here whose reads it brings, as a lead said.
+    `flow`: rows as `case_flow` gives them. `samples_left_out`: of a log, with an error or without an answer. What is `named` are the first of those rows.
     """
 
     file: str = ""
@@ -128,9 +117,8 @@ class ImportReport:
         lines = [f"{count:,} {words}" for count, words in counted if count] + self.levels_read + self.notes
         if self.meanings_missing:
             judges = ", ".join(self.meanings_missing)
-            lines.append(
-                f"Confidences came of {judges}, and nobody has said what they are the probability of: import again and say it."
-            )
+            unsaid = "nobody has said what they are the probability of"
+            lines.append(f"Confidences came of {judges}, and {unsaid}: import again and say it.")
         if self.adds_nothing:
             lines.append("Nothing new: the study is as it was.")
         return lines

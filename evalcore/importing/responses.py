@@ -6,26 +6,15 @@ from operator import attrgetter, itemgetter
 
 import msgspec
 
-from evalcore.errors import RowFault
+from evalcore.importing import examples
 from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
-from evalcore.importing.examples import (
-    Examples,
-    KnownCriterion,
-    KnownExample,
-    as_stored,
-    cluster_of,
-    complete,
-    match,
-    turns,
-)
+from evalcore.importing.formats.values import refuse
 from evalcore.importing.records import CriterionRef, GivenExample, Graded
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
 
-Key = tuple[int, int, int, str]
-"""Response, criterion, rater, stage."""
-Labels = dict[int, tuple[str | None, str | None]]
-"""Label and explanation by criterion."""
+Key = tuple[int, int, int, str]  # response, criterion, rater, stage
+Labels = dict[int, tuple[str | None, str | None]]  # label and explanation by criterion
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -47,8 +36,8 @@ class Joined(msgspec.Struct, eq=False, gc=False):
     """A row of the file with what it belongs to; `criteria` are those of its verdicts, None where there is no such one."""
 
     record: Graded
-    example: KnownExample
-    criteria: list[KnownCriterion | None]
+    example: examples.KnownExample
+    criteria: list[examples.KnownCriterion | None]
     response: KnownResponse | None = None
 
 
@@ -60,7 +49,7 @@ class GradedRows(RowWriter):
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._options = context.options
-        self._examples = Examples(context)
+        self._examples = examples.Examples(context)
         self._own: set[tuple[int, int, int]] = set()
         self._met: set[int] = set()  # responses of the study that a row of this file has been matched with
 
@@ -117,38 +106,31 @@ class GradedRows(RowWriter):
         if example is None:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
-        partners = match(record.rubric, example.rubric)
+        partners = examples.match(record.rubric, example.rubric)
         # a result may carry tags that a rebuilt examples file lacks
-        if record.scored_rubric and complete(record.rubric, partners):
+        if record.scored_rubric and examples.complete(record.rubric, partners):
             example.changed = True
         return Joined(record, example, [self._criterion(ref, record, example, partners) for ref in record.criteria])
 
-    def _add_provisional(self, record: Graded, example: KnownExample | None) -> KnownExample:
-        """What a row tells of its example: the prompt and the criteria.
-
-        A physician's row (no scored rubric) brings one criterion, which is added only where the example has none of its cluster.
-        """
+    def _add_provisional(self, record: Graded, example: examples.KnownExample | None) -> examples.KnownExample:
+        """A physician's row (no scored rubric) brings one criterion, which is added only where the example has none of its cluster."""
         if example is not None and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example):
             return example
-        return self._examples.add(
-            Example(
-                prompt_id=record.prompt_id,
-                messages=record.messages or (),
-                rubric=record.rubric,
-                canary=record.canary,
-                provisional=True,
-            )
-        )
+        told = Example(record.prompt_id, record.messages or (), record.rubric, canary=record.canary, provisional=True)
+        return self._examples.add(told)
 
     def _criterion(
-        self, wanted: CriterionRef, record: Graded, example: KnownExample, partners: Sequence[KnownCriterion | None]
-    ) -> KnownCriterion | None:
+        self,
+        wanted: CriterionRef,
+        record: Graded,
+        example: examples.KnownExample,
+        partners: Sequence[examples.KnownCriterion | None],
+    ) -> examples.KnownCriterion | None:
         if record.scored_rubric and wanted.row is not None:
             partner = partners[wanted.row]
             if partner is None:
-                text = record.rubric[wanted.row].text[:60]
-                msg = f"rubric_items[{wanted.row}].criterion: expected a criterion of prompt_id {record.prompt_id!r}, got {text!r}"
-                raise RowFault(msg)
+                expected, text = f"a criterion of prompt_id {record.prompt_id!r}", record.rubric[wanted.row].text[:60]
+                refuse(f"rubric_items[{wanted.row}].criterion", expected, repr(text))
             return partner
         if wanted.position is not None:
             criterion = next((c for c in example.rubric if c.position == wanted.position), None)
@@ -160,15 +142,13 @@ class GradedRows(RowWriter):
         if criterion is None and wanted.row is not None:
             criterion = partners[wanted.row]
         if criterion is None:
-            self._report.no_partner(
-                record.line, f"{wanted} is not in the rubric of {record.prompt_id!r}, or is there twice"
-            )
+            why = f"{wanted} is not in the rubric of {record.prompt_id!r}, or is there twice"
+            self._report.no_partner(record.line, why)
         return criterion
 
     # ------------------------------------------------------------ responses
 
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
-        """Give each row its response, the study's or a new one; only examples that were `known` before can have one."""
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
         columns = ("model", "dataset", "sample_index", "text", "completion_id")
         for stored in lookups.responses_to(self._session, known):
@@ -186,9 +166,8 @@ class GradedRows(RowWriter):
                     row.response = self._new_response(row, responses)
                     responses.append(row.response)
                 elif any(criterion is not None for criterion in row.criteria):
-                    wanted = (
-                        f"completion_id {record.completion_id!r}" if record.completion_id else f"model {record.model!r}"
-                    )
+                    by_id, by_model = f"completion_id {record.completion_id!r}", f"model {record.model!r}"
+                    wanted = by_id if record.completion_id else by_model
                     self._report.no_partner(record.line, f"no response of {wanted} to example {record.prompt_id!r}")
 
     def _find_graded_alike(self, joined: Sequence[Joined], held: dict[int, list[KnownResponse]]) -> None:
@@ -218,13 +197,8 @@ class GradedRows(RowWriter):
 
     def _alike(self, record: Graded, responses: Sequence[KnownResponse]) -> list[KnownResponse]:
         wanted = (record.model, self._options.evaluation, record.text)
-        return [
-            response
-            for response in responses
-            if (response.model, response.dataset, response.text) == wanted
-            and response.number is not None
-            and response.number not in self._met
-        ]
+        free = [one for one in responses if one.number is not None and one.number not in self._met]
+        return [response for response in free if (response.model, response.dataset, response.text) == wanted]
 
     def _partner(self, record: Graded, responses: Sequence[KnownResponse]) -> KnownResponse | None:
         """The response that a row speaks of. A run's k-th equal answer is the study's k-th, since ids of equal texts collide."""
@@ -241,22 +215,18 @@ class GradedRows(RowWriter):
                 fitting = [response for response in fitting if getattr(response, name) == wanted]
         if record.text is not None:
             if fitting and all(response.text != record.text for response in fitting):
-                which = (
-                    f"completion_id {record.completion_id!r}"
-                    if record.completion_id
-                    else f"sample {record.sample_index} of model {record.model!r} to {record.prompt_id!r}"
-                )
-                hint = "" if record.completion_id else "; --model gives the answers of another run a name of their own"
-                msg = f"completion: expected the text imported before for {which}, got another{hint}"
-                raise RowFault(msg)
+                which, hint = f"completion_id {record.completion_id!r}", ""
+                if not record.completion_id:
+                    which = f"sample {record.sample_index} of model {record.model!r} to {record.prompt_id!r}"
+                    hint = "; --model gives the answers of another run a name of their own"
+                refuse("completion", f"the text imported before for {which}", f"another{hint}")
             return next((response for response in fitting if response.text == record.text), None)
         if len(fitting) > 1 and record.evaluation is None:
             fitting = [response for response in fitting if response.dataset == self._options.evaluation] or fitting
         if len(fitting) > 1:
             came = "nothing" if record.sample_index is None else record.sample_index
-            expected = "sample_index, model or completion_id to tell which"
-            msg = f"sample_index: expected {expected}, since {len(fitting)} responses fit, got {came}"
-            raise RowFault(msg)
+            expected = f"sample_index, model or completion_id to tell which, since {len(fitting)} responses fit"
+            refuse("sample_index", expected, came)
         return fitting[0] if fitting else None
 
     def _count_known(self, response: KnownResponse) -> None:
@@ -269,7 +239,7 @@ class GradedRows(RowWriter):
         model, dataset = record.model or "", record.evaluation or self._options.evaluation
         taken = [r.sample_index for r in responses if (r.model, r.dataset) == (model, dataset)]
         messages = record.sent or record.messages
-        sent = as_stored(messages) if messages is not None else None
+        sent = examples.as_stored(messages) if messages is not None else None
         self._report.responses_new += 1
         if example.provisional:
             self._report.responses_without_example += 1
@@ -277,7 +247,7 @@ class GradedRows(RowWriter):
             self._report.responses_joined += 1
             if messages is not None and sent != example.messages:
                 plain = [message for message in messages if message.role not in ("system", "developer")]
-                if as_stored(plain) == example.messages:
+                if examples.as_stored(plain) == example.messages:
                     self._report.prompts_with_system_message += 1
                 else:
                     self._report.prompts_other += 1
@@ -292,8 +262,7 @@ class GradedRows(RowWriter):
         )
 
     def _write_responses(self, joined: Sequence[Joined]) -> dict[int, list[str]]:
-        """Write the new responses. Returns their texts by their numbers, for the index."""
-        fresh: dict[int, tuple[KnownResponse, KnownExample]] = {}
+        fresh: dict[int, tuple[KnownResponse, examples.KnownExample]] = {}
         for row in joined:
             if row.response is not None and row.response.number is None:
                 fresh[id(row.response)] = (row.response, row.example)
@@ -308,7 +277,7 @@ class GradedRows(RowWriter):
         texts: dict[int, list[str]] = {}
         for (response, _), number in zip(fresh.values(), numbers, strict=True):
             response.number = number
-            sent: list[Message] = turns(response.sent_messages) if response.sent_messages else []
+            sent: list[Message] = examples.turns(response.sent_messages) if response.sent_messages else []
             texts[number] = [response.text, *(turn.content for turn in sent)]
         return texts
 
@@ -317,12 +286,8 @@ class GradedRows(RowWriter):
     def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
         """Write what is new.
 
-        Args:
-            joined: Rows with a response that has its number.
-            fresh: The texts of responses that are new themselves, by number.
-
-        Returns:
-            The texts to be indexed, each with its example: a new response with its explanations, any other explanation alone.
+        `joined`: rows with a response that has its number. `fresh`: the texts of responses that are new themselves, by number. Returns the texts to be
+        indexed, each with its example: a new response with its explanations, any other explanation alone.
         """
         examples: dict[int, int] = {}
         alone: list[tuple[int, list[str]]] = []
@@ -358,7 +323,6 @@ class GradedRows(RowWriter):
         return [*((examples[number], texts) for number, texts in fresh.items()), *alone]
 
     def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, tuple[object, ...]]]:
-        """What has been said before on these responses, with its number: nothing on those that are new themselves."""
         responses = {row.response.number or 0 for row in joined if row.response is not None}
         rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
         self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
@@ -368,9 +332,8 @@ class GradedRows(RowWriter):
         }
 
 
-def _of_cluster(cluster: str | None, example: KnownExample) -> KnownCriterion | None:
-    """The one criterion of a cluster; None where there are several or none."""
+def _of_cluster(cluster: str | None, example: examples.KnownExample) -> examples.KnownCriterion | None:
     if cluster is None:
         return None
-    alike = [criterion for criterion in example.rubric if cluster_of(criterion) == cluster]
+    alike = [criterion for criterion in example.rubric if examples.cluster_of(criterion) == cluster]
     return alike[0] if len(alike) == 1 else None

@@ -1,7 +1,6 @@
 """A large file on SQLite, where one transaction lets nobody else write: checked whole in a copy of the study, then written in short parts.
 
-Whoever is killed in between leaves the study as it was, or a row in `unfinished_import` and a copy of the file beside the study: the next
-process that opens the study finishes what was begun (`finish`).
+Who is killed in between leaves a row in `unfinished_import` and a copy of the file: the next process that opens the study goes on (`finish`).
 """
 
 import dataclasses
@@ -28,16 +27,12 @@ from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Vie
 from evalcore.study.tables import now
 from evalcore.triage.acts import read_levels
 
-AT_ONCE_SECONDS = 0.5
-"""A file that takes no longer is written in one transaction."""
-PART_SECONDS = 0.6
-"""So long may a part take: its rows, its event and the commit."""
-BATCH_SECONDS = 0.5
-"""A batch that takes longer by itself is followed by smaller ones."""
+AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
+PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
+BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.15
 """Longer than SQLite lets whoever waits sleep before they try again: everybody gets their turn between two parts."""
-CHECK = ".check"
-"""Behind the name of the kept file: the copy of the study in which it is checked."""
+CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
 def can_stage(engine: Engine) -> bool:
@@ -75,10 +70,8 @@ def _asked(said: str) -> dict[str, Any]:
 def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int], None]) -> ImportReport:
     """Check the file in a copy of the study, then write it in parts.
 
-    Raises:
-        NotAllowed: Whoever acts may not import.
-        ImportFailed: There are faults, no room for the copies, or another large import is being written: the study is as it was. Or somebody
-            changed the study between check and writing so that the rest does not fit: what was written stays.
+    NotAllowed: whoever acts may not import. ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as
+    it was. Or somebody changed the study between check and writing so that the rest does not fit: what was written stays.
     """
     path = kept_path(engine, work.source_hash)
     with held(path, make=True) as is_ours:
@@ -100,13 +93,8 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int]
 def finish(engine: Engine) -> ImportReport | None:
     """Go on with an import that was broken off, from the copy that was kept of its file; and clear away what others left.
 
-    Its rows come again from the first: what they led to is remembered, and nothing of what is in the study is written twice.
-
-    Returns:
-        What came of the whole file; None where nothing waits, somebody else is at it, or the copy is gone.
-
-    Raises:
-        ImportFailed: The rest of the file does not fit the study any more.
+    Its rows come again from the first, and nothing of what is in the study is written twice. Returns what came of the whole file; None: nothing waits, somebody
+    else is at it, or the copy is gone. ImportFailed: the rest does not fit the study any more.
     """
     if not can_stage(engine):
         return None
@@ -135,12 +123,7 @@ def finish(engine: Engine) -> ImportReport | None:
 def give_up(engine: Engine, actor: Viewer) -> Unfinished:
     """Leave an import that was broken off as it is: its rows in the study stay, and those that are missing do not come.
 
-    Returns:
-        What was given up.
-
-    Raises:
-        NotAllowed: Whoever acts may not import.
-        ImportFailed: No import was broken off, or somebody is writing it.
+    Returns what was given up. NotAllowed: whoever acts may not import. ImportFailed: no import was broken off, or somebody is writing it.
     """
     with reading(engine) as session:
         allow(session, actor, check_can_import)
@@ -215,12 +198,8 @@ def _clear(engine: Engine, found: Unfinished | None) -> None:
     study = Path(engine.url.database or "")
     begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
     with suppress(OSError):  # a folder that cannot be written
-        left = {
-            study.with_name(one.name.removesuffix(CHECK))
-            for one in study.parent.iterdir()
-            if one.name.startswith(begin)
-        }
-        for path in left:
+        names = {one.name.removesuffix(CHECK) for one in study.parent.iterdir() if one.name.startswith(begin)}
+        for path in map(study.with_name, names):
             with held(path, make=True) as is_ours:
                 if is_ours:
                     path.with_name(path.name + CHECK).unlink(missing_ok=True)
@@ -229,7 +208,6 @@ def _clear(engine: Engine, found: Unfinished | None) -> None:
 
 
 def _with_copy(engine: Engine, work: Work, path: Path) -> Work:
-    """The same with the copy of the file, since the file itself may change or be removed."""
     n_bytes = 2 * work.file.path.stat().st_size
     if shutil.disk_usage(path.parent).free < n_bytes + Path(engine.url.database or "").stat().st_size:
         raise _no_room(engine, work, n_bytes)
@@ -252,7 +230,6 @@ def _no_room(engine: Engine, work: Work, n_bytes: int = 0) -> ImportFailed:
 
 
 def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> ImportReport:
-    """What an import would do, done in a copy of the study, which is removed; refused where there are faults, or no room."""
     path = kept_path(engine, work.source_hash)
     copy = path.with_name(path.name + CHECK)
     report = work.report()
@@ -284,8 +261,7 @@ class Parts(Pace):
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
     def __init__(self, session: Session, begun: Unfinished) -> None:
-        self._session = session
-        self._begun = begun
+        self._session, self._begun = session, begun
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
         self.n_done = begun.n_done
@@ -322,7 +298,6 @@ class Parts(Pace):
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
-    """Remember what is going to be written, or go on with what was broken off; refused while another large import is being written."""
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
         before = lookups.unfinished_import(session)
@@ -336,10 +311,7 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
 
 
 def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[int], None]) -> ImportReport:
-    """Write the file, of which the first rows may be in the study, and remove its copy.
-
-    Refused where the rest does not fit the study, which somebody has changed since the file was checked.
-    """
+    """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, rows, stopped = work.report(), work.rows(progress), None
     with writing(engine, patient=True) as session:
         parts = Parts(session, begun)

@@ -1,7 +1,4 @@
-"""A run is planned, started, stopped, and its failures are tried again.
-
-Acts raise NotAllowed where who acts is no lead, NotFound where there is no such run, and RunRefused, with one sentence, where it cannot be.
-"""
+"""A run is planned, started, stopped, its failures tried again; NotFound: there is no such run; RunRefused, with one sentence: it cannot be."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -42,10 +39,7 @@ def start(
 ) -> int:
     """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`. Returns its number.
 
-    Args:
-        concurrency: Questions in flight at once, in each process that works on it.
-        max_cost: US dollars at which it stops; None: no limit. That of the latest start counts.
-        max_failures: So many failures in a row, of one process, stop it.
+    Concurrency and max_failures (so many in a row stop it) are of each process that works on it; max_cost is in US dollars, that of the latest start counts.
     """
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
@@ -88,17 +82,10 @@ def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.Da
 
 @dataclass(frozen=True)
 class Planned:
-    """What a run would ask.
+    """What a run would ask: of its items some have an answer (n_there), some failed earlier in it (n_failed: asked again only after `retry`).
 
-    Attributes:
-        n_all: Items of the run: one a question.
-        n_there: Of these, how many have an answer already.
-        n_failed: Of the others, how many failed earlier in this run; they are asked again only after `retry`.
-        n_missing: What would be asked now: the others, at most `RunSpec.limit`.
-        prompt_tokens, completion_tokens: Expected of what would be asked.
-        cost: US dollars expected; None where a price is unknown, never 0 for that.
-        seconds_each: Mean time in flight of a question so far; None before the first call with this model and prompt.
-        n_before: Questions that the expectation is drawn from; 0: it is drawn from the lengths of texts.
+    Tokens, and US dollars (None where a price is unknown), are expected of n_missing, at most `RunSpec.limit`; seconds_each is the mean time of a question in
+    flight, None before the first; n_before: questions that the expectation is drawn from; 0: it is drawn from the lengths of texts.
     """
 
     n_all: int
@@ -207,13 +194,10 @@ def check_prompt(spec: RunSpec, *, of: str = "") -> None:
 
 
 def _check(session: Session, spec: RunSpec) -> None:
-    """That a run can be started."""
     check_asked(session, spec)
     known = queries.datasets(session)
     if spec.dataset not in known:
-        _refuse(
-            f"data set: expected one of {_listed(known) or 'none: the study has no examples'}, got {spec.dataset!r}"
-        )
+        _refuse(f"data set: expected one of {_some(known) or 'none: the study has no examples'}, got {spec.dataset!r}")
     if spec.kind is not RunKind.JUDGE:
         return
     models = queries.models_of(session, spec.dataset)
@@ -222,9 +206,7 @@ def _check(session: Session, spec: RunSpec) -> None:
         _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
     unknown = sorted(set(spec.of_models) - set(models))
     if unknown:
-        _refuse(
-            f"models: expected some of {_listed(models)}, of which {spec.dataset!r} has {kind}, got {_listed(unknown)}"
-        )
+        _refuse(f"models: expected some of {_some(models)}, of which {spec.dataset!r} has {kind}, got {_some(unknown)}")
 
 
 def _check_spec(spec: RunSpec) -> None:
@@ -251,7 +233,6 @@ def _check_spec(spec: RunSpec) -> None:
 
 
 def _check_judge(session: Session, spec: RunSpec) -> None:
-    """Verdicts of one name are of one kind: not a jury's, and with one meaning of the confidence."""
     name = spec.model.name
     if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
         _refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
@@ -266,11 +247,10 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
 def _check_as_before(session: Session, spec: RunSpec) -> None:
     """Answers of one name come from one model: its earlier runs were asked in the same way."""
     for row in queries.rows(session, name=spec.model.name):
-        is_otherwise = row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec)
+        if row.spec.model.asked_how == spec.model.asked_how or not _stand_together(row.spec, spec):
+            continue
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
-        if is_otherwise and (
-            row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]
-        ):  # fmt: skip
+        if row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]:
             _refuse(
                 f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
                 "so that its answers are not mixed up"
@@ -291,7 +271,7 @@ def _how(spec: RunSpec) -> str:
     return f"{model.api_model}, temperature {temperature}, max_tokens {model.max_tokens or 'unset'}"
 
 
-def _listed(names: list[str]) -> str:
+def _some(names: list[str]) -> str:
     n_more = len(names) - MOST_LISTED
     return ", ".join(names[:MOST_LISTED]) + (f" and {n_more} more" if n_more > 0 else "")
 

@@ -14,44 +14,28 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
-from evalcore.runs import queries, store
+from evalcore.runs import queries, spec, store
 from evalcore.runs.model_client import CallFailed
 from evalcore.runs.prompts import Asked, Asker
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
 from evalcore.runs.replies import Judged
-from evalcore.runs.spec import (
-    CUT_OFF,
-    LAST_ONE,
-    MAX_RAW,
-    WAS_STOPPED,
-    Call,
-    ChatRequest,
-    ModelSettings,
-    Reply,
-    storable,
-)
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, writing
 from evalcore.study.run_states import Outcome
 
-PATIENCE_SECONDS = 60.0
-"""For so long a database that does not take what is written is tried again."""
+PATIENCE_SECONDS = 60.0  # for so long a database that does not take what is written is tried again
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FIRST = 0.2, 5.0, 3
 SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
 """Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""
-LAST_SECONDS = 5.0
-"""For so long the database is tried at the end."""
-MOST_UNSAVED = 1_000
-"""With so many answers unsaved, nothing more is asked."""
+LAST_SECONDS = 5.0  # for so long the database is tried at the end
+MOST_UNSAVED = 1_000  # with so many answers unsaved, nothing more is asked
 BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
 STALE_SECONDS = 15.0
 """Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
-SUM_SHARE = 20
-"""How the run stands is added up for at most one part in so many of the time."""
-MAX_CALLS = 3
-"""Calls of one question whose replies cannot be read, in all."""
+SUM_SHARE = 20  # how the run stands is added up for at most one part in so many of the time
+MAX_CALLS = 3  # calls of one question whose replies cannot be read, in all
 LEAST_LOT, MOST_LOT = 20, 500
 
 _log = logging.getLogger(__name__)
@@ -64,29 +48,29 @@ _T = TypeVar("_T")
 class Client(Protocol):
     """Who is asked, e.g. `model_client.ModelClient`."""
 
-    async def ask(self, request: ChatRequest) -> Reply:
+    async def ask(self, request: spec.ChatRequest) -> spec.Reply:
         """The reply; raises `CallFailed`."""
 
 
 class Called(NamedTuple):
     """What came of a call; it may be asked again where a whole reply came that cannot be read."""
 
-    call: Call
+    call: spec.Call
     answer: Judged | str | None = None
     may_be_asked_again: bool = False
 
 
-async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings) -> Called:
+async def call(client: Client, asker: Asker, asked: Asked, model: spec.ModelSettings) -> Called:
     """Ask once."""
     number = asked.question.question_id
 
-    def told(came: Reply | CallFailed, outcome: Outcome, error: str | None, raw: str | None = None) -> Call:
-        return Call(
+    def told(came: spec.Reply | CallFailed, outcome: Outcome, error: str | None, raw: str | None = None) -> spec.Call:
+        return spec.Call(
             question_id=number,
             outcome=outcome,
             status=came.status,
-            error=None if error is None else storable(error)[:MAX_RAW],
-            reply=None if raw is None else storable(raw)[:MAX_RAW],
+            error=None if error is None else spec.storable(error)[: spec.MAX_RAW],
+            reply=None if raw is None else spec.storable(raw)[: spec.MAX_RAW],
             prompt_tokens=came.prompt_tokens,
             completion_tokens=came.completion_tokens,
             cost=model.cost(came.prompt_tokens, came.completion_tokens),
@@ -97,8 +81,8 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
     try:
         request = asker.request(asked)
     except RunRefused as error:  # these texts cannot be asked about; those of other questions can
-        sentence = storable(str(error))[:MAX_RAW]
-        return Called(Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0))
+        sentence = spec.storable(str(error))[: spec.MAX_RAW]
+        return Called(spec.Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0))
     try:
         reply = await client.ask(request)
     except CallFailed as failed:
@@ -109,7 +93,7 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
     except JudgeReplyInvalid as invalid:
         sentence = f"{invalid}{' (the reply was cut off at its longest)' if is_cut else ''}"
         return Called(told(reply, Outcome.UNREADABLE, sentence, reply.text), may_be_asked_again=True)
-    return Called(told(reply, Outcome.ANSWERED, CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
+    return Called(told(reply, Outcome.ANSWERED, spec.CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
 
 
 # ---------------------------------------------------------------- being told to stop
@@ -119,8 +103,7 @@ class Stop:
     """Tells a worker to stop: `finish` lets what is in flight arrive, `now` does not wait for it. Safe in threads and in handlers of signals."""
 
     def __init__(self) -> None:
-        self.is_asked = False
-        self.is_urgent = False
+        self.is_asked = self.is_urgent = False
         self._wake: Callable[[], object] | None = None
 
     def finish(self) -> None:
@@ -232,8 +215,7 @@ class Keeping:
     def __init__(
         self, database: DatabaseThread, saving: Saving, *, changed: Callable[[], None], end: Callable[..., None]
     ) -> None:
-        self.n_lost = 0
-        self.n_there = 0
+        self.n_lost = self.n_there = 0
         self._database, self._saving, self._changed, self._end = database, saving, changed, end
         self._arrived: list[Answer] = []
         self._oldest = 0.0
@@ -279,10 +261,9 @@ class Keeping:
 
     async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
         """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
+        save = partial(save_answers, saving=self._saving, answers=batch)
         try:
-            saved = await self._database.write(
-                partial(save_answers, saving=self._saving, answers=batch), seconds=seconds
-            )
+            saved = await self._database.write(save, seconds=seconds)
         except DatabaseGone:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
@@ -330,8 +311,7 @@ class Asking:
         most: int | None = None,
     ) -> None:
         self.reason: str | None = None
-        self.for_all = False
-        self.is_urgent = False
+        self.for_all = self.is_urgent = False
         self.figures = figures
         self._saving, self._client, self._stop, self._progress = saving, client, stop, progress
         self._asker = Asker(saving.spec)
@@ -344,12 +324,9 @@ class Asking:
         self.kept = Keeping(self._database, saving, changed=self._changed.set, end=self._end_by)
         self._stock: deque[Asked] = deque()
         self._flying: set[asyncio.Task[None]] = set()
-        self._n_landed = 0
-        self._is_exhausted = False
-        self._looked_at = 0
-        self._is_ending = False
-        self._sum_again_at = 0.0
-        self._seen_at = time.time()
+        self._n_landed = self._looked_at = 0
+        self._is_exhausted = self._is_ending = False
+        self._sum_again_at, self._seen_at = 0.0, time.time()
         self._fetching: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -400,7 +377,6 @@ class Asking:
     # ------------------------------------------------------------ asking
 
     def _begin(self) -> None:
-        """Send off what may be sent."""
         while self._stock and len(self._flying) < self._concurrency and not self._is_ending and not self._must_wait():
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
@@ -427,7 +403,6 @@ class Asking:
             self._end_by(error)
 
     def _end_by(self, error: BaseException) -> None:
-        """By a database that takes nothing any more, or by a fault of ours."""
         if isinstance(error, DatabaseGone):
             self._end(f"the database does not take what arrives: {error}", for_all=True)
             return
@@ -438,13 +413,13 @@ class Asking:
 
     async def _ask(self, asked: Asked) -> None:
         """One question, with all its calls. Whatever breaks it off, what its calls took is kept, and it stays open."""
-        calls: list[Call] = []
+        calls: list[spec.Call] = []
         answer: Judged | str | None = None
         outcome: Outcome | None = None
         try:
-            while outcome is None and not (
-                calls and (self._is_ending or not self.figures.affords(len(self._flying)))
-            ):  # fmt: skip
+            while outcome is None:
+                if calls and (self._is_ending or not self.figures.affords(len(self._flying))):
+                    break
                 called = await call(self._client, self._asker, asked, self._saving.spec.model)
                 calls.append(called.call)
                 self.figures.count_call(called.call)
@@ -457,7 +432,7 @@ class Asking:
             self._stock.appendleft(asked)
 
     def _arrive(
-        self, asked: Asked, calls: tuple[Call, ...], outcome: Outcome | None, answer: Judged | str | None
+        self, asked: Asked, calls: tuple[spec.Call, ...], outcome: Outcome | None, answer: Judged | str | None
     ) -> None:
         said: dict[str, Any] = {"text": answer}
         if isinstance(answer, Judged):
@@ -468,7 +443,7 @@ class Asking:
         self.figures.count_end(outcome)
         if self.figures.streak >= self._max_failures:
             n_failures = counted(self._max_failures, "question")
-            self._end(f"{n_failures} in a row failed{LAST_ONE}{calls[-1].error}", for_all=True)
+            self._end(f"{n_failures} in a row failed{spec.LAST_ONE}{calls[-1].error}", for_all=True)
 
     # ------------------------------------------------------------ taking
 
@@ -480,7 +455,6 @@ class Asking:
             self._fetching = self._loop.create_task(self._fetch())
 
     async def _fetch(self) -> None:
-        """Take a lot; where nothing is free, what dead workers held."""
         self._looked_at = self._n_landed
         try:
             lot, was_dead, at = await self._database.write(self._take)
@@ -515,7 +489,7 @@ class Asking:
             if stands is not None:
                 self.figures.add_up(*stands, unsaved=self.kept.unsaved_outcomes())
             if orders.stop:
-                self._end(WAS_STOPPED)
+                self._end(spec.WAS_STOPPED)
             self._is_exhausted = False  # another worker may have died
             self._changed.set()
 
@@ -543,7 +517,6 @@ class Asking:
             await asyncio.sleep(TELL_SECONDS)
 
     async def _wind_up(self) -> None:
-        """Nothing in flight is left, and what has arrived is saved, or counted as lost."""
         self._is_ending = True
         broken_off = [*self._flying, *filter(None, [self._fetching])]
         for task in broken_off:

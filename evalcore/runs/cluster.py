@@ -1,8 +1,6 @@
 """A run spread over the workers of a Dask cluster, every one of them writing to the same database. Needs the extra `overread[cluster]`.
 
-The open questions are cut into batches; each batch is a task that takes so many questions of the run, as any process does that works on it. So
-a worker that is killed loses nothing and doubles nothing: what it had saved is saved, what it held is free again, and another takes it.
-
+Each task takes a batch of the run's questions, as any process does that works on it: a worker that is killed loses nothing and doubles nothing.
 Neither keys nor the database's address go through the cluster: a worker has them in its own environment, where `local:N` puts them.
 """
 
@@ -19,7 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import Any, NoReturn
 
 from evalcore.errors import OverreadError, RunRefused
 from evalcore.runs import Stop, Worked, acts, finish, queries, work
@@ -30,10 +28,8 @@ from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import Viewer
 
-BATCH = 500
-"""Questions of one task: a few seconds to minutes of asking, so that workers that join later find work."""
-AT_ONCE = 2
-"""Tasks at the scheduler for each worker: it has the next one when the first has ended."""
+BATCH = 500  # questions of one task: a few seconds to minutes of asking, so that workers that join later find work
+AT_ONCE = 2  # tasks at the scheduler for each worker: it has the next one when the first has ended
 WAIT_SECONDS, CONNECT_SECONDS = 1.0, 20
 MOST_LOCAL = 64
 DATABASE = f"{PREFIX}DB"
@@ -52,13 +48,9 @@ def work_on_cluster(
 ) -> Worked:
     """Ask what a run has to ask, on the workers of a cluster, until nothing is left or somebody says stop.
 
-    Args:
-        address: Of the scheduler (tcp://HOST:PORT), or local:N for N workers on this machine.
-        stop: How it is told to stop: the run is stopped, and its workers finish what is in flight.
-        progress: Is told about once a second how far the run is.
-
-    Returns:
-        What the batches did that came to their end, and how the run stands. What a worker had saved that was killed is in the run alone.
+    The address is the scheduler's (tcp://HOST:PORT), or local:N for N workers on this machine; `stop` stops the run, and its workers finish what is in flight;
+    progress is told about once a second how far the run is. Returns what the batches did that came to their end, and how the run stands: what a worker
+    had saved that was killed is in the run alone.
     """
     with reading(engine) as session:
         row = queries.run(session, run_id)
@@ -90,9 +82,8 @@ def work_on_cluster(
                     client.cancel(list(waiting))
                     break
                 wanted = 0 if is_over else min(ceil(at.n_open / batch), most) - len(waiting)
-                waiting |= {
-                    client.submit(_work, run_id, row.spec.fingerprint, batch, pure=False) for _ in range(wanted)
-                }
+                asked = (_work, run_id, row.spec.fingerprint, batch)
+                waiting |= {client.submit(*asked, pure=False) for _ in range(wanted)}
             except gone:
                 faults.append(
                     f"the Dask scheduler at {address} does not answer any more; workers of it that live go on to the end of their batches"
@@ -121,33 +112,33 @@ def check(engine: Engine, address: str) -> None:
     """Raise RunRefused, with one sentence, where a run of this study cannot be given to such a cluster; whether it answers is seen later."""
     kind, _, number = address.partition(":")
     if find_spec("distributed") is None:
-        msg = "--cluster needs Dask: install overread with its extra `cluster`"
-        raise RunRefused(msg)
+        _refuse("--cluster needs Dask: install overread with its extra `cluster`")
     if kind == "local":
         if not number.isdecimal() or not 1 <= int(number) <= MOST_LOCAL:
-            msg = f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}"
-            raise RunRefused(msg)
+            _refuse(f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}")
     elif engine.dialect.name == "sqlite":
-        msg = "--cluster: the study is a SQLite file, which other machines cannot write to; use PostgreSQL, or --cluster local:N"
-        raise RunRefused(msg)
+        expected = "use PostgreSQL, or --cluster local:N"
+        _refuse(f"--cluster: the study is a SQLite file, which other machines cannot write to; {expected}")
+
+
+def _refuse(sentence: str, kind: type[OverreadError] = RunRefused, cause: BaseException | None = None) -> NoReturn:
+    raise kind(sentence) from cause
 
 
 def _work(run_id: int, fingerprint: str, most: int) -> Worked:
-    """One batch, on a worker of the cluster."""
+    here = f"on {socket.gethostname()}"
     if not os.environ.get(DATABASE):
-        msg = f"{DATABASE} is not set on {socket.gethostname()}: give every worker of the cluster the database's address in its environment"
-        raise OverreadError(msg)
+        give = "give every worker of the cluster the database's address in its environment"
+        _refuse(f"{DATABASE} is not set {here}: {give}", OverreadError)
     engine = open_study(settings().db)
     try:
         with reading(engine) as session:
             spec = queries.run(session, run_id).spec
         if spec.fingerprint != fingerprint:
-            msg = f"{DATABASE} on {socket.gethostname()} is another study: run {run_id} is not the one that was started"
-            raise OverreadError(msg)
+            _refuse(f"{DATABASE} {here} is another study: run {run_id} is not the one that was started", OverreadError)
         return work(engine, run_id, key=key_of(spec.model), stop=Stop(), most=most)
     except DBAPIError as error:  # its own words would show what was to be written
-        msg = f"the database refused on {socket.gethostname()}: {' '.join(str(error.orig).split())[:300]}"
-        raise OverreadError(msg) from None
+        _refuse(f"the database refused {here}: {' '.join(str(error.orig).split())[:300]}", OverreadError)
     finally:
         engine.dispose()
 
@@ -160,8 +151,10 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
         try:
             client = dask.Client(address, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
-            msg = f"--cluster: no Dask scheduler answers at {address!r} ({type(error).__name__}), expected tcp://HOST:PORT or local:N"
-            raise RunRefused(msg) from error
+            tried = f"{address!r} ({type(error).__name__})"
+            _refuse(
+                f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N", cause=error
+            )
         with client:
             yield client
         return
@@ -180,10 +173,7 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
 
 
 def _workers_here(n_workers: int) -> Any:
-    """A cluster of processes on this machine that Ctrl-C does not reach.
-
-    A terminal sends it to all processes of a command. This one hears it, and the run being stopped is what tells the workers to finish.
-    """
+    """Processes here that Ctrl-C, which a terminal sends to all of a command, does not reach: the run being stopped tells the workers to finish."""
     local_cluster = import_module("distributed").LocalCluster
     resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

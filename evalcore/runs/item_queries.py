@@ -10,7 +10,6 @@ from sqlalchemy import (
     Select,
     case,
     cast,
-    distinct,
     exists,
     func,
     literal_column,
@@ -83,9 +82,8 @@ def items(spec: RunSpec, part: Part) -> Items:
     elif spec.dataset == CASES:
         key, order = (response.example_id, response.id, _NOTHING), (response.id,)
         is_case = exists().where(cases.example_id == response.example_id)
-        statement = select(*key).where(
-            response.dataset == Format.CONVERSATION.evaluation, response.text != "", is_case
-        )  # fmt: skip
+        in_conversation = response.dataset == Format.CONVERSATION.evaluation
+        statement = select(*key).where(in_conversation, response.text != "", is_case)
     else:
         key, order = (response.example_id, response.id, criterion.id), (response.id, criterion.position)
         statement = (
@@ -237,7 +235,7 @@ def usage_before(session: Session, spec: RunSpec) -> Usage | None:
     call = TABLES["run_call"].c
     replied = (Outcome.ANSWERED.value, Outcome.UNREADABLE.value, Outcome.REFUSED.value)
     means = (func.avg(cast(column, Float)) for column in (call.prompt_tokens, call.completion_tokens, call.seconds))
-    summed = select(func.count(distinct(call.question_id)), func.count(), *means).where(
+    summed = select(func.count(call.question_id.distinct()), func.count(), *means).where(
         call.run_id.in_(numbers), call.outcome.in_(replied)
     )
     n, n_calls, *each = session.connection().execute(summed).one()

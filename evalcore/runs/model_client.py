@@ -26,10 +26,8 @@ from evalcore.errors import OverreadError, RunRefused
 from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address, storable
 from evalcore.study.run_states import Outcome
 
-HIDDEN = "[key]"
-"""What stands where a server has echoed the key."""
-SHORTEST_KEY = 6
-"""Fewer characters are a placeholder (EMPTY, none), and may be a word of an answer."""
+HIDDEN = "[key]"  # what stands where a server has echoed the key
+SHORTEST_KEY = 6  # fewer characters are a placeholder (EMPTY, none), and may be a word of an answer
 _MAX_SENTENCE = 300
 _MAX_TOKENS = 2**31 - 1
 _FILTERED = ("content_filter", "content_policy_violation")
@@ -80,13 +78,8 @@ def read(body: bytes) -> Completion:
     counts = usage if isinstance(usage, dict) else {}
     tokens = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
     prompt, completion = (n if type(n) is int and 0 <= n <= _MAX_TOKENS else None for n in tokens)
-    return Completion(
-        text=storable(text) if isinstance(text, str) else "",
-        refusal=refusal,
-        finish=storable(finish) if isinstance(finish, str) else None,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-    )
+    said, ending = (storable(word) if isinstance(word, str) else None for word in (text, finish))
+    return Completion(said or "", refusal, ending, prompt, completion)
 
 
 def error_message(body: bytes) -> str:
@@ -107,7 +100,6 @@ def is_filtered(body: bytes) -> bool:
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body; an empty one where it holds none."""
     try:
         whole = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -174,8 +166,7 @@ class Hider:
         return text[:MAX_RAW] or None
 
 
-MAX_REPLY = 4_000_000
-"""Bytes of a reply that are read: the longest answers have a tenth."""
+MAX_REPLY = 4_000_000  # bytes of a reply that are read: the longest answers have a tenth
 _AGAIN = frozenset({408, 409, 429})
 _OK, _NOT_OK, _SERVER_ERROR = 200, 300, 500
 _SCHEMA_NOT_TAKEN = (400, 422)
@@ -195,14 +186,8 @@ class Received:
 class CallFailed(OverreadError):
     """No answer came of a question.
 
-    Attributes:
-        outcome: UNREACHABLE, UNREADABLE (whole replies, none of them a chat completion), REFUSED or REJECTED.
-        status: Of the last HTTP reply; None where there was none.
-        raw: What the last reply held, without the key, at most `MAX_RAW` characters; None where nothing came.
-        attempts: How many times it was sent.
-        seconds: From the first try to the end of the last.
-        prompt_tokens, completion_tokens: Of a refusal, where the server counts them.
-        wait: Seconds after which another try may bring one, where the server says so.
+    UNREADABLE are whole replies, none of them a chat completion. `raw` is what the last reply held, without the key, at most `MAX_RAW` characters; `wait`:
+    seconds after which another try may bring one, where the server says so.
     """
 
     def __init__(
@@ -277,11 +262,8 @@ logging.getLogger("stamina").addHandler(logging.NullHandler())
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long one question is asked again.
 
-    Attributes:
-        attempts: Tries in all, 1 or more.
-        seconds: No try begins later than so long after the first.
-        wait_initial, wait_max: Seconds between tries: doubled each time, up to the most.
-        wait_jitter: Up to so many random seconds more, so that questions that failed together do not come back together.
+    `attempts`: tries in all, 1 or more. `wait_initial`, `wait_max`: seconds between tries: doubled each time, up to the most. `wait_jitter`: up to so many
+    random seconds more, so that questions that failed together do not come back together.
     """
 
     attempts: int = 6
@@ -321,14 +303,12 @@ class ModelClient:
         self._transport: AiohttpTransport | None = None
 
     async def __aenter__(self) -> Self:
-        self._transport = AiohttpTransport(
-            limits=httpx.Limits(
-                max_connections=self._concurrency,
-                max_keepalive_connections=self._concurrency,
-                keepalive_expiry=KEEP_ALIVE_SECONDS,
-            ),
-            proxy=self._proxy,
+        limits = httpx.Limits(
+            max_connections=self._concurrency,
+            max_keepalive_connections=self._concurrency,
+            keepalive_expiry=KEEP_ALIVE_SECONDS,
         )
+        self._transport = AiohttpTransport(limits=limits, proxy=self._proxy)
         return self
 
     async def __aexit__(
@@ -346,8 +326,7 @@ class ModelClient:
         bodies of more than `MAX_REPLY` bytes. A 400 or 422 that names the JSON schema is asked again without it where `settings.structured` is None,
         and where that helps the schema is left out from then on.
 
-        Raises:
-            CallFailed: No answer came; nothing else is raised, except where the task itself is cancelled.
+        CallFailed: no answer came; nothing else is raised, except where the task itself is cancelled.
         """
         asked = _Asked(with_schema=self._takes_schema and request.schema is not None)
         try:
@@ -371,14 +350,9 @@ class ModelClient:
             seconds = error.wait + random.uniform(0, patience.wait_jitter)  # noqa: S311 - no secret
             return seconds if asked.seconds + seconds <= patience.seconds else False
 
-        async for attempt in stamina.retry_context(
-            on=wait,
-            attempts=patience.attempts,
-            timeout=max(patience.seconds - asked.seconds, _NO_TIME),
-            wait_initial=patience.wait_initial,
-            wait_max=patience.wait_max,
-            wait_jitter=patience.wait_jitter,
-        ):
+        waits = {name: getattr(patience, name) for name in ("attempts", "wait_initial", "wait_max", "wait_jitter")}
+        left = max(patience.seconds - asked.seconds, _NO_TIME)
+        async for attempt in stamina.retry_context(on=wait, timeout=left, **waits):
             with attempt:
                 if told:
                     raise told.pop()
@@ -403,15 +377,9 @@ class ModelClient:
         except CallFailed as error:
             error.take_down(received, self._hider)
             raise
-        return Reply(
-            text=self._hider.hide(completion.text),
-            status=received.status or 0,
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
-            finish=completion.finish and self._hider.hide(completion.finish),
-            attempts=asked.tries,
-            seconds=asked.seconds,
-        )
+        text, finish = self._hider.hide(completion.text), completion.finish and self._hider.hide(completion.finish)
+        tokens = completion.prompt_tokens, completion.completion_tokens
+        return Reply(text, received.status or 0, *tokens, finish, asked.tries, asked.seconds)
 
     def _body(self, request: ChatRequest, *, with_schema: bool) -> bytes:
         settings = self.settings
@@ -456,8 +424,6 @@ class ModelClient:
 
 
 class _Asked:
-    """How asking one question goes."""
-
     def __init__(self, *, with_schema: bool) -> None:
         self.with_schema, self.was_not_taken = with_schema, False
         self.tries, self._started = 0, time.monotonic()
@@ -471,9 +437,7 @@ def _how(error: Exception) -> str:
     """Why there is no whole reply. An error of a proxy may name the proxy with its password, and is not quoted."""
     if isinstance(error, httpx.ProxyError):
         return "the proxy did not let the question through"
-    cause = (
-        error.__cause__ or error
-    )  # httpx-aiohttp calls every broken connection a timeout; its cause says what it was
+    cause = error.__cause__ or error  # httpx-aiohttp calls every broken connection a timeout; its cause says more
     return f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
 
 

@@ -1,11 +1,7 @@
-"""What models are asked, and how their replies are taken.
-
-The texts are files in `texts/`. A prompt's version is a hash over everything that can change an answer, and a part of the identity of
-every verdict it brings; `prompt_versions.txt` holds the versions as they are, so that nobody changes a prompt unawares.
+"""What models are asked, by the files in `texts/`, and how their replies are taken; RunRefused where texts cannot be asked about.
 
 A response that is judged may hold anything, also words meant for the judge. So it is data: between lines that carry a mark made for the one
-call, with our task before and after it, in the turn of the user alone. A text is never searched for places to fill in. Where texts cannot be asked
-about (there is no turn to answer, or they hold every mark that is drawn) RunRefused says so.
+call, with our task before and after it, in the turn of the user alone. A text is never searched for places to fill in.
 """
 
 import hashlib
@@ -27,10 +23,8 @@ from evalcore.runs.suspicion import suspects
 from evalcore.study.run_states import RunKind
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message
 
-CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT
-"""What the judges' prompts ask the confidence for."""
-FENCE_BYTES = 8
-"""64 bits by chance: whoever writes a text cannot hit the mark of a call that is made later."""
+CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT  # what the judges' prompts ask the confidence for
+FENCE_BYTES = 8  # 64 bits by chance: whoever writes a text cannot hit the mark of a call that is made later
 TRIES = 3
 ROLES = {"user": "the user", "assistant": "the assistant", "system": "the system", "developer": "the system"}
 """Who wrote a turn, in our words: a role of any other name is not repeated, since it is data as well."""
@@ -88,10 +82,7 @@ def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
 
 
 def _version(name: str, requests: Sequence[ChatRequest]) -> str:
-    """The name of a prompt with the first 8 hex digits of the SHA-256 over what it sends for made-up questions of every kind.
-
-    So it changes with every text, the order of the blocks, the roles, the lines around data, and the schema; and with nothing else.
-    """
+    """The name of a prompt with the first 8 hex digits of the SHA-256 over what it sends for made-up questions of every kind."""
     digest = hashlib.sha256(msgspec.json.encode((name, requests))).hexdigest()
     return f"{name}@{digest[:8]}"
 
@@ -129,9 +120,7 @@ class AnswerPrompt:
 class JudgePrompt:
     """Asks a judge about a response: whether it meets a criterion, or which level of care it recommends; not which it should.
 
-    Attributes:
-        with_points: The criterion is shown with its points.
-        with_confidence: The judge is asked how probable it is that its own label is right.
+    `with_confidence`: the judge is asked how probable it is that its own label is right.
     """
 
     of_levels: bool = False
@@ -150,9 +139,8 @@ class JudgePrompt:
     ) -> ChatRequest:
         """The question: our task as the system's turn; as the user's turn our words, the parts as data, and our words again.
 
-        Args:
-            criterion, points: Of the judge of criteria; None: nobody knows its points.
-            fence: The mark for this call, of `new_fence`; where a text holds it, another is drawn.
+        `criterion`, `points`: of the judge of criteria; None: nobody knows its points. `fence`: the mark for this call, of `new_fence`; where a text holds
+        it, another is drawn.
         """
         fence = safe_fence(fence, [response, criterion, *(turn.content for turn in turns)])
         parts = [
@@ -172,7 +160,6 @@ class JudgePrompt:
         return read_verdict(text, of_levels=self.of_levels, with_confidence=self.with_confidence)
 
     def _words(self, name: str, *, either: bool = False) -> str:
-        """A text of this judge's; `either`: there is another one where the confidence is asked for."""
         which = "acuity" if self.of_levels else "judge"
         return words(f"{which}_{name}{'_confidence' if either and self.with_confidence else ''}")
 
@@ -180,6 +167,7 @@ class JudgePrompt:
     def _schema(self) -> dict[str, Any]:
         answer = {"type": "string", "enum": [*"ABCD", NO_LEVEL]} if self.of_levels else {"type": "boolean"}
         shape = {EXPLANATION: {"type": "string"}, LEVEL if self.of_levels else MET: answer}
+        # not its range: several servers refuse a schema that bounds a number; it is checked when the reply is read
         return _strict(shape | ({CONFIDENCE: {"type": "number"}} if self.with_confidence else {}))
 
     @cached_property
@@ -192,15 +180,11 @@ class JudgePrompt:
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema as servers take it in their strict mode: every field required, no other allowed.
-
-    The range of the confidence is not in it: several servers refuse a schema that bounds a number. It is checked when the reply is read.
-    """
+    """A JSON schema as servers take it in their strict mode: every field required, no other allowed."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:
-    """The prompts of a run by the format of the question."""
     if spec.kind is RunKind.JUDGE:
         return {"": JudgePrompt(spec.dataset == CASES, spec.with_points, spec.with_confidence)}
     formats = spec.formats if spec.kind is RunKind.TRIAGE else ("",)
@@ -246,9 +230,8 @@ def spec_for(  # noqa: PLR0913 - what a run is described by
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A question with the texts that it is made from.
 
-    Attributes:
-        response, criterion, points: Of what is judged; "" and None where there is none.
-        suspects: Sentences on words in the response that speak to the judge.
+    `response`, `criterion`, `points`: of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the
+    judge.
     """
 
     question: Question

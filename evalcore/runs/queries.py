@@ -23,8 +23,7 @@ from evalcore.study.schema import CASES, Format, Message, Stage
 from evalcore.study.tables import TABLES, now
 
 LATELY_SECONDS = 30.0
-UNSEEN_SECONDS = 30.0
-"""A worker that has not said for so long that it lives is dead."""
+UNSEEN_SECONDS = 30.0  # a worker that has not said for so long that it lives is dead
 FAILURES = tuple(outcome for outcome in Outcome if outcome is not Outcome.ANSWERED)
 CHUNK = 500  # bound variables in one statement
 _FIRST_NAMESPACE = "pid:[4026531836]"
@@ -64,10 +63,7 @@ class Calls(NamedTuple):
 class Progress:
     """How far a run is; its calls as `Calls` has them.
 
-    Attributes:
-        outcomes: Questions by what came of them; those that are still open are not in it.
-        rate: Questions that ended in the last half minute, by the second.
-        n_workers: Processes that work on it now.
+    `outcomes`: questions by what came of them; those that are still open are not in it. `rate`: questions that ended in the last half minute, by the second.
     """
 
     run_id: int
@@ -153,17 +149,8 @@ def progress(session: Session, run_id: int) -> Progress:
         seconds = (at - since).total_seconds()
         rate = _number(session, lately) / seconds if seconds > 0 else 0.0
     stands = counts(session, run_id)
-    return Progress(
-        run_id=run_id,
-        state=row.state,
-        reason=row.reason,
-        n_questions=stands.n_questions,
-        outcomes=dict(stands.outcomes),
-        max_cost=row.max_cost,
-        rate=rate,
-        n_workers=len(alive),
-        **calls(session, run_id)._asdict(),
-    )
+    took = calls(session, run_id)._asdict() | {"max_cost": row.max_cost, "rate": rate, "n_workers": len(alive)}
+    return Progress(run_id, row.state, row.reason, stands.n_questions, dict(stands.outcomes), **took)
 
 
 class Counts(NamedTuple):
@@ -188,18 +175,13 @@ def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls
     """What the calls of a run took so far; `besides`: without those of this worker."""
     call = TABLES["run_call"].c
     unknown = case((call.cost.is_(None) & call.outcome.not_in([Outcome.REJECTED, Outcome.UNREACHABLE]), 1), else_=0)
-    summed = select(
-        func.count(),
-        func.coalesce(func.sum(call.prompt_tokens), 0),
-        func.coalesce(func.sum(call.completion_tokens), 0),
-        func.sum(call.cost),
-        func.count(call.cost),
-        func.coalesce(func.sum(unknown), 0),
-    ).where(call.run_id == run_id)
+    tokens = (func.coalesce(func.sum(column), 0) for column in (call.prompt_tokens, call.completion_tokens))
+    cost = (func.sum(call.cost), func.count(call.cost), func.coalesce(func.sum(unknown), 0))
+    summed = select(func.count(), *tokens, *cost).where(call.run_id == run_id)
     if besides is not None:
         summed = summed.where(func.coalesce(call.worker_id, 0) != besides)
-    n_calls, prompt, completion, cost, n_with, n_without = session.connection().execute(summed).one()
-    return Calls(int(n_calls), int(prompt), int(completion), cost, int(n_with), int(n_without))
+    n_calls, prompt, completion, dollars, n_with, n_without = session.connection().execute(summed).one()
+    return Calls(int(n_calls), int(prompt), int(completion), dollars, int(n_with), int(n_without))
 
 
 def failures(
@@ -214,13 +196,9 @@ def failures(
     question, call, response, model, example, criterion = (
         TABLES[name] for name in ("run_question", "run_call", "response", "model", "example", "criterion")
     )
+    n_calls, n_tries = func.count().label("n_calls"), func.sum(call.c.attempts).label("n_tries")
     last = (
-        select(
-            call.c.question_id,
-            func.max(call.c.id).label("id"),
-            func.count().label("n_calls"),
-            func.sum(call.c.attempts).label("n_tries"),
-        )
+        select(call.c.question_id, func.max(call.c.id).label("id"), n_calls, n_tries)
         .where(call.c.run_id == run_id, call.c.outcome.in_([word.value for word in FAILURES]))
         .group_by(call.c.question_id)
         .subquery()
@@ -360,9 +338,8 @@ def clock(session: Session) -> datetime:
 def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
     """The workers of a run, or of all, that have not ended, oldest first; the dead among them are marked."""
     table = TABLES["run_worker"].c
-    statement = select(
-        table.id, table.run_id, table.host, table.pid, table.started_at, table.stop_asked, table.seen_at
-    ).where(table.ended_at.is_(None))  # fmt: skip
+    columns = (table.id, table.run_id, table.host, table.pid, table.started_at, table.stop_asked, table.seen_at)
+    statement = select(*columns).where(table.ended_at.is_(None))
     if run_id is not None:
         statement = statement.where(table.run_id == run_id)
     unseen = clock(session) - timedelta(seconds=UNSEEN_SECONDS)
@@ -420,10 +397,7 @@ def texts(session: Session, questions: Iterable[Question]) -> Texts:
     )
 
 
-def _of(
-    session: Session, name: str, numbers: Iterable[int | None], *columns: str, key: str = "id"
-) -> Iterator[Any]:  # fmt: skip
-    """Columns of the rows of these numbers, behind the number."""
+def _of(session: Session, name: str, numbers: Iterable[int | None], *columns: str, key: str = "id") -> Iterator[Any]:
     table, wanted = TABLES[name].c, sorted({number for number in numbers if number is not None})
     for start in range(0, len(wanted), CHUNK):
         part = table[key].in_(wanted[start : start + CHUNK])
@@ -452,10 +426,8 @@ def judged_text(session: Session, response_id: int) -> str:
 def are_suspect(session: Session) -> dict[int, bool]:
     """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
     question, call, flagged = (TABLES[name].c for name in ("run_question", "run_call", "suspect_response"))
-    is_searched = (
-        question.id == call.question_id, call.outcome == Outcome.ANSWERED.value, question.response_id.is_not(None)
-    )  # fmt: skip
-    connection = session.connection()
-    searched = connection.execute(select(question.response_id).distinct().where(*is_searched)).scalars()
+    is_answered = (question.id == call.question_id, call.outcome == Outcome.ANSWERED.value)
+    connection, of_response = session.connection(), question.response_id.is_not(None)
+    searched = connection.execute(select(question.response_id).distinct().where(*is_answered, of_response)).scalars()
     suspect = connection.execute(select(flagged.response_id)).scalars()
     return dict.fromkeys(searched, False) | dict.fromkeys(suspect, True)

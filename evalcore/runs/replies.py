@@ -22,12 +22,9 @@ _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """What a judge says.
+    """What a judge says: met or not, or a level (cannot assess where none is recommended); the confidence, in [0, 1], is that this is right.
 
-    Attributes:
-        label: Met or not met; or A, B, C, D, or cannot assess where the response recommends no level.
-        explanation: In the judge's words; "" where it gave none. What no database holds (NUL, half of a surrogate pair) is U+FFFD in it.
-        confidence: In [0, 1], that the label is right; None where it was not asked for.
+    The explanation is "" where it gave none; what no database holds (NUL, half of a surrogate pair) is U+FFFD in it.
     """
 
     label: Label | Acuity
@@ -76,20 +73,20 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
         answer = rest if ended else text
     begin, end = answer.find("{"), answer.rfind("}") + 1
     if begin < 0 or end <= begin:
-        msg = f"Expected a JSON object, got {shortened(text)}"
-        raise JudgeReplyInvalid(msg)
+        _invalid(f"Expected a JSON object, got {shortened(text)}")
     if _leaves_open(answer[:begin], "[") or _leaves_open(answer[end:][::-1], "]"):
-        msg = f"expected one JSON object, got an array: {shortened(answer)}"
-        raise JudgeReplyInvalid(msg)
+        _invalid(f"expected one JSON object, got an array: {shortened(answer)}")
     try:
-        reply = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
+        reply = json.loads(
+            answer[begin:end],
+            object_pairs_hook=_once,
+            parse_constant=lambda word: _invalid(f"Expected JSON, got {word}"),
+        )
     except (ValueError, RecursionError) as error:  # RecursionError: nested deeper than the parser goes
         why = str(error).partition(":")[0] if isinstance(error, json.JSONDecodeError) else "it cannot be read"
-        msg = f"Expected one JSON object ({why}), got {shortened(answer[begin:end])}"
-        raise JudgeReplyInvalid(msg) from None
+        _invalid(f"Expected one JSON object ({why}), got {shortened(answer[begin:end])}")
     if set(reply) != set(fields):
-        msg = f"expected {', '.join(fields)}, got the fields {shortened(', '.join(map(str, reply)))}"
-        raise JudgeReplyInvalid(msg)
+        _invalid(f"expected {', '.join(fields)}, got the fields {shortened(', '.join(map(str, reply)))}")
     for name, value in reply.items():
         if isinstance(value, (dict, list)):
             _refuse(name, value, "a plain value")
@@ -112,21 +109,17 @@ def _leaves_open(text: str, opening: str) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of the parser's, whose fields are named once each."""
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name in fields:
-            msg = f"Expected the field {shortened(name)} once, got it twice"
-            raise JudgeReplyInvalid(msg)
+            _invalid(f"Expected the field {shortened(name)} once, got it twice")
         fields[name] = value
     return fields
 
 
-def _no_number(word: str) -> NoReturn:
-    msg = f"Expected JSON, got {word}"
-    raise JudgeReplyInvalid(msg)
-
-
 def _refuse(field: str, value: object, expected: str) -> NoReturn:
-    msg = f"{field}: expected {expected}, got {shortened(value)}"
-    raise JudgeReplyInvalid(msg)
+    _invalid(f"{field}: expected {expected}, got {shortened(value)}")
+
+
+def _invalid(sentence: str) -> NoReturn:
+    raise JudgeReplyInvalid(sentence) from None

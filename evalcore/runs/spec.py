@@ -11,16 +11,12 @@ from msgspec import Meta
 from evalcore.study.run_states import Outcome, RunKind
 from evalcore.study.schema import Message
 
-MAX_RAW = 20_000
-"""Characters of a raw reply that are kept."""
+MAX_RAW = 20_000  # characters of a raw reply that are kept
 CUT_OFF = "the answer was cut off at its longest"
 """What is said of a model's answer that is kept and not whole; a judge's reply that can be read is whole."""
-WAS_STOPPED = "the run was stopped"
-"""Why a worker ends that was told to."""
+WAS_STOPPED = "the run was stopped"  # why a worker ends that was told to
 LAST_ONE = ", the last one: "
 """In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
-
-
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 LONGEST_WORDS = 200
 Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
@@ -51,18 +47,11 @@ def is_address(value: object) -> bool:
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is reached and asked. Holds no key: only the name of the environment variable that has it.
+    """How a model is reached and asked, as files of models say it. Holds no key: only the name of the environment variable that has it.
 
-    The bounds are held against files of models, which have these keys but the name.
-
-    Attributes:
-        base_url: Up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; no user name or password in it.
-        temperature, max_tokens: As the API takes them; None: not sent.
-        price_in, price_out: US dollars for a million tokens of the question and of the answer; None: unknown.
-        family: Of the model, for self-preference; None: the study's own table of families tells.
-        key_variable: Name of the environment variable with the key; None: none is sent.
-        structured: Whether the server takes a JSON schema as response_format; None: it is tried, and left out after a 400 that names it.
-        timeout_seconds: For one reply, from the first byte sent to the last byte read.
+    `base_url`: up to and without /chat/completions. None: `temperature` and `max_tokens` are not sent; prices (US dollars for a million tokens) are unknown;
+    the study's own table of families tells the family, for self-preference; no key is needed; a JSON schema (`structured`) is tried, and left out after a 400
+    that names it. `timeout_seconds`: from the first byte sent to the last byte read.
     """
 
     name: str
@@ -101,15 +90,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run asks, whole: its fingerprint names the run, so that starting the same again goes on with it.
 
-    Attributes:
-        model: Who is asked: the model, or the judge.
-        prompt_version: Of the prompt, as `prompts` gives it.
-        dataset: Whose examples (respond), or whose responses (judge), e.g. healthbench; `schema.CASES` for cases of triage.
-        of_models: Whose responses are judged, sorted; empty: of all models.
-        formats: Of cases of triage (`schema.Format`), sorted.
-        n_samples: Answers to each example and format, numbered from 0.
-        n_repeats: Verdicts of the judge on each item, each as a rater of its own.
-        limit: At most so many questions; None: all.
+    `dataset`: whose examples (respond), or whose responses (judge), e.g. healthbench; `schema.CASES` for cases of triage. `of_models`: whose responses are
+    judged, sorted; empty: of all models. `formats`: of cases of triage (`schema.Format`), sorted. `n_samples`: answers to each example and format, numbered
+    from 0. `n_repeats`: verdicts of the judge on each item, each as a rater of its own. `limit`: at most so many questions; None: all.
     """
 
     kind: RunKind
@@ -138,10 +121,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Question(msgspec.Struct, frozen=True, gc=False):
     """One thing that is asked of the model, as its row holds it.
 
-    Attributes:
-        response_id, criterion_id: Of what a judge is asked; no criterion: the level of care.
-        format: Of an answer to a case of triage (`schema.Format`); "" otherwise.
-        repeat: Of a verdict, from 0.
+    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage (`schema.Format`); ""
+    otherwise.
     """
 
     question_id: int
@@ -171,10 +152,8 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of one question: what is written down of it.
 
-    Attributes:
-        status: Of the last HTTP reply; None where there was none.
-        error: Why there is no answer, one sentence, or `CUT_OFF`; None where there is a whole one.
-        reply: The raw reply where no answer came of it, at most `MAX_RAW` characters.
+    `status`: of the last HTTP reply; None where there was none. `error`: why there is no answer, one sentence, or `CUT_OFF`; None where there is a whole one.
+    `reply`: the raw reply where no answer came of it, at most `MAX_RAW` characters.
     """
 
     question_id: int

@@ -22,8 +22,7 @@ from evalcore.study.store import Bulk, append_event, ensure_rater, written
 from evalcore.study.tables import TABLES, now
 from evalcore.triage.store import set_confidence_meaning
 
-CONFLICT = IntegrityError
-"""Another process was first in the very moment, or a rule of the database is broken."""
+CONFLICT = IntegrityError  # another process was first in the very moment, or a rule of the database is broken
 NOT_TAKEN = (DatabaseFault, OperationalError, InternalError, InterfaceError)
 """The database is locked, full or away: the same again may go well."""
 MAX_REASON = 2_000
@@ -42,51 +41,27 @@ def start_run(
     Questions that have failed stay as they are (`retry_questions`). Questions whose answer has come in another way, e.g. with a file, are
     closed. With nothing left to ask the run is done. Two processes that start it at once make its questions once. Returns its number.
     """
-    row = {
-        "kind": spec.kind.value,
-        "name": spec.model.name,
-        "fingerprint": spec.fingerprint,
-        "spec": "{}",
-        "state": RunState.OPEN.value,
-        "concurrency": concurrency,
-        "started_by": actor,
-        "created_at": now(),
-    }
+    named = {"kind": spec.kind.value, "name": spec.model.name, "fingerprint": spec.fingerprint, "spec": "{}"}
+    row = named | {"state": RunState.OPEN.value, "concurrency": concurrency, "started_by": actor, "created_at": now()}
     connection = session.connection()
     connection.execute(_upsert(session, "run").values(row).on_conflict_do_nothing())
-    named = select(_RUN.c.id).where(_RUN.c.fingerprint == spec.fingerprint).with_for_update(key_share=True)
-    run_id = int(connection.execute(named).scalar_one())  # its row is held until the transaction ends
+    same = select(_RUN.c.id).where(_RUN.c.fingerprint == spec.fingerprint).with_for_update(key_share=True)
+    run_id = int(connection.execute(same).scalar_one())  # its row is held until the transaction ends
     n_new = _add_questions(session, run_id, spec)
     _close_answered(session, run_id, spec)
     is_open = exists().where(_QUESTION.c.run_id == run_id, _QUESTION.c.outcome.is_(None))
     left = bool(connection.execute(select(is_open)).scalar_one())
-    _update_run(
-        session,
-        run_id,
-        spec=msgspec.json.encode(spec).decode(),  # prices and time limits may be others than before
-        state=(RunState.OPEN if left else RunState.DONE).value,
-        reason=None,
-        max_cost=max_cost,
-        max_failures=max_failures,
-        concurrency=concurrency,
-        started_by=actor,
-        ended_at=None if left else now(),
-    )
-    detail = {
-        "kind": spec.kind.value,
-        "model": spec.model.name,
-        "api_model": spec.model.api_model,
-        "prompt_version": spec.prompt_version,
-        "dataset": spec.dataset,
-        "new_questions": n_new,
-        "max_cost": max_cost,
-    }
-    _tell(session, "run started", run_id, actor, detail)
+    bounds = {"max_cost": max_cost, "max_failures": max_failures, "concurrency": concurrency, "started_by": actor}
+    stands = {"state": (RunState.OPEN if left else RunState.DONE).value, "ended_at": None if left else now()}
+    said = msgspec.json.encode(spec).decode()  # prices and time limits may be others than before
+    _update_run(session, run_id, spec=said, reason=None, **stands, **bounds)
+    asked = {"kind": spec.kind.value, "model": spec.model.name, "api_model": spec.model.api_model}
+    about = {"prompt_version": spec.prompt_version, "dataset": spec.dataset, "new_questions": n_new}
+    _tell(session, "run started", run_id, actor, asked | about | {"max_cost": max_cost})
     return run_id
 
 
 def _upsert(session: Session, name: str) -> Any:
-    """An insert that may say what happens where the row is there."""
     dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
     return dialect.insert(TABLES[name])
 
@@ -245,7 +220,6 @@ def _taken(session: Session, run_id: int, worker_id: int, most: int) -> list[Que
 
 
 def _free_of_the_dead(session: Session, run_id: int) -> int:
-    """Dead workers of a run have ended, and what those held that have ended is free again. Returns how many questions it was."""
     dead = [row.worker_id for row in workers(session, run_id) if not row.lives]
     if dead:
         session.connection().execute(update(_WORKER).where(_WORKER.c.id.in_(dead)).values(ended_at=now()))
@@ -259,18 +233,16 @@ def end_worker(
 ) -> Ended:
     """The worker ends: what it still held is free again.
 
-    Args:
-        reason: Why it ends, one sentence; None where nothing was left to take.
-        for_all: The reason stops the run; otherwise the run is stopped only where nobody else works on it.
+    `reason`: why it ends, one sentence; None where nothing was left to take. `for_all`: the reason stops the run; otherwise the run is stopped only where
+    nobody else works on it.
     """
     connection = session.connection()
     state, _ = _held(session, run_id)
     _free(session, run_id, [worker_id])
     connection.execute(update(_WORKER).where(_WORKER.c.id == worker_id).values(ended_at=now()))
     still_open = (_QUESTION.c.run_id == run_id, _QUESTION.c.outcome.is_(None))
-    n_left, n_held = connection.execute(
-        select(func.count(), func.count(_QUESTION.c.worker_id)).where(*still_open)
-    ).one()  # fmt: skip
+    counted = select(func.count(), func.count(_QUESTION.c.worker_id)).where(*still_open)
+    n_left, n_held = connection.execute(counted).one()
     if n_left == 0:
         _update_run(session, run_id, state=RunState.DONE.value, reason=None, ended_at=now())
     elif reason not in {None, WAS_STOPPED} and state == RunState.OPEN:
@@ -293,12 +265,7 @@ def _free(session: Session, run_id: int, worker_ids: Any) -> int:
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """What came of one question.
 
-    Attributes:
-        calls: Each call, in order.
-        outcome: Of the last call; None: it was broken off before the question was through, which stays open.
-        text: A model's answer; None of a judge.
-        label, explanation, confidence: A judge's verdict; None of a model.
-        suspects: Sentences on words in the response that speak to the judge.
+    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. A model's answer is a text; a judge's has a label.
     """
 
     question: Question
@@ -350,9 +317,8 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     written_calls = [*kept, *(answer for answer in answers if answer.outcome is None)]
     whose = {"run_id": saving.run_id, "worker_id": saving.worker_id}
     calls = [call for answer in written_calls for call in answer.calls]
-    bulk.insert_only(
-        "run_call", [whose | msgspec.structs.asdict(call) | {"outcome": call.outcome.value, "at": at} for call in calls]
-    )
+    rows = [whose | msgspec.structs.asdict(call) | {"outcome": call.outcome.value, "at": at} for call in calls]
+    bulk.insert_only("run_call", rows)
     lost = [answer for answer in ended if answer.question.question_id not in ours]
     n_there = len(good) - n_new + sum(answer.outcome is Outcome.ANSWERED for answer in lost)
     detail = {"answers": n_new, "failures": len(kept) - len(good), "calls": len(calls), "cost": _cost(calls)}
@@ -364,13 +330,11 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
 
 
 def _cost(calls: Iterable[Call]) -> float | None:
-    """US dollars of all calls whose cost is known; None where none is."""
     costs = [call.cost for call in calls if call.cost is not None]
     return sum(costs) if costs else None
 
 
 def _end_questions(session: Session, worker_id: int, ended: Sequence[Answer]) -> set[int]:
-    """Write the outcomes, a statement each. Returns the numbers of the questions that were still this worker's, or nobody's."""
     by_outcome: defaultdict[str, list[int]] = defaultdict(list)
     for answer in ended:
         by_outcome[str(answer.outcome)].append(answer.question.question_id)
@@ -384,7 +348,6 @@ def _end_questions(session: Session, worker_id: int, ended: Sequence[Answer]) ->
 
 
 def _save_verdicts(session: Session, bulk: Bulk, saving: Saving, good: Sequence[Answer], at: datetime) -> int:
-    """Verdicts on items on which the judge has none yet, and their explanations for the index. Returns how many it is."""
     name, version = saving.spec.model.name, saving.spec.prompt_version
     raters = {
         repeat: ensure_rater(session, RaterKind.JUDGE, name, prompt_version=repeat_version(version, repeat))
@@ -392,33 +355,20 @@ def _save_verdicts(session: Session, bulk: Bulk, saving: Saving, good: Sequence[
     }
     verdict = TABLES["verdict"].c
     numbers = sorted({answer.question.response_id or 0 for answer in good})
-    given = select(verdict.response_id, verdict.criterion_id, verdict.rater_id).where(
-        verdict.response_id.in_(numbers),
-        verdict.rater_id.in_(list(raters.values())),
-        verdict.stage == Stage.JUDGE.value,
-    )
-    there = {tuple(row) for row in session.connection().execute(given)}
-    new = [
-        answer
-        for answer in good
-        if (answer.question.response_id, answer.question.criterion_id, raters[answer.question.repeat]) not in there
-    ]
-    bulk.verdicts(
-        [
-            Verdict(
-                example_id=answer.question.example_id,
-                response_id=answer.question.response_id,
-                criterion_id=answer.question.criterion_id,
-                rater_id=raters[answer.question.repeat],
-                stage=Stage.JUDGE,
-                label=answer.label,
-                confidence=answer.confidence,
-                explanation=answer.explanation,
-                created_at=at,
-            )
-            for answer in new
-        ]
-    )
+    by_judge = (verdict.rater_id.in_(list(raters.values())), verdict.stage == Stage.JUDGE.value)
+    given = select(verdict.response_id, verdict.criterion_id, verdict.rater_id)
+    rows = session.connection().execute(given.where(verdict.response_id.in_(numbers), *by_judge))
+    there = {tuple(row) for row in rows}
+    new, verdicts = [], []
+    for answer in good:
+        asked = answer.question
+        item = (asked.response_id, asked.criterion_id, raters[asked.repeat])
+        if item not in there:
+            new.append(answer)
+            said = {name: getattr(answer, name) for name in ("label", "confidence", "explanation")}
+            said |= zip(("response_id", "criterion_id", "rater_id"), item, strict=True)
+            verdicts.append(Verdict(example_id=asked.example_id, stage=Stage.JUDGE, created_at=at, **said))
+    bulk.verdicts(verdicts)
     if saving.meaning is not None and any(answer.confidence is not None for answer in new):
         set_confidence_meaning(session, name, saving.meaning, actor=saving.actor)
     _await_index(bulk, ((answer.question.example_id, answer.explanation) for answer in new))
@@ -426,7 +376,6 @@ def _save_verdicts(session: Session, bulk: Bulk, saving: Saving, good: Sequence[
 
 
 def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[Answer]) -> int:
-    """Responses where the model has none yet, and their texts for the index. Returns how many it is."""
     model, response = TABLES["model"], TABLES["response"].c
     connection = session.connection()
     model_id = connection.execute(select(model.c.id).where(model.c.name == spec.model.name)).scalar()
@@ -434,23 +383,18 @@ def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[
         model_id = connection.execute(insert(model).values(name=spec.model.name).returning(model.c.id)).scalar_one()
         written(session).content("model", [model_id])
     place = (response.example_id, response.dataset, response.sample_index)
-    wanted = {
-        (asked.example_id, evaluation(spec, asked.format), asked.sample_index): answer.text or ""
-        for answer in good
-        for asked in (answer.question,)
-    }
+    wanted = {}
+    for answer in good:
+        asked = answer.question
+        wanted[asked.example_id, evaluation(spec, asked.format), asked.sample_index] = answer.text or ""
     places, there = list(wanted), set[tuple[Any, ...]]()
     for start in range(0, len(places), CHUNK):
         taken = select(*place).where(tuple_(*place).in_(places[start : start + CHUNK]), response.model_id == model_id)
         there |= {tuple(row) for row in connection.execute(taken)}
     new = {key: text for key, text in wanted.items() if key not in there}
-    bulk.insert_only(
-        "response",
-        [
-            {"example_id": example_id, "model_id": model_id, "dataset": made_for, "sample_index": sample, "text": text}
-            for (example_id, made_for, sample), text in new.items()
-        ],
-    )
+    columns = ("example_id", "dataset", "sample_index", "text")
+    rows = [dict(zip(columns, (*key, text), strict=True)) | {"model_id": model_id} for key, text in new.items()]
+    bulk.insert_only("response", rows)
     _await_index(bulk, ((example_id, text) for (example_id, _, _), text in new.items()))
     return len(new)
 
@@ -472,9 +416,8 @@ def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> Non
     numbers = sorted(reasons)  # in one order everywhere, so that two who write do not wait for each other in a ring
     for start in range(0, len(numbers), CHUNK):
         part = numbers[start : start + CHUNK]
-        added = _upsert(session, "suspect_response").values(
-            [{"response_id": one, "reasons": json.dumps(list(reasons[one]), ensure_ascii=False)} for one in part]
-        )
+        said_now = [{"response_id": one, "reasons": json.dumps([*reasons[one]], ensure_ascii=False)} for one in part]
+        added = _upsert(session, "suspect_response").values(said_now)
         said = added.excluded.reasons
         changed = {"index_elements": ["response_id"], "set_": {"reasons": said}, "where": rows.c.reasons != said}
         session.connection().execute(added.on_conflict_do_update(**changed))

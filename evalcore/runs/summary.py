@@ -26,15 +26,9 @@ OUTCOMES = {
 
 
 def _sum(one: Calls, other: Calls) -> Calls:
-    cost = None if one.cost is None and other.cost is None else (one.cost or 0.0) + (other.cost or 0.0)
-    return Calls(
-        one.n_calls + other.n_calls,
-        one.prompt_tokens + other.prompt_tokens,
-        one.completion_tokens + other.completion_tokens,
-        cost,
-        one.n_with_cost + other.n_with_cost,
-        one.n_without_cost + other.n_without_cost,
-    )
+    known = [calls.cost for calls in (one, other) if calls.cost is not None]
+    whole = {name: value + getattr(other, name) for name, value in one._asdict().items() if name != "cost"}
+    return Calls(cost=sum(known) if known else None, **whole)
 
 
 NO_CALLS = Calls(0, 0, 0, None, 0, 0)
@@ -44,13 +38,8 @@ NO_CALLS = Calls(0, 0, 0, None, 0, 0)
 class Figures:
     """How far a run is, as one of its workers sees it: as the study told when it began, and what it has done itself.
 
-    Attributes:
-        n_questions, outcomes: Of the run, when all was last added up.
-        calls: Of the run without this worker's, then.
-        max_cost: US dollars; None: no limit.
-        cost_each: US dollars expected of a question before the first was answered; None where prices are unknown.
-        n_workers: Of the run, this one among them.
-        ended, mine: Questions that have ended here, and this worker's calls.
+    `n_questions`, `outcomes` and `calls` (without this worker's) are as when all was last added up; `ended` and `mine` are this worker's. US dollars: no
+    `max_cost`, no limit; `cost_each` is expected of a question before the first was answered, None where prices are unknown.
     """
 
     run_id: int
@@ -132,17 +121,10 @@ class Figures:
         at = time.monotonic()
         seconds = min(LATELY_SECONDS, at - self._started)
         n_lately = sum(count for second, count in self._lately if second >= at - LATELY_SECONDS - 1)
-        return Progress(
-            run_id=self.run_id,
-            state=RunState.OPEN,
-            reason=None,
-            n_questions=self.n_questions,
-            outcomes=dict(self.outcomes + (self.ended - self._ended_then)),
-            max_cost=self.max_cost,
-            rate=n_lately / seconds if seconds > 0 else 0.0,
-            n_workers=self.n_workers,
-            **_sum(self.calls, self.mine)._asdict(),
-        )
+        rate = n_lately / seconds if seconds > 0 else 0.0
+        took = _sum(self.calls, self.mine)._asdict() | {"rate": rate, "max_cost": self.max_cost}
+        outcomes = dict(self.outcomes + (self.ended - self._ended_then))
+        return Progress(self.run_id, RunState.OPEN, None, self.n_questions, outcomes, n_workers=self.n_workers, **took)
 
 
 # ---------------------------------------------------------------- words

@@ -117,21 +117,18 @@ def _comparable(text: str) -> tuple[str, list[int] | None]:
     seen = folded(text)
     if not seen.isascii():
         # a word of Latin letters in which some are Cyrillic look-alikes, all in Latin
-        seen = _TWO_SCRIPTS.sub(
-            lambda word: word[0].translate(_LOOK_ALIKE) if re.search("[a-z]", word[0]) else word[0], seen
-        )
+        look_alike = lambda word: word[0].translate(_LOOK_ALIKE) if re.search("[a-z]", word[0]) else word[0]  # noqa: E731
+        seen = _TWO_SCRIPTS.sub(look_alike, seen)
     return seen, places
 
 
 def _quoted(words: str) -> str:
-    """Words of a text in quotation marks: what is not seen left out, in one line, shortened."""
     seen = "".join(char if char.isprintable() else " " for char in DROPPED.sub("", words[: 4 * MAX_WORDS]))
     line = " ".join(seen.split()).strip(" ,:;*_>#")
     return f"“{line[:MAX_WORDS].rstrip()} …”" if len(line) > MAX_WORDS else f"“{line}”"
 
 
 def _odd(text: str) -> str:
-    """Invisible and control characters by their numbers, and what tag characters spell."""
     if text.isascii() and text.isprintable():
         return ""
     plain = _FLAG.sub("", text)
@@ -148,23 +145,18 @@ def _odd(text: str) -> str:
 
 
 def _decoded(run: str) -> str:
-    """What a run of base64 says; "" where that is no text."""
     whole = run[: len(run) - (len(run) % 4 == 1)]
     try:
-        read = base64.b64decode(whole.translate(str.maketrans("-_", "+/")) + "=" * (-len(whole) % 4)).decode(
-            "utf-8", "strict"
-        )
+        plain = whole.translate(str.maketrans("-_", "+/")) + "=" * (-len(whole) % 4)
+        read = base64.b64decode(plain).decode("utf-8", "strict")
     except (binascii.Error, UnicodeDecodeError):
         return ""
-    is_text = read.isprintable() or not any(
-        unicodedata.category(char) == "Cc" and char not in "\n\t\r" for char in read
-    )
+    controls = (char for char in read if unicodedata.category(char) == "Cc")
+    is_text = read.isprintable() or not any(char not in "\n\t\r" for char in controls)
     return read if is_text and _READABLE.search(read) else ""
 
 
 class _Pattern(NamedTuple):
-    """What it tells; some words of which one must be in a text that tells it; and the pattern."""
-
     tells: str
     needs: tuple[str, ...]
     pattern: re.Pattern[str]

@@ -34,8 +34,7 @@ from evalcore.study.store import index_texts
 from evalcore.triage.acts import LevelsRead, read_levels
 
 SELDOM = (20_000, 20, 100)
-START_SECONDS = 30.0
-"""For so long a process may take to begin: it imports what it needs first."""
+START_SECONDS = 30.0  # for so long a process may take to begin: it imports what it needs first
 _LOOK_SECONDS, _MAX_WORDS = 0.1, 500
 
 
@@ -43,15 +42,9 @@ _LOOK_SECONDS, _MAX_WORDS = 0.1, 500
 class Worked:
     """What one process did on a run, and how the run stands.
 
-    Attributes:
-        reason: Why this worker, or the run, stopped; None where nothing was left to ask.
-        outcomes: Questions that this worker has ended, by what came of them.
-        cost: US dollars of the run so far, as far as it is known; None where nothing is.
-        n_left: Questions that are open; None where the database does not answer any more.
-        n_held: Of these, how many other workers hold.
-        n_there: Answers that were not kept, since the item had one by then.
-        n_lost: Answers that arrived and could not be saved; their questions are open.
-        levels: What the judges that ship read in the answers of a run of triage.
+    `reason`: None where nothing was left to ask. `cost`: US dollars of the run so far; None: unknown. `n_left`: open questions, `n_held` of them with other
+    workers; None where the database does not answer any more. `n_there`: answers not kept, since the item had one by then; `n_lost`: answers that could not
+    be saved, whose questions are open. `levels`: read in the answers of a run of triage.
     """
 
     run_id: int
@@ -86,9 +79,8 @@ class Worked:
         if self.n_there:
             said.append(f"{self.n_there:,} answers were not kept: their items had one by then.")
         if self.n_lost:
-            said.append(
-                f"{self.n_lost:,} answers arrived and could not be saved; they are asked again when the run is started again."
-            )
+            again = "they are asked again when the run is started again"
+            said.append(f"{self.n_lost:,} answers arrived and could not be saved; {again}.")
         if self.n_held:
             are = "is" if self.n_held == 1 else "are"
             said.append(f"{counted(self.n_held, 'question')} {are} in the hands of other processes.")
@@ -120,11 +112,8 @@ def work(
     database takes nothing for a minute, and by a fault of ours; what has arrived is saved each time. It does not wait for questions that other workers
     hold. A run that is done or stopped is left as it is: `start` opens it. At the end of a run of triage the judges that ship read the levels.
 
-    Args:
-        key: Is sent to the server, and kept nowhere.
-        progress: Is told several times a second how far the run is, from the event loop: it shall return at once.
-        client: Who is asked, made and not yet entered; None: the server of the run's model.
-        most: Questions that it takes at most, as a part of what others take; None: as many as there are.
+    The `key` is kept nowhere. `progress` is told several times a second how far the run is, from the event loop: it shall return at once. `client`: not yet
+    entered. `most`: questions to take at most, as a part of what others take.
     """
     with reading(engine) as session:
         row = queries.run(session, run_id)
@@ -214,15 +203,9 @@ def _seldom_collected() -> Iterator[None]:
 
 def _figures(session: Session, row: RunRow) -> Figures:
     each, stands = acts.expected(session, row.spec), queries.counts(session, row.run_id)
-    return Figures(
-        run_id=row.run_id,
-        n_questions=stands.n_questions,
-        outcomes=stands.outcomes,
-        calls=queries.calls(session, row.run_id),
-        n_workers=len(alive(session, row.run_id)),
-        max_cost=row.max_cost,
-        cost_each=row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0)),
-    )
+    cost_each = row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0))
+    calls, n_workers = queries.calls(session, row.run_id), len(alive(session, row.run_id))
+    return Figures(row.run_id, stands.n_questions, stands.outcomes, calls, row.max_cost, cost_each, n_workers)
 
 
 def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -> Ended | None:
@@ -287,13 +270,8 @@ def _started(location: str, run_id: int) -> tuple[subprocess.Popen[bytes], Path]
         path = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(path)
     with os.fdopen(handle, "wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # neither the terminal's Ctrl-C nor its end reaches it
-        )
+        files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+        # in a session of its own neither the terminal's Ctrl-C nor its end reaches it
+        process = subprocess.Popen(command, env=environment, start_new_session=True, **files)  # noqa: S603 - our own program
     Thread(target=process.wait, daemon=True, name=f"run-{run_id}").start()  # when it ends it leaves no entry behind
     return process, Path(name)

@@ -37,11 +37,8 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     with reading(common.engine()) as session:
         rule = setting_queries.load(session).rule
     if found.cases.empty:
-        st.html(
-            html.notice(
-                "No case of triage can be shown yet. Import a file of cases; what its labels stand for can be said below first."
-            )
-        )
+        below = "what its labels stand for can be said below first"
+        st.html(html.notice(f"No case of triage can be shown yet. Import a file of cases; {below}."))
     else:
         flow = flows.case_flow(described(found, rule), rule)
         drawn(flow, key="study_flow")
@@ -51,12 +48,10 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
         table = flow.groupby(["outcome", "why"], sort=False)["n"].sum().reset_index()
         rank = {word.value: place for place, word in enumerate(flows.Outcome)}
         table = table.assign(rank=table["outcome"].map(rank)).sort_values(["rank", "n"], ascending=[True, False])
-        with st.expander("Why cases are used as they are, or left out", icon=":material/rule:"):
-            tables.show(
-                {"Used as": table["outcome"], "Because": table["why"], "Cases": table["n"]},
-                key="study_ways",
-                alt="Why cases are used as they are, or left out",
-            )
+        why = "Why cases are used as they are, or left out"
+        with st.expander(why, icon=":material/rule:"):
+            shown = {"Used as": table["outcome"], "Because": table["why"], "Cases": table["n"]}
+            tables.show(shown, key="study_ways", alt=why)
         st.html(
             html.foot(
                 f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; such a case has no level. Of cases "
@@ -175,6 +170,7 @@ def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disab
     shown = pd.DataFrame(list(table), columns=list(label_maps.COLUMNS), dtype="str").assign(
         cases=counts["n_cases"].to_numpy(), otherwise=counts["n_otherwise"].to_numpy()
     )
+    longest = label_maps.MAX_LENGTH
     edited = st.data_editor(
         shown,
         key=f"label_map_{st.session_state[DRAWN]}_{source}",
@@ -185,10 +181,8 @@ def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disab
         column_order=["label", "meaning", "cases", *(["otherwise"] if counts["n_otherwise"].any() else [])],
         placeholder="",
         column_config={
-            "label": st.column_config.TextColumn(
-                "Label of the source", max_chars=label_maps.MAX_LENGTH, width="medium"
-            ),
-            "meaning": st.column_config.TextColumn("Stands for", max_chars=label_maps.MAX_LENGTH, width="medium"),
+            "label": st.column_config.TextColumn("Label of the source", max_chars=longest, width="medium"),
+            "meaning": st.column_config.TextColumn("Stands for", max_chars=longest, width="medium"),
             "cases": st.column_config.NumberColumn("Cases with it", format="localized"),
             "otherwise": st.column_config.NumberColumn("Imported as something else", format="localized"),
         },
@@ -209,11 +203,9 @@ def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_e
 def _replace_by_file(
     title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], object]
 ) -> None:
-    """A file that takes the place of what is set; `act` is given its text and its name."""
     with st.expander(title, icon=":material/upload_file:"):
-        upload = st.file_uploader(
-            label, type=types, key=f"{key}_file_{st.session_state[DRAWN]}", max_upload_size=1
-        )  # fmt: skip
+        place = f"{key}_file_{st.session_state[DRAWN]}"
+        upload = st.file_uploader(label, type=types, key=place, max_upload_size=1)
         if upload is None:
             return
         st.html(html.quiet(f"{upload.name} {words}"))
@@ -259,7 +251,6 @@ def _settings(viewer: Viewer, *, disabled: bool) -> None:
 
 
 def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
-    """The form, filled in with the settings; what it says now."""
     key = f"triage_{st.session_state[DRAWN]}_"
     names: dict[str, str] = {}
     with st.container(horizontal=True):

@@ -30,13 +30,13 @@ MEANINGS = {
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
 """What a judge's confidence may be the probability of."""
+MEANS = "What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right."
 BLOCK = 1 << 20
 
 
 def importing(viewer: Viewer) -> None:
     """Upload, say what the file does not say, check, import."""
-    why_not = reason(check_can_import, viewer)
-    if why_not:
+    if why_not := reason(check_can_import, viewer):
         st.html(html.notice(why_not))
         return
     upload = st.file_uploader(
@@ -45,30 +45,22 @@ def importing(viewer: Viewer) -> None:
         help="JSON Lines, JSON, CSV, Parquet or a log of inspect_ai, plain or .gz. `overread formats` lists every field.",
     )
     if upload is None:
-        _formats()
+        with st.expander("What can be imported", icon=":material/list:"):
+            for name, one in FORMATS.items():
+                st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
+                st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
         return
     by_name = told_by_name(upload.name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         format_name = st.selectbox("Format", [BY_CONTENT, *FORMATS], key="import_format")
-        dataset = st.text_input(
-            "Data set",
-            value=by_name.evaluation,
-            key=f"import_dataset_{upload.file_id}",
-            help="For example healthbench, healthbench_hard, or a name of your own.",
-        )
+        number, unsaid = upload.file_id, "if the file does not say"
+        own_name = "For example healthbench, healthbench_hard, or a name of your own."
+        dataset = st.text_input("Data set", by_name.evaluation, key=f"import_dataset_{number}", help=own_name)
         model = st.text_input(
-            "Model that answered",
-            value=by_name.model or "",
-            key=f"import_model_{upload.file_id}",
-            placeholder="if the file does not say",
+            "Model that answered", by_name.model or "", key=f"import_model_{number}", placeholder=unsaid
         )
-        judge = st.text_input("Judge", key=f"import_judge_{upload.file_id}", placeholder="if the file does not say")
-        means = st.selectbox(
-            "Confidence means",
-            list(MEANINGS),
-            key=f"import_confidence_{upload.file_id}",
-            help="What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right.",
-        )
+        judge = st.text_input("Judge", key=f"import_judge_{number}", placeholder=unsaid)
+        means = st.selectbox("Confidence means", list(MEANINGS), key=f"import_confidence_{number}", help=MEANS)
     unmapped = reason(check_can_import_reads_of, viewer)
     reads_of = st.multiselect(
         "Reads of people",
@@ -97,7 +89,6 @@ def importing(viewer: Viewer) -> None:
 
 
 def _run(upload: UploadedFile, **options: Any) -> None:
-    """Import with the options of `import_file`, and say what came of it."""
     bar = st.progress(0.0, text="Reading")
     began = time.monotonic()
 
@@ -140,13 +131,6 @@ def _report(report: ImportReport) -> None:
         st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
 
 
-def _formats() -> None:
-    with st.expander("What can be imported", icon=":material/list:"):
-        for name, one in FORMATS.items():
-            st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
-            st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
-
-
 def people(viewer: Viewer) -> None:
     """Who is in the study; a lead adds somebody."""
     everybody = common.read("people")
@@ -173,9 +157,8 @@ def people(viewer: Viewer) -> None:
             languages = st.multiselect(
                 "Languages", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key="person_languages", disabled=off
             )
-            specialties = st.text_input(
-                "Specialties", placeholder="separated by commas", key="person_specialties", disabled=off
-            )
+            commas = "separated by commas"
+            specialties = st.text_input("Specialties", placeholder=commas, key="person_specialties", disabled=off)
         if st.form_submit_button("Add person", disabled=off):
             given = {"roles": roles, "specialties": specialties.split(","), "languages": languages}
             with common.shown_errors():

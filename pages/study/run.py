@@ -24,8 +24,7 @@ from pages.shared.rubric import records
 from pages.study import run_acts
 
 NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
-REPLY, ERROR = Fold(400, 6), Fold(240, 3)
-"""Of a reply as much stands there as tells what went wrong; the rest unfolds."""
+REPLY, ERROR = Fold(400, 6), Fold(240, 3)  # of a reply as much stands there as tells what went wrong; the rest unfolds
 WHY = (
     "A reply that could not be read may still tell what a judge thinks. So replies are shown to leads alone; to a lead who reads blind as well, not those "
     "on conversations that wait for that read."
@@ -47,9 +46,8 @@ def show(viewer: Viewer, run_id: int) -> None:
     if sentence := run_acts.refused(run_id):
         st.html(html.notice(sentence, kind="error"))
     is_live, has_failed = at.n_workers > 0, at.n_failed > 0
-    common.fragment(_figures, run_every=run_acts.LIVE_SECONDS if is_live else None)(
-        viewer, run_id, is_live=is_live, has_failed=has_failed
-    )
+    drawn = common.fragment(_figures, run_every=run_acts.LIVE_SECONDS if is_live else None)
+    drawn(viewer, run_id, is_live=is_live, has_failed=has_failed)
     # to count what was cut off takes a look at every answer
     if row.kind is not RunKind.JUDGE and not is_live and (n_cut := common.read("n_cut_off", run_id)):
         st.html(html.notice(cut_off_words(n_cut)))
@@ -69,7 +67,6 @@ def _row(run_id: int) -> RunRow | None:
 
 
 def _line(row: RunRow, *, is_named: bool) -> str:
-    """Who started it, and how it is asked."""
     spec, seen = row.spec, []
     if spec.kind is RunKind.JUDGE and spec.dataset != CASES:
         seen.append("sees the points" if spec.with_points else "does not see the points")
@@ -96,10 +93,7 @@ def bar(at: Progress) -> str:
 
 
 def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) -> None:
-    """How far it is, and what can be done about that; drawn every two seconds while somebody works on it.
-
-    The rest of the page is drawn anew when the first question has failed, and when nobody works any more.
-    """
+    """Drawn every two seconds while somebody works; the rest of the page, when the first question has failed and when nobody works any more."""
     row = _row(run_id)
     if row is None:
         return
@@ -108,11 +102,8 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
     more = state.more if len(state.more) <= LONGEST else state.more[:LONGEST].rstrip() + " …"
     st.html(html.notice(f"{state.word}: {more}." if more else f"{state.word}."))
     st.html(bar(at))
-    figures = {
-        "answered": f"{at.n_answered:,} of {at.n_questions:,}",
-        "failed": f"{at.n_failed:,}",
-        "to ask": f"{at.n_open:,}",
-    }
+    answered = f"{at.n_answered:,} of {at.n_questions:,}"
+    figures = {"answered": answered, "failed": f"{at.n_failed:,}", "to ask": f"{at.n_open:,}"}
     if at.n_workers:
         left = duration(at.seconds_left) if at.n_open and at.seconds_left is not None else NOTHING
         figures |= {"a second": f"{at.rate:,.1f}", "left": left}
@@ -147,7 +138,6 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
 
 
 def _links(spec: RunSpec) -> None:
-    """Where its answers are."""
     name, is_judge, is_cases = spec.model.name, spec.kind is RunKind.JUDGE, spec.dataset == CASES
     browsed = {"dataset": filters.plain(spec.dataset), "judge" if is_judge else "model": name}
     if is_judge and is_cases:  # of levels Browse finds what one judge says only by the level
@@ -168,7 +158,6 @@ def _links(spec: RunSpec) -> None:
 
 
 def _failures(viewer: Viewer, run_id: int) -> None:
-    """What failed, by kind, with the replies as they came."""
     with reading(common.engine()) as session:
         row = queries.run(session, run_id)
     at = run_acts.progress(row)
@@ -181,18 +170,14 @@ def _failures(viewer: Viewer, run_id: int) -> None:
         st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        kinds, many = list(counts), f"run_kinds_{run_id}"
+        words = {outcome: f"{OUTCOMES[outcome][0]} {counts.get(outcome, 0):,}" for outcome in OUTCOMES}
         chosen = st.pills(
-            "Kinds",
-            list(counts),
-            selection_mode="multi",
-            default=list(counts),
-            format_func=lambda outcome: f"{OUTCOMES[outcome][0]} {counts.get(outcome, 0):,}",
-            key=f"run_kinds_{run_id}",
+            "Kinds", kinds, selection_mode="multi", default=kinds, format_func=words.__getitem__, key=many
         )
         n_chosen = sum(counts.get(outcome, 0) for outcome in chosen)
-        again = st.button(
-            f"Ask {counted(n_chosen, 'question')} again", icon=":material/replay:", key="run_retry", disabled=not n_chosen
-        )  # fmt: skip
+        ask = f"Ask {counted(n_chosen, 'question')} again"
+        again = st.button(ask, icon=":material/replay:", key="run_retry", disabled=not n_chosen)
         if at.n_workers:  # what has failed since is shown at a press
             if st.button("Look again", icon=":material/refresh:", type="tertiary", key="run_failures_again"):
                 common.draw_anew()
@@ -208,12 +193,10 @@ def _failures(viewer: Viewer, run_id: int) -> None:
 
 
 def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> None:
-    """Some of them, in the order in which they were asked."""
     n_pages = -(-n_all // ON_A_PAGE)
     place = min(st.session_state.get(f"run_failed_{run_id}", 1), n_pages)
-    failed = runs.failures(
-        common.engine(), viewer, run_id, most=ON_A_PAGE, skipped=(place - 1) * ON_A_PAGE, outcomes=outcomes
-    )
+    skipped, engine = (place - 1) * ON_A_PAGE, common.engine()
+    failed = runs.failures(engine, viewer, run_id, most=ON_A_PAGE, skipped=skipped, outcomes=outcomes)
     visible = visible_verdicts(failed, None, common.blind(viewer))
     if n_hidden := len(failed) - len(visible):
         more = f"{counted(n_hidden, 'question')} more on conversations that wait for your own {own_act(viewer)}."

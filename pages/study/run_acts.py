@@ -21,8 +21,7 @@ from evalcore.study.run_states import Outcome, RunKind, RunState
 from evalcore.study.schema import Viewer
 from pages.shared import common
 
-OPENED = "run"
-"""In the address: the number of the run that is open."""
+OPENED = "run"  # in the address: the number of the run that is open
 LIVE_SECONDS = 2
 PATIENCE = 10
 """What took long to count is counted again only after so many times as long; of a million questions it takes a second."""
@@ -30,8 +29,6 @@ REFUSED = "run_refused"
 
 
 class _Known(NamedTuple):
-    """A run as it was read last, when, and how long that took."""
-
     row: RunRow
     progress: Progress
     at: float
@@ -92,8 +89,7 @@ def open_(run_id: int | None) -> None:
 def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | None) -> int:
     """Start a run, or the same one again, with a process that works on it.
 
-    Returns:
-        Its number. Where the process could not be started the run is there all the same, and says why it waits.
+    Returns its number. Where the process could not be started the run is there all the same, and says why it waits.
     """
     check_can_run(viewer)
     key_of(spec.model)

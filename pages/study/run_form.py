@@ -66,9 +66,8 @@ def _form(viewer: Viewer) -> None:
         return
     model = _who(kind)
     wanted = _what(viewer, kind, datasets, model)
-    is_asked = st.button(
-        "What this would take", icon=":material/calculate:", key="run_plan", disabled=wanted is None
-    )  # fmt: skip
+    off = wanted is None
+    is_asked = st.button("What this would take", icon=":material/calculate:", key="run_plan", disabled=off)
     if wanted is None:
         return
     if is_asked:
@@ -81,7 +80,6 @@ def _form(viewer: Viewer) -> None:
 
 
 def _datasets(kind: RunKind) -> list[str]:
-    """The data sets that such a run can be about."""
     known = common.read("run_datasets")
     if kind is RunKind.JUDGE:
         judged = [name for name in known if common.read("models_to_judge", name)]
@@ -90,7 +88,6 @@ def _datasets(kind: RunKind) -> list[str]:
 
 
 def _who(kind: RunKind) -> ModelSettings | None:
-    """Who is asked: a model of the file by its name, another one by its address; None where that is not said yet."""
     path, known = known_models.usual_file(), None
     with common.shown_errors():
         known = known_models.load(path) if path is not None else {}
@@ -123,7 +120,6 @@ def _who(kind: RunKind) -> ModelSettings | None:
 
 
 def _elsewhere(name: str) -> ModelSettings | None:
-    """The fields for a model that the file does not have."""
     address = st.text_input("Base URL", placeholder="http://127.0.0.1:8000/v1", key="run_base_url", width=300)
     api_model = st.text_input("Name at the server", placeholder=name, key="run_api_model", width=200)
     temperature = st.number_input(
@@ -146,14 +142,12 @@ def _elsewhere(name: str) -> ModelSettings | None:
 
 
 def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettings | None) -> Wanted | None:
-    """What is asked about, and within which bounds; None while nobody says who is asked."""
     about = _judged(viewer, datasets) if kind is RunKind.JUDGE else _answered(kind, datasets)
     has_prices = model is not None and model.has_prices
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at_once = st.number_input("Questions at once", 1, MAX_CONCURRENCY, AT_ONCE, key="run_concurrency", width=150)
-        limit = st.number_input(
-            "At most so many questions", 1, None, None, key="run_limit", width=200, placeholder="all"
-        )
+        so_many = "At most so many questions"
+        limit = st.number_input(so_many, 1, None, None, key="run_limit", width=200, placeholder="all")
         max_cost = st.number_input(
             "Stop at US dollars", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
             placeholder="no limit" if has_prices else "no prices known",
@@ -164,7 +158,6 @@ def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettin
 
 
 def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
-    """Which responses a judge is asked about, and how, as `spec_for` takes it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
         unnamed = run_acts.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
@@ -174,17 +167,11 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
     with st.container(horizontal=True):
         with_points = dataset == CASES or st.checkbox("The judge sees the points", value=True, key="run_points")
         with_confidence = st.checkbox("The judge states its confidence", key="run_confidence")
-    return {
-        "dataset": dataset,
-        "of_models": of_models,
-        "n_repeats": int(n_repeats),
-        "with_points": with_points,
-        "with_confidence": with_confidence,
-    }
+    asked = {"with_points": with_points, "with_confidence": with_confidence, "n_repeats": int(n_repeats)}
+    return {"dataset": dataset, "of_models": of_models, **asked}
 
 
 def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
-    """What a model is asked to answer, as `spec_for` takes it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dataset = st.selectbox("Data set", datasets, key=f"run_dataset_{kind}", width=200)
         formats: list[Format] = []
@@ -198,7 +185,6 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
 
 
 def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
-    """What it would take, and the start."""
     seconds = planned.seconds(wanted.concurrency)
     failed = {"failed before": f"{planned.n_failed:,}"} if planned.n_failed else {}
     figures = {
@@ -212,11 +198,10 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
         "time": "not known yet" if seconds is None else f"about {duration(seconds)}",
     }
     st.html(html.facts(figures))
-    expected = (
-        f"Expected from {counted(planned.n_before, 'question')} that this model was asked with this prompt before."
-        if planned.n_before
-        else "Expected from the lengths of the texts, about four characters to a token; how long it takes is known once the first answers are there."
-    )
+    expected = "Expected from the lengths of the texts, about four characters to a token; how long it takes is known once the first answers are there."
+    if planned.n_before:
+        before = counted(planned.n_before, "question")
+        expected = f"Expected from {before} that this model was asked with this prompt before."
     st.html(html.quiet(expected))
     with reading(common.engine()) as session:  # the run that asks just this, where there is one
         same = next((row.run_id for row in queries.rows(session, fingerprint=wanted.spec.fingerprint)), None)

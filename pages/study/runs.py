@@ -43,9 +43,8 @@ def show(viewer: Viewer) -> None:
     if why_not:
         st.html(html.notice(why_not))
     else:
-        fold = st.expander(
-            "Start a run", icon=":material/play_arrow:", expanded=not rows, key="run_form", on_change="rerun"
-        )
+        icon = ":material/play_arrow:"
+        fold = st.expander("Start a run", icon=icon, expanded=not rows, key="run_form", on_change="rerun")
         with fold:
             if fold.open:
                 run_form.show(viewer)
@@ -56,7 +55,6 @@ def show(viewer: Viewer) -> None:
 
 
 def _beginning(viewer: Viewer) -> None:
-    """Nothing has run yet: what a run is, and what to do first."""
     st.html(html.notice(f"Nothing has run yet. {BEGINNING}"))
     if not allows(check_can_run, viewer):
         return
@@ -66,7 +64,6 @@ def _beginning(viewer: Viewer) -> None:
 
 
 def _list(viewer: Viewer, rows: list[RunRow]) -> None:
-    """Newest first, what is open before what has ended; live while anybody works."""
     ordered = sorted(rows, key=lambda row: (row.state is not RunState.OPEN, -row.run_id))
     n_pages = -(-len(ordered) // ON_A_PAGE)
     place = st.session_state.get("runs_page", 1) if n_pages > 1 else 1
@@ -109,7 +106,6 @@ def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
 
 
 def _drawn(title: str, state: State, at: Progress, figures: Iterable[str]) -> str:
-    """A run in the list: what is asked, how it stands, how far it is."""
     more = f'<span dir="auto">{escaped(state.more)}</span>' if state.more else ""
     numbers = "".join(f"<span>{escaped(words)}</span>" for words in figures)
     return (

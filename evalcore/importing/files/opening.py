@@ -3,6 +3,7 @@
 import csv
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +19,7 @@ from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, sho
 from evalcore.importing.records import FileFormat, Kind, Options
 from evalcore.settings import settings
 
-Rows = Iterator[tuple[int, list[Any] | RowFault]]
-"""Each row's number with what it holds, or with what is wrong with it."""
+Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
@@ -38,13 +38,9 @@ class Opened:
 
     def rows(self, options: Options, progress: Callable[[int], None]) -> Rows:
         """The rows; progress is told the bytes read."""
-        if self.kind is Kind.DOCUMENT:
-            return self._entries(options, progress)
-        if self.kind is Kind.LOG:
-            return self._samples(options, progress)
-        if self.kind is Kind.PARQUET:
-            return self._parquet(options, progress)
-        return self._csv(options, progress) if self.kind is Kind.TABLE else self._json_lines(options, progress)
+        whole = {Kind.DOCUMENT: self._entries, Kind.LOG: self._samples, Kind.PARQUET: self._parquet}
+        lines = {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
+        return (whole | lines)[self.kind](options, progress)
 
     @cached_property
     def log(self) -> inspect_logs.LogFile:
@@ -66,9 +62,7 @@ class Opened:
         try:
             try:
                 entries = healthbench.entries(document)
-            except (
-                RowFault
-            ):  # what stands before the entries, mostly pages of HTML, was passed over where that is possible
+            except RowFault:  # what stands before the entries, mostly HTML, was passed over where that is possible
                 with opened(self.path, self.name) as stream:
                     entries = healthbench.entries(whole_document(stream, self.name))
         except RowFault as fault:
@@ -156,7 +150,6 @@ class Opened:
                 raise RowFault(not_utf8(error)) from error
 
     def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
-        """Numbered lines, the first without its byte order mark; an endless one is a fault and the last."""
         with opened(self.path, self.name) as stream:
             done = number = 0
             while line := stream.readline(self.max_line_bytes + 1):
@@ -190,8 +183,7 @@ def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> 
 def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
     """Open a file and tell its format from its content.
 
-    Raises:
-        ImportFailed: It is empty, unreadable, or of no known format.
+    ImportFailed: it is empty, unreadable, or of no known format.
     """
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
@@ -210,7 +202,6 @@ def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
 
 
 def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat | None:
-    """The format of a Parquet file; None where it is none."""
     with opened(path, name) as stream:
         if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
             return None
@@ -225,7 +216,6 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
 
 
 def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
-    """Whether the file is a log of inspect_ai: a zip, or a document that begins as one."""
     with opened(path, name) as stream:
         head = stream.read(inspect_logs.HEAD)
     is_zip = head.startswith(zip_members.MAGIC)
@@ -238,7 +228,9 @@ def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
 
 def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
     is_json = first.startswith((b"{", b"["))
-    keys = _keys(first) if is_json else _columns(first)
+    keys: set[str] | None = set()
+    with suppress(csv.Error):
+        keys = _keys(first) if is_json else set(next(csv.reader([first.decode(errors="replace")]), []))
     if keys is None:  # a document over several lines, one very long line, or a faulty one
         if _is_document(path, name):
             return _READ_WHOLE[Kind.DOCUMENT]
@@ -251,16 +243,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
         faulty = read_or_fault(healthbench.read, first, 1, Options())
         raise ImportFailed([f"{name} line 1: {faulty}"])
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
-    raise ImportFailed(
-        [f"{name} line 1: expected the columns or keys of one of the formats {', '.join(FORMATS)}, got {came}"]
-    )
-
-
-def _columns(first: bytes) -> set[str]:
-    try:
-        return set(next(csv.reader([first.decode(errors="replace")]), []))
-    except csv.Error:
-        return set()
+    expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
+    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}"])
 
 
 def _keys(first: bytes) -> set[str] | None:

@@ -1,7 +1,6 @@
 """A Parquet file as rows of text cells, as a CSV file gives them.
 
 A few bytes of it can stand for any number of rows and for texts of any length, so nothing is made of a batch before its cells are measured.
-Texts stay in Arrow's dictionaries until then: a text that stands in a thousand rows is held once.
 """
 
 import shutil
@@ -22,8 +21,7 @@ from evalcore.importing.formats.values import cell, is_vote
 
 MAGIC = b"PAR1"
 _ROWS = 1_000
-_TOGETHER = 1 << 26
-"""Bytes of cells that are held at once, as texts."""
+_TOGETHER = 1 << 26  # bytes of cells that are held at once, as texts
 _UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, OverflowError)
 """The last two: a time that Python's calendar does not have."""
 
@@ -32,9 +30,7 @@ _UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, Over
 class Table:
     """A file that is open.
 
-    Attributes:
-        size: In bytes.
-        bound: Bytes that its cells may come to.
+    `size`: in bytes. `bound`: bytes that its cells may come to.
     """
 
     file: pq.ParquetFile
@@ -64,10 +60,8 @@ def rows(
 ) -> Iterator[tuple[int, dict[str, str] | RowFault]]:
     """Each row's number, from 1, with its cells; or with what is wrong with it.
 
-    Args:
-        known: Columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
-        longest: Bytes that one row may come to.
-        progress: Is told the bytes read.
+    `known`: columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others. `longest`: bytes that one row may
+    come to.
     """
     number, left = 0, table.bound
     n_rows = table.file.metadata.num_rows
@@ -103,7 +97,6 @@ def rows(
 
 
 def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
-    """What the file says itself of its rows and of the bytes that its pages unpack to."""
     metadata = table.file.metadata
     if metadata.num_rows > MAX_ROWS:
         raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
@@ -135,14 +128,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_cell(kind: pa.DataType) -> bool:
-    """Whether a value of this type can be measured; of lists and the like none is a cell either."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return _is_text(kind) or not (pa.types.is_nested(kind) or str(kind).endswith("_view"))
 
 
 def _in_parts(batch: pa.RecordBatch, sizes: np.ndarray) -> Iterator[list[dict[str, Any]]]:
-    """The rows in order, no more of them at once than fit into `_TOGETHER`, one at least."""
     ends = np.cumsum(sizes)
     start = 0
     while start < batch.num_rows:

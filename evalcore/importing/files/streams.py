@@ -12,16 +12,11 @@ from evalcore.errors import ImportFailed
 
 BLOCK = 1 << 20
 BOM = b"\xef\xbb\xbf"
-MAX_UNPACKED = 1 << 34
-"""Bytes of all that is read of one file."""
-MAX_RATIO = 100
-"""Unpacked bytes for each byte of the file; gzip makes a fourth to an eleventh of the files of the demo."""
-FREE = 50_000_000
-"""So many bytes may come of any file, however small."""
-MAX_DOCUMENT = 1 << 30
-"""Bytes of one JSON document: it is held in memory whole."""
-MAX_ROWS = 10_000_000
-"""Rows or lines of one file, empty ones too."""
+MAX_UNPACKED = 1 << 34  # bytes of all that is read of one file
+MAX_RATIO = 100  # unpacked bytes for each byte of the file; gzip makes a fourth to an eleventh of the files of the demo
+FREE = 50_000_000  # so many bytes may come of any file, however small
+MAX_DOCUMENT = 1 << 30  # bytes of one JSON document: it is held in memory whole
+MAX_ROWS = 10_000_000  # rows or lines of one file, empty ones too
 
 
 def most_unpacked(packed: int) -> int:
@@ -40,8 +35,6 @@ def unpacks_to_more(name: str, bound: int) -> ImportFailed:
 
 
 class _Counted(io.RawIOBase):
-    """A packed stream that is read until it has given too much."""
-
     def __init__(self, packed: gzip.GzipFile, name: str, bound: int) -> None:
         self._packed, self._name, self.bound, self._given = packed, name, bound, 0
 

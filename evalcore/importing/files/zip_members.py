@@ -18,8 +18,7 @@ from evalcore.importing.formats.values import shown
 
 MAGIC = b"PK"
 MAX_MEMBERS = 1_000_000
-MAX_MEMBER = 1 << 29
-"""Bytes of one member, unpacked."""
+MAX_MEMBER = 1 << 29  # bytes of one member, unpacked
 _ZSTANDARD = (20, 93)
 _LOCAL_HEADER, _LOCAL_MAGIC = struct.Struct("<4s22xHH"), b"PK\x03\x04"
 _ENCRYPTED = 0x1

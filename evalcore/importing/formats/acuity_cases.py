@@ -14,47 +14,22 @@ import pandas as pd
 from evalcore.errors import OverreadError, RowFault
 from evalcore.importing.context import ImportContext, RowWriter
 from evalcore.importing.examples import as_stored, first_words, turns
-from evalcore.importing.formats.values import (
-    Vote,
-    amount,
-    gold,
-    name,
-    needed,
-    refuse,
-    shown,
-    shown_apart,
-    truth,
-    votes,
-    whole,
-    word,
-    words,
-)
+from evalcore.importing.formats import values
 from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
+from evalcore.triage import data as triage_data
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.data import (
-    CONFIDENCE_COLUMNS,
-    LEVELS,
-    READ_COLUMNS,
-    SAMPLE_COLUMNS,
-    AmbiguityRule,
-    TriageData,
-    described,
-    medians,
-    spreads,
-)
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
 
 LARGEST_SPREAD = 9
-ROUNDED = 0.006
-"""A file may round avg_sd to two digits; the spreads of two panels of one size differ by more."""
+ROUNDED = 0.006  # a file may round avg_sd to two digits; the spreads of two panels of one size differ by more
 _FLOW = ("source", "original_label", "mapped_label", "gold", "method", "uncertainty")
 """What tells which way a case went; its text is not kept."""
-_LEVEL_AT = {value: label for label, value in LEVELS.items() if label is not Acuity.REMOVE}
+_LEVEL_AT = {value: label for label, value in triage_data.LEVELS.items() if label is not Acuity.REMOVE}
 _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 
 
@@ -64,16 +39,14 @@ _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line of a file of votes: those on one case, and how it ended as the file says.
 
-    Attributes:
-        gold: As the file gives it; None where it gives none, or removes the case.
-        is_removed: The file says so in the place of a level.
-        avg_sd: Mean squared distance over all pairs of votes, as the file states it.
+    `gold`: as the file gives it; None where it gives none, or removes the case. `is_removed`: the file says so in the place of a level. `avg_sd`: mean
+    squared distance over all pairs of votes, as the file states it.
     """
 
     line: int
     source: str
     source_id: str
-    votes: tuple[Vote, ...]
+    votes: tuple[values.Vote, ...]
     method: MappingMethod | None
     gold: Acuity | None
     is_removed: bool
@@ -107,47 +80,49 @@ class Case(Panel, frozen=True, kw_only=True, gc=False):
 
 
 def _of_panel(cells: Cells, number: int, dataset: str) -> dict[str, Any]:
-    level, is_removed = gold(cells)
+    level, is_removed = values.gold(cells)
     return {
         "line": number,
-        "source": needed(cells, dataset, "the source's name"),
-        "source_id": needed(cells, "source_id", "the case's name in its source"),
+        "source": values.needed(cells, dataset, "the source's name"),
+        "source_id": values.needed(cells, "source_id", "the case's name in its source"),
         "gold": level,
         "is_removed": is_removed,
-        "method": word(cells, "mapping_method", MappingMethod),
-        "votes": votes(cells),
+        "method": values.word(cells, "mapping_method", MappingMethod),
+        "votes": values.votes(cells),
     }
 
 
 def read_case(cells: Cells, number: int, options: Options) -> Iterator[Case]:  # noqa: ARG001 - the formats' common signature
     """One case."""
-    text = words(cells, "normalized_prompt_text") or words(cells, "original_prompt_text")
+    text = values.words(cells, "normalized_prompt_text") or values.words(cells, "original_prompt_text")
     if text is None:
-        refuse("original_prompt_text", "the case's text here or in normalized_prompt_text", "nothing")
+        values.refuse("original_prompt_text", "the case's text here or in normalized_prompt_text", "nothing")
     yield Case(
         **_of_panel(cells, number, "dataset"),
         text=text,
-        original_label=name(cells, "original_label"),
-        mapped_label=name(cells, "mapped_label"),
-        is_edge_case=truth(cells, "is_edge_case"),
-        notes=words(cells, "notes"),
-        uncertainty=amount(cells, "uncertainty"),
-        canary=words(cells, "canary"),
+        original_label=values.name(cells, "original_label"),
+        mapped_label=values.name(cells, "mapped_label"),
+        is_edge_case=values.truth(cells, "is_edge_case"),
+        notes=values.words(cells, "notes"),
+        uncertainty=values.amount(cells, "uncertainty"),
+        canary=values.words(cells, "canary"),
     )
 
 
 def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]:  # noqa: ARG001 - the formats' common signature
     """The votes on one case; a fault where remove_votes or n_raters do not fit them."""
-    given = votes(cells)
+    given = values.votes(cells)
     n, n_removed = len(given), sum(vote.vote is Acuity.REMOVE for vote in given)
     if not given:
-        refuse("anon_label_1", "at least one vote", "nothing")
-    if whole(cells, "remove_votes") not in (None, n_removed):
-        refuse("remove_votes", f"{n_removed} as in its votes", whole(cells, "remove_votes"))
-    if whole(cells, "n_raters") not in (None, n, n - n_removed):
+        values.refuse("anon_label_1", "at least one vote", "nothing")
+    if values.whole(cells, "remove_votes") not in (None, n_removed):
+        values.refuse("remove_votes", f"{n_removed} as in its votes", values.whole(cells, "remove_votes"))
+    if values.whole(cells, "n_raters") not in (None, n, n - n_removed):
         without = f", or {n - n_removed} without those to remove" if n_removed else ""
-        refuse("n_raters", f"{n} as in its votes{without}", whole(cells, "n_raters"))
-    yield Panel(**_of_panel(cells, number, "source_dataset"), avg_sd=amount(cells, "avg_sd", high=LARGEST_SPREAD))
+        values.refuse("n_raters", f"{n} as in its votes{without}", values.whole(cells, "n_raters"))
+    yield Panel(
+        **_of_panel(cells, number, "source_dataset"), avg_sd=values.amount(cells, "avg_sd", high=LARGEST_SPREAD)
+    )
 
 
 # ---------------------------------------------------------------- what votes say by the rule
@@ -156,11 +131,8 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
 class PanelVerdict(NamedTuple):
     """What a panel says of a case.
 
-    Attributes:
-        decides: Its votes count instead of what the file says: two or more that do not remove the case.
-        spread: NaN below two votes.
-        gold: The median vote; None where the panel disagrees, or has fewer than two votes.
-        is_ambiguous: It has two votes or more, and they disagree by the rule.
+    `decides`: its votes count instead of what the file says: two or more that do not remove the case. `spread`: naN below two votes. `gold`: the median vote;
+    None where the panel disagrees, or has fewer than two votes. `is_ambiguous`: it has two votes or more, and they disagree by the rule.
     """
 
     decides: bool
@@ -186,12 +158,12 @@ class PanelVerdict(NamedTuple):
         return f"{panel.case_id}: the file says {panel.outcome}; its votes {given} say {outcome} by the rule, and count"
 
 
-def _verdicts(panels: Sequence[Panel], rule: AmbiguityRule) -> list[PanelVerdict]:
+def _verdicts(panels: Sequence[Panel], rule: triage_data.AmbiguityRule) -> list[PanelVerdict]:
     row, level = _columns([panel.votes for panel in panels])
     given = ~np.isnan(level)
     row, level, n = row[given], level[given], len(panels)
     decides = np.bincount(row, minlength=n) > 1
-    spread, middle = spreads(row, level, n), medians(row, level, n)
+    spread, middle = triage_data.spreads(row, level, n), triage_data.medians(row, level, n)
     is_ambiguous = decides & (spread > rule.spread)
     return [
         PanelVerdict(bool(counts), float(wide), _LEVEL_AT[float(median)] if counts and not apart else None, bool(apart))
@@ -199,38 +171,34 @@ def _verdicts(panels: Sequence[Panel], rule: AmbiguityRule) -> list[PanelVerdict
     ]
 
 
-def _columns(panels: Sequence[Sequence[Vote]]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]:
+def _columns(panels: Sequence[Sequence[values.Vote]]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]:
     """The votes of all panels, one after the other: whose they are, and their levels (NaN: Remove)."""
     row = np.repeat(np.arange(len(panels)), [len(given) for given in panels])
-    return row, np.array([LEVELS[vote.vote] for given in panels for vote in given], dtype=float)
+    return row, np.array([triage_data.LEVELS[vote.vote] for given in panels for vote in given], dtype=float)
 
 
 # ---------------------------------------------------------------- writers
 
 
 class _Panels(RowWriter):
-    """What both files bring: votes on cases, which are the same wherever they stand."""
-
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._rule = setting_queries.load(self._session).rule
         self._lines: dict[str, int] = {}
 
     def _where(self, row: Panel) -> str:
-        """Where the case stood before."""
         first = self._lines.setdefault(row.case_id, row.line)
         return "imported before" if first == row.line else f"on line {first}"
 
-    def _known(self, rows: Sequence[Panel]) -> tuple[dict[str, dict[str, Any]], dict[int, tuple[Vote, ...]]]:
-        """The cases of these names that the study has, and the votes on them by place."""
+    def _known(self, rows: Sequence[Panel]) -> tuple[dict[str, dict[str, Any]], dict[int, tuple[values.Vote, ...]]]:
         stored = lookups.cases_named(self._session, {row.case_id for row in rows})
         cases: dict[str, dict[str, Any]] = {row["prompt_id"]: dict(row) for row in stored}
-        given: defaultdict[int, list[Vote]] = defaultdict(list)
+        given: defaultdict[int, list[values.Vote]] = defaultdict(list)
         for row in lookups.votes_on(self._session, [case["id"] for case in cases.values()]):
-            given[row["example_id"]].append(Vote(row["place"], row["rater"], Acuity(row["vote"])))
+            given[row["example_id"]].append(values.Vote(row["place"], row["rater"], Acuity(row["vote"])))
         return cases, {number: tuple(panel) for number, panel in given.items()}
 
-    def _write_votes(self, voted: Mapping[int, Sequence[Vote]]) -> None:
+    def _write_votes(self, voted: Mapping[int, Sequence[values.Vote]]) -> None:
         rows = [{"example_id": number, **vote._asdict()} for number, given in voted.items() for vote in given]
         self._bulk.insert_only("panel_vote", rows)
         self._report.votes_new += len(rows)
@@ -242,14 +210,14 @@ class Cases(_Panels):
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._maps = setting_queries.maps_of(self._session)
-        self._flow: dict[str, tuple[dict[str, Any], Sequence[Vote]]] = {}
+        self._flow: dict[str, tuple[dict[str, Any], Sequence[values.Vote]]] = {}
         self._unknown: set[tuple[str, str]] = set()
 
     def add(self, rows: Sequence[Case]) -> None:
         """Check a batch of cases and write those that are new."""
         known, given = self._known(rows)
         fresh: dict[str, tuple[Case, dict[str, Any]]] = {}
-        added: dict[int, tuple[Vote, ...]] = {}
+        added: dict[int, tuple[values.Vote, ...]] = {}
         for case, panel in zip(rows, _verdicts(rows, self._rule), strict=True):
             with self._faults.caught(case.line):
                 new = self._row(case, panel)
@@ -279,40 +247,30 @@ class Cases(_Panels):
     def finish(self) -> None:
         """Give the report what became of the cases."""
         if self._flow and not self._faults.count:
-            flow = case_flow(described(_triaged(list(self._flow.values())), self._rule), self._rule)
-            self._report.flow = [
-                {str(name): value for name, value in row.items()} for row in flow.to_dict(orient="records")
-            ]
+            flow = case_flow(triage_data.described(_triaged(list(self._flow.values())), self._rule), self._rule)
+            self._report.flow = [{str(name): row[name] for name in row} for row in flow.to_dict(orient="records")]
 
     def _row(self, case: Case, panel: PanelVerdict) -> dict[str, Any]:
-        """What the file and the label map make of a case: the columns of `acuity_case`, with its messages."""
         meaning = self._meaning(case)
         level = case.gold
         if level is None and not case.is_removed and case.method in (None, MappingMethod.DIRECT):
             level = None if meaning is None else level_of(meaning)
         if case.method is MappingMethod.DIRECT and level is None:
             expected = "a level in normalized_label, or an original_label that stands for one"
-            refuse("mapping_method: direct", expected, "neither")
+            values.refuse("mapping_method: direct", expected, "neither")
         self._compare(case, panel, meaning)
         removed = MappingMethod.REMOVED if case.is_removed else None
-        return {
+        said = ("source", "source_id", "original_label", "uncertainty", "notes")
+        return {name: getattr(case, name) for name in said} | {
             "messages": as_stored((Message("user", case.text),)),
-            "source": case.source,
-            "source_id": case.source_id,
-            "original_label": case.original_label,
             "mapped_label": (case.mapped_label and (level_named(case.mapped_label) or case.mapped_label)) or meaning,
             "gold": level,
             "method": case.method or removed or panel.method(case, level),
             "is_edge_case": case.is_edge_case or False,
-            "uncertainty": case.uncertainty,
-            "notes": case.notes,
         }
 
     def _meaning(self, case: Case) -> str | None:
-        """What the label map says; None where there is no label, or one that the map does not know and the file says the level itself.
-
-        The first row with a label that neither of them knows is a fault.
-        """
+        """None: no label, or one that the map does not know, where the file says the level itself; else the first such row is a fault."""
         if case.original_label is None:
             return None
         try:
@@ -330,27 +288,18 @@ class Cases(_Panels):
         if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
             by_map = level_of(meaning)
             if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
-                label = shown(case.original_label)
-                sentence = (
-                    f"{case.case_id}: the file says {case.gold}, and counts; the label map says {meaning} for {label}"
-                )
+                label = values.shown(case.original_label)
+                by_file = f"the file says {case.gold}, and counts"
+                sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
         if sentence is not None:
             self._report.differs(case.line, sentence)
 
-    def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[Vote]]) -> None:
-        examples = [
-            {
-                "dataset": CASES,
-                "prompt_id": case.case_id,
-                "messages": row.pop("messages"),
-                "n_turns": 1,
-                "first_words": first_words(case.text),
-                "tags": "[]",
-                "canary": case.canary,
-                "provisional": False,
-            }
-            for case, row in fresh
-        ]
+    def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[values.Vote]]) -> None:
+        same = {"dataset": CASES, "n_turns": 1, "tags": "[]", "provisional": False}
+        examples = []
+        for case, row in fresh:
+            named = {"prompt_id": case.case_id, "messages": row.pop("messages"), "canary": case.canary}
+            examples.append(same | named | {"first_words": first_words(case.text)})
         numbers = self._bulk.insert("example", examples)
         given = list(zip(numbers, fresh, strict=True))
         self._bulk.insert_only("acuity_case", [{"example_id": number, **row} for number, (_, row) in given])
@@ -366,24 +315,24 @@ class Votes(_Panels):
     def add(self, rows: Sequence[Panel]) -> None:
         """Check a batch of panels and write the votes that are new."""
         known, given = self._known(rows)
-        added: dict[int, tuple[Vote, ...]] = {}
+        added: dict[int, tuple[values.Vote, ...]] = {}
         completed: list[dict[str, Any]] = []
         for panel, verdict in zip(rows, _verdicts(rows, self._rule), strict=True):
             with self._faults.caught(panel.line):
                 if panel.avg_sd is not None and not abs(panel.avg_sd - verdict.spread) <= ROUNDED:
                     of_votes = f"{verdict.spread:.4g} as in its votes"
                     expected = of_votes if verdict.decides else "nothing, as fewer than two votes stand"
-                    refuse("avg_sd", expected, f"{panel.avg_sd:.6g}")
+                    values.refuse("avg_sd", expected, f"{panel.avg_sd:.6g}")
                 case = known.get(panel.case_id)
                 if case is None or case["source"] is None:
                     self._report.no_partner(panel.line, f"case {panel.case_id!r} is not in the study")
                     continue
                 if (case["source"], case["source_id"]) != (panel.source, panel.source_id):
                     expected = f"{case['source']} and {case['source_id']} of the case {panel.case_id!r}"
-                    refuse("source_dataset, source_id", expected, f"{panel.source} and {panel.source_id}")
+                    values.refuse("source_dataset, source_id", expected, f"{panel.source} and {panel.source_id}")
                 if panel.gold is not None and case["gold"] not in (None, panel.gold):
                     expected = f"{case['gold']} for the case {panel.case_id!r} as imported before"
-                    refuse("normalized_label", expected, panel.gold)
+                    values.refuse("normalized_label", expected, panel.gold)
                 where = self._where(panel)
                 if before := given.get(case["id"], ()):
                     _check_same_votes(panel, before, where)
@@ -404,15 +353,14 @@ class Votes(_Panels):
             self._bulk.update("acuity_case", completed)
 
 
-def _check_same(case: Case, row: Mapping[str, Any] | RowMapping, before: Sequence[Vote], where: str) -> None:
-    """Whether a case is as it was before, on another line or in the study."""
+def _check_same(case: Case, row: Mapping[str, Any] | RowMapping, before: Sequence[values.Vote], where: str) -> None:
     of_case = f"for the case {case.case_id!r} as {where}"
     if row["source"] is None:
         got = "that of a conversation that is no case"
-        refuse("source_id", f"a name of its own for the case {case.case_id!r}", got)
+        values.refuse("source_id", f"a name of its own for the case {case.case_id!r}", got)
     if as_stored((Message("user", case.text),)) != row["messages"]:
-        text, other = shown_apart(case.text, "\n".join(turn.content for turn in turns(row["messages"])))
-        refuse("normalized_prompt_text", f"{other} {of_case}", text)
+        text, other = values.shown_apart(case.text, "\n".join(turn.content for turn in turns(row["messages"])))
+        values.refuse("normalized_prompt_text", f"{other} {of_case}", text)
     for column, came, key in (
         ("dataset", case.source, "source"),
         ("source_id", case.source_id, "source_id"),
@@ -424,12 +372,12 @@ def _check_same(case: Case, row: Mapping[str, Any] | RowMapping, before: Sequenc
         ("notes", case.notes, "notes"),
     ):
         if came != row[key]:
-            refuse(column, f"{_words(row[key])} {of_case}", _words(came))
+            values.refuse(column, f"{_words(row[key])} {of_case}", _words(came))
     if case.votes and before:
         _check_same_votes(case, before, where)
 
 
-def _check_same_votes(panel: Panel, before: Sequence[Vote], where: str) -> None:
+def _check_same_votes(panel: Panel, before: Sequence[values.Vote], where: str) -> None:
     """Whether two panels on one case are the same; who voted is compared where both say it."""
     came, stored = {vote.place: vote for vote in panel.votes}, {vote.place: vote for vote in before}
     for place in sorted(came.keys() | stored.keys()):
@@ -440,33 +388,28 @@ def _check_same_votes(panel: Panel, before: Sequence[Vote], where: str) -> None:
         for column, value, former in pairs:
             if value != former:
                 expected = f"{_words(former)} for the case {panel.case_id!r} as {where}"
-                refuse(f"anon_label_{place}{column}", expected, _words(value))
+                values.refuse(f"anon_label_{place}{column}", expected, _words(value))
 
 
 def _words(value: object) -> str:
-    return "nothing" if value is None else shown(str(value))
+    return "nothing" if value is None else values.shown(str(value))
 
 
-def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[Vote]]]) -> TriageData:
-    """The cases of a file, without responses."""
+def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[values.Vote]]]) -> triage_data.TriageData:
     table = pd.DataFrame([case for case, _ in cases], dtype=object)
-    levels = [np.nan if level is None else LEVELS[Acuity(level)] for level in table.pop("gold")]
+    levels = [np.nan if level is None else triage_data.LEVELS[Acuity(level)] for level in table.pop("gold")]
     table = table.assign(file_gold=levels, method=table["method"].map(str))
     table = table.astype({"source": "category", "method": "category", "uncertainty": float})
     row, level = _columns([given for _, given in cases])
-    together = [vote for _, given in cases for vote in given]
-    panel_votes = pd.DataFrame(
-        {
-            "row": row,
-            "place": np.array([vote.place for vote in together], dtype=np.int64),
-            "rater": pd.Series([vote.rater for vote in together], dtype=object),
-            "vote": level,
-        }
+    together = pd.DataFrame(
+        [vote[:2] for _, given in cases for vote in given], columns=["place", "rater"], dtype=object
     )
+    panel_votes = together.astype({"place": np.int64}).assign(row=row, vote=level)
     samples, confidences, reads = (
-        pd.DataFrame(columns=list(names)) for names in (SAMPLE_COLUMNS, CONFIDENCE_COLUMNS, READ_COLUMNS)
+        pd.DataFrame(columns=list(names))
+        for names in (triage_data.SAMPLE_COLUMNS, triage_data.CONFIDENCE_COLUMNS, triage_data.READ_COLUMNS)
     )
-    return TriageData(table, panel_votes, samples, pd.DataFrame(), confidences, reads, pd.DataFrame())
+    return triage_data.TriageData(table, panel_votes, samples, pd.DataFrame(), confidences, reads, pd.DataFrame())
 
 
 CASE_FORMAT = FileFormat(

@@ -75,11 +75,9 @@ class Matrices(RowWriter):
             self._report.matrices_new += bool(new)
             self._report.matrices_known += not new
         if not self._faults.count:
-            rows = [
-                {"model": row.model, "format": row.format, "gold": row.gold, **dict(zip(STORED_COLUMNS, row.counts, strict=True))}
-                for row in fresh
-            ]  # fmt: skip
-            self._bulk.insert_only("published_matrix", rows)
+            columns = ("model", "format", "gold", *STORED_COLUMNS)
+            told = [(row.model, row.format, row.gold, *row.counts) for row in fresh]
+            self._bulk.insert_only("published_matrix", [dict(zip(columns, row, strict=True)) for row in told])
 
 
 def _shown(counts: Sequence[int]) -> str:

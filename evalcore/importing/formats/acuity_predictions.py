@@ -5,36 +5,20 @@ Joined with the cases and samples of the study, then written, millions of them i
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 import msgspec
 
 from evalcore.importing.context import ImportContext, RowWriter
-from evalcore.importing.formats.values import (
-    LAST_SAMPLE,
-    LEVEL_WORDS,
-    amount,
-    asked,
-    level,
-    model,
-    name,
-    needed,
-    refuse,
-    sample_index,
-    shown,
-    shown_apart,
-    words,
-)
+from evalcore.importing.formats import values
 from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
 
-RULES_WORD = "rules"
-"""What files call our judge by rules."""
-MAX_NAMES = 100_000
-"""So many case ids are remembered from batch to batch; then the memory begins anew."""
+RULES_WORD = "rules"  # what files call our judge by rules
+MAX_NAMES = 100_000  # so many case ids are remembered from batch to batch; then the memory begins anew
 EVALUATIONS = {word: word.evaluation for word in Format}
-Place = tuple[int, int, str, int]
-"""Of a sample: example, model, evaluation, sample index."""
+Place = tuple[int, int, str, int]  # of a sample: example, model, evaluation, sample index
 
 
 class Prediction(msgspec.Struct, frozen=True, gc=False):
@@ -57,22 +41,22 @@ class Prediction(msgspec.Struct, frozen=True, gc=False):
 
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Prediction]:
     """One sample, and what one rater says of it."""
-    rater, label, text = name(cells, "rater"), level(cells, "level"), words(cells, "text")
-    confidence, explanation = amount(cells, "confidence"), words(cells, "explanation")
+    rater, label, text = values.name(cells, "rater"), values.level(cells, "level"), values.words(cells, "text")
+    confidence, explanation = values.amount(cells, "confidence"), values.words(cells, "explanation")
     if rater is None:
-        given = (("level", label and label.value), ("confidence", confidence), ("explanation", explanation))
-        for column, value in given:
+        given = {"level": label and label.value, "confidence": confidence, "explanation": explanation}
+        for column, value in given.items():
             if value is not None:
-                beside = f"{column} {shown(value)} (parser, rules, or a judge's name)"
-                refuse("rater", f"who read the level beside {beside}", "nothing")
+                beside = f"{column} {values.shown(value)} (parser, rules, or a judge's name)"
+                values.refuse("rater", f"who read the level beside {beside}", "nothing")
         if text is None:
-            refuse("text", "a text or a rater", "neither")
+            values.refuse("text", "a text or a rater", "neither")
     yield Prediction(
         number,
-        needed(cells, "case_id", "the case's name"),
-        model(cells, options),
-        asked(cells),
-        sample_index(cells),
+        values.needed(cells, "case_id", "the case's name"),
+        values.model(cells, options),
+        values.asked(cells),
+        values.sample_index(cells),
         text or "",
         RULES if rater == RULES_WORD else rater,
         label if label is not None or rater is None else Label.CANNOT_ASSESS,
@@ -127,12 +111,10 @@ class Predictions(RowWriter):
         places = [(number, models[row.model], EVALUATIONS[row.format], row.sample_index) for row, number in joined]
         samples = self._find_samples(places)
         place_of = {sample.number: sample.place for sample in samples.values() if sample.number is not None}
-        earlier = {
-            (place_of[row["response_id"]], row["rater_id"]): Reading(
-                row["label"], row["confidence"], row["explanation"], row["created_at"], row["id"]
-            )
-            for row in lookups.levels_on(self._session, list(place_of))
-        }
+        earlier: dict[tuple[Place, int], Reading] = {}
+        said = itemgetter("label", "confidence", "explanation", "created_at", "id")
+        for stored in lookups.levels_on(self._session, list(place_of)):
+            earlier[place_of[stored["response_id"]], stored["rater_id"]] = Reading(*said(stored))
         new: list[tuple[Place, Verdict]] = []
         for (row, _), place in zip(joined, places, strict=True):
             with self._faults.caught(row.line):
@@ -140,8 +122,8 @@ class Predictions(RowWriter):
                 if row.text and not sample.text:
                     sample.text, sample.is_completed = row.text, True
                 elif row.text and row.text != sample.text:
-                    came, expected = shown_apart(row.text, sample.text)
-                    refuse("text", f"{expected} for {row} as in an earlier row or file", came)
+                    came, expected = values.shown_apart(row.text, sample.text)
+                    values.refuse("text", f"{expected} for {row} as in an earlier row or file", came)
                 if row.rater is not None and (verdict := self._verdict(row, place, earlier)) is not None:
                     new.append((place, verdict))
         if not self._faults.count:
@@ -155,7 +137,6 @@ class Predictions(RowWriter):
         self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
 
     def _find_samples(self, places: Iterable[Place]) -> dict[Place, Sample]:
-        """The samples at these places that the study has, those of earlier batches too."""
         samples = {}
         for row in lookups.samples_at(self._session, dict.fromkeys(places)):
             place = (row["example_id"], row["model_id"], row["dataset"], row["sample_index"])
@@ -166,7 +147,6 @@ class Predictions(RowWriter):
         return samples
 
     def _verdict(self, row: Prediction, place: Place, earlier: dict[tuple[Place, int], Reading]) -> Verdict | None:
-        """What a row says, where its rater has not said it before; a fault where the rater says something else in this file."""
         label: Acuity | Label = row.label or Label.CANNOT_ASSESS
         rater_id = self._readers.number(RaterKind.JUDGE, row.rater or "")
         if row.confidence is not None:
@@ -178,7 +158,7 @@ class Predictions(RowWriter):
                 return None
             if before.number is None or before.created_at == at:
                 expected = f"{_level_words(before)} for {row} by {row.rater!r} as on an earlier line"
-                refuse("level", expected, _level_words(row))
+                values.refuse("level", expected, _level_words(row))
         self._report.levels_new += before is None
         self._report.levels_superseding += before is not None
         self._report.without_level += label is Label.CANNOT_ASSESS
@@ -216,7 +196,7 @@ class Predictions(RowWriter):
 def _level_words(row: Prediction | Reading) -> str:
     level = "no level" if row.label in (None, Label.CANNOT_ASSESS) else str(row.label)
     confidence = "" if row.confidence is None else f" with confidence {row.confidence}"
-    return level + confidence + ("" if row.explanation is None else f" because {shown(row.explanation)}")
+    return level + confidence + ("" if row.explanation is None else f" because {values.shown(row.explanation)}")
 
 
 FORMAT = FileFormat(
@@ -226,9 +206,9 @@ FORMAT = FileFormat(
         "case_id": "the case's name, {dataset}_{source_id} of the cases' file",
         "model": "who answered; else say --model",
         "format": "qa or conversation",
-        "sample_index": f"0, 1, ... {LAST_SAMPLE:,} for repeats (0 where nothing is said)",
+        "sample_index": f"0, 1, ... {values.LAST_SAMPLE:,} for repeats (0 where nothing is said)",
         "text": "the answer; empty where only its level is known. Several rows of one sample may leave it to one of them",
-        "level": f"{LEVEL_WORDS}; empty with a rater: the rater looked and found none; empty without a rater: the text alone",
+        "level": f"{values.LEVEL_WORDS}; empty with a rater: the rater looked and found none; empty without a rater: the text alone",
         "confidence": "0..1: that the rater's own level is right (optional)",
         "rater": "who read the level out of the text: parser, rules, or a judge's name; a row a rater",
         "explanation": "the rater's own words (optional)",

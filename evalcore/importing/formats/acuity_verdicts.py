@@ -2,54 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
-from evalcore.importing.formats.values import (
-    LAST_SAMPLE,
-    VOTE_WORDS,
-    amount,
-    cells_of,
-    model,
-    name,
-    needed,
-    refuse,
-    sample_index,
-    shown,
-    truth,
-    vote,
-    word,
-    words,
-)
+from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
 from evalcore.importing.records import Cells, FileFormat, GivenVerdict, Options
-from evalcore.study import lookups
+from evalcore.study import lookups, schema
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import RowMapping
-from evalcore.study.schema import (
-    CASES,
-    Acuity,
-    Ask,
-    CannotReason,
-    Cause,
-    ConflictCause,
-    ErrorKind,
-    Label,
-    RaterKind,
-    Selection,
-    Severity,
-    Stage,
-    Verdict,
-)
 
 COLUMNS = {
-    "asked": f"{Ask.RESPONSE_ACUITY}: the level that the response recommends; {Ask.GOLD_ACUITY}: that the case needs",
+    "asked": f"{schema.Ask.RESPONSE_ACUITY}: the level that the response recommends; {schema.Ask.GOLD_ACUITY}: that the case needs",
     "example_id": "the case's name, {dataset}_{source_id} of the cases' file; or an example's (prompt_id)",
     "rater": "name of the physician or judge",
-    "label": f"{VOTE_WORDS}, {Label.CANNOT_ASSESS}",
+    "label": f"{values.VOTE_WORDS}, {schema.Label.CANNOT_ASSESS}",
     "model": "who answered; with the next two it says which response is meant",
     "evaluation": "what the response was made for: acuity_qa, acuity_conversation, ...",
-    "sample_index": f"0, 1, ... {LAST_SAMPLE:,} for repeats (0 where nothing is said)",
-    "dataset": f"data set of the example ({CASES} where nothing is said)",
+    "sample_index": f"0, 1, ... {values.LAST_SAMPLE:,} for repeats (0 where nothing is said)",
+    "dataset": f"data set of the example ({schema.CASES} where nothing is said)",
     **OF_A_VERDICT,
     "confidence": "0..1: that the rater's own level is right",
 }
@@ -68,7 +39,7 @@ class GivenLevel(GivenVerdict, kw_only=True, gc=False):
 
 def read(line: bytes, number: int, options: Options) -> Iterator[GivenLevel]:
     """One verdict of a JSON Lines file."""
-    yield _given(cells_of(line, COLUMNS), number, options)
+    yield _given(values.cells_of(line, COLUMNS), number, options)
 
 
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLevel]:
@@ -77,58 +48,50 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLev
 
 
 def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
-    asked = word(cells, "asked", Ask)
-    if asked not in (Ask.RESPONSE_ACUITY, Ask.GOLD_ACUITY):
-        came = "nothing" if asked is None else shown(asked.value)
-        refuse("asked", f"{Ask.RESPONSE_ACUITY} or {Ask.GOLD_ACUITY}", came)
-    of_case = asked is Ask.GOLD_ACUITY
-    kind = word(cells, "rater_kind", RaterKind) or RaterKind.REVIEWER
-    stage = stage_of(kind, word(cells, "stage", Stage))
-    read_at = words(cells, "read_at")
+    asked = values.word(cells, "asked", schema.Ask)
+    if asked not in (schema.Ask.RESPONSE_ACUITY, schema.Ask.GOLD_ACUITY):
+        came = "nothing" if asked is None else values.shown(asked.value)
+        values.refuse("asked", f"{schema.Ask.RESPONSE_ACUITY} or {schema.Ask.GOLD_ACUITY}", came)
+    of_case = asked is schema.Ask.GOLD_ACUITY
+    kind = values.word(cells, "rater_kind", schema.RaterKind) or schema.RaterKind.REVIEWER
+    stage = stage_of(kind, values.word(cells, "stage", schema.Stage))
+    read_at = values.words(cells, "read_at")
     check_time(read_at)
-    probability = amount(cells, "inclusion_probability")
+    probability = values.amount(cells, "inclusion_probability")
     if probability == 0:
-        refuse("inclusion_probability", "a number above 0 and at most 1", 0)
+        values.refuse("inclusion_probability", "a number above 0 and at most 1", 0)
+    label: schema.Acuity | schema.Label | None = schema.Label.CANNOT_ASSESS
+    if cells.get("label", "").strip().lower() != label and (label := values.vote(cells, "label")) is None:
+        values.refuse("label", f"{values.VOTE_WORDS}, {schema.Label.CANNOT_ASSESS}", "nothing")
     expected = "what the response was made for, such as acuity_qa"
     return GivenLevel(
         line=number,
-        dataset=name(cells, "dataset") or CASES,
-        example_id=needed(cells, "example_id", "the case's name"),
-        model=None if of_case else model(cells, options),
-        evaluation=None if of_case else needed(cells, "evaluation", expected),
-        sample_index=None if of_case else sample_index(cells),
-        rater=needed(cells, "rater", "the name of a physician or judge"),
+        dataset=values.name(cells, "dataset") or schema.CASES,
+        example_id=values.needed(cells, "example_id", "the case's name"),
+        model=None if of_case else values.model(cells, options),
+        evaluation=None if of_case else values.needed(cells, "evaluation", expected),
+        sample_index=None if of_case else values.sample_index(cells),
+        rater=values.needed(cells, "rater", "the name of a physician or judge"),
         rater_kind=kind,
         stage=stage,
-        label=_label(cells),
-        explanation=words(cells, "explanation"),
-        confidence=amount(cells, "confidence"),
-        reason=word(cells, "reason", CannotReason),
-        cause=word(cells, "cause", Cause),
-        severity=word(cells, "severity", Severity),
-        error_kind=word(cells, "error_kind", ErrorKind),
-        conflict_cause=word(cells, "conflict_cause", ConflictCause),
-        right_for_wrong_reason=truth(cells, "right_for_wrong_reason") or False,
-        selection=word(cells, "selection", Selection),
+        label=label,
+        explanation=values.words(cells, "explanation"),
+        confidence=values.amount(cells, "confidence"),
+        reason=values.word(cells, "reason", schema.CannotReason),
+        cause=values.word(cells, "cause", schema.Cause),
+        severity=values.word(cells, "severity", schema.Severity),
+        error_kind=values.word(cells, "error_kind", schema.ErrorKind),
+        conflict_cause=values.word(cells, "conflict_cause", schema.ConflictCause),
+        right_for_wrong_reason=values.truth(cells, "right_for_wrong_reason") or False,
+        selection=values.word(cells, "selection", schema.Selection),
         inclusion_probability=probability,
-        blinded=truth(cells, "blinded"),
+        blinded=values.truth(cells, "blinded"),
         read_at=read_at,
     )
 
 
-def _label(cells: Cells) -> Acuity | Label:
-    if cells.get("label", "").strip().lower() == Label.CANNOT_ASSESS:
-        return Label.CANNOT_ASSESS
-    level = vote(cells, "label")
-    if level is None:
-        refuse("label", f"{VOTE_WORDS}, {Label.CANNOT_ASSESS}", "nothing")
-    return level
-
-
-Item = tuple[int, int | None]
-"""Example, and response or None for the case itself."""
-Key = tuple[Item, int, str]
-"""Item, rater, stage."""
+Item = tuple[int, int | None]  # example, and response or None for the case itself
+Key = tuple[Item, int, str]  # item, rater, stage
 
 
 class AcuityVerdicts(RowWriter):
@@ -149,19 +112,19 @@ class AcuityVerdicts(RowWriter):
             for row in lookups.said_of_acuity(self._session, {item for _, item in joined})
         }
         own = {key[:2] for key, stored in earlier.items() if is_own(stored)}
-        new: list[Verdict] = []
+        new: list[schema.Verdict] = []
         for row, item in joined:
             with self._faults.caught(row.line):
                 key = (item, self._readers.number(row.rater_kind, row.rater), str(row.stage))
                 if (first := self._lines.setdefault(key, row.line)) != row.line:
                     got = f"{row.rater!r} again for this item and stage"
-                    refuse("rater", f"one verdict, as on line {first}", got)
+                    values.refuse("rater", f"one verdict, as on line {first}", got)
                 before = earlier.get(key)
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
                     continue
                 self._readers.check(key[1], row.line, has_own=key[:2] in own)
-                if row.confidence is not None and row.rater_kind is RaterKind.JUDGE:
+                if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
                     self._report.confident(row.rater)
                 number = None if before is None else before["id"]
                 new.append(self._context.verdict(row, example=item[0], response=item[1], criterion=None, before=number))
@@ -170,7 +133,6 @@ class AcuityVerdicts(RowWriter):
             self._bulk.await_index([(given.example_id, [given.explanation]) for given in new if given.explanation])
 
     def _joined(self, rows: Sequence[GivenLevel]) -> list[tuple[GivenLevel, Item]]:
-        """The rows whose case, or response, is in the study; the others are counted."""
         wanted: defaultdict[str, set[str]] = defaultdict(set)
         for row in rows:
             wanted[row.dataset].add(row.example_id)
@@ -185,10 +147,9 @@ class AcuityVerdicts(RowWriter):
             for row in rows
             if (number := examples.get((row.dataset, row.example_id))) is not None and row.model in self._models
         }
-        responses = {
-            (row["example_id"], row["model_id"], row["dataset"], row["sample_index"]): row["id"]
-            for row in lookups.samples_at(self._session, dict.fromkeys(places.values()))
-        }
+        found = lookups.samples_at(self._session, dict.fromkeys(places.values()))
+        place_of = itemgetter("example_id", "model_id", "dataset", "sample_index")
+        responses = {place_of(row): row["id"] for row in found}
         joined: list[tuple[GivenLevel, Item]] = []
         for row in rows:
             number = examples.get((row.dataset, row.example_id))

@@ -5,20 +5,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
+from evalcore.importing import records
 from evalcore.importing.formats.values import check_entries, check_messages, decode, refuse
-from evalcore.importing.records import (
-    CriterionRef,
-    FileFormat,
-    GivenExample,
-    GivenVerdict,
-    Graded,
-    Kind,
-    Name,
-    Options,
-    judged,
-    row_refs,
-)
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Label, Message, RaterKind, Stage
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Label, Message, Stage
 
 T = TypeVar("T")
 Some = Annotated[list[T], msgspec.Meta(min_length=1)]
@@ -28,7 +17,7 @@ UNRECORDED_MODEL = "model not recorded"
 class RubricItem(msgspec.Struct, gc=False):
     """A criterion as HealthBench writes it."""
 
-    criterion: Name
+    criterion: records.Name
     points: Annotated[int, msgspec.Meta(ge=MIN_POINTS, le=MAX_POINTS)]
     tags: list[str] = []
 
@@ -47,7 +36,7 @@ def _rubric(items: Sequence[RubricItem], field: str) -> tuple[Criterion, ...]:
 class ExampleRow(msgspec.Struct):
     """A line of an examples file. Unknown keys are tolerated."""
 
-    prompt_id: Name
+    prompt_id: records.Name
     prompt: Some[Message]
     rubrics: Some[RubricItem]
     example_tags: list[str] = []
@@ -55,7 +44,7 @@ class ExampleRow(msgspec.Struct):
     canary: str | None = None
 
 
-def read(line: bytes, number: int, options: Options) -> Iterator[GivenExample]:
+def read(line: bytes, number: int, options: records.Options) -> Iterator[records.GivenExample]:
     """One example a line."""
     row = decode(line, ExampleRow)
     check_messages(row.prompt, field="prompt", is_asked=True)
@@ -69,10 +58,10 @@ def read(line: bytes, number: int, options: Options) -> Iterator[GivenExample]:
         ideal_completions=None if ideal in (b"", b"null") else ideal.decode(),
         canary=row.canary,
     )
-    yield GivenExample(number, example)
+    yield records.GivenExample(number, example)
 
 
-EXAMPLES = FileFormat(
+EXAMPLES = records.FileFormat(
     name="healthbench-examples",
     title="HealthBench examples (oss_eval, hard, consensus), JSON Lines",
     columns={
@@ -101,7 +90,7 @@ class GradedItem(RubricItem, kw_only=True, gc=False):
 class Entry(msgspec.Struct):
     """One response with its verdicts."""
 
-    prompt_id: Name
+    prompt_id: records.Name
     prompt: Some[Message]
     completion: Some[Message]
     rubric_items: Some[GradedItem]
@@ -126,14 +115,14 @@ def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
     return whole.metadata.example_level_metadata
 
 
-def read_entry(raw: bytes | msgspec.Raw, number: int, options: Options) -> Iterator[Graded]:
+def read_entry(raw: bytes | msgspec.Raw, number: int, options: records.Options) -> Iterator[records.Graded]:
     """One response an entry, with one verdict a criterion."""
     entry = decode(raw, Entry)
     check_messages(entry.prompt, field="prompt")
     if any(message.role != "assistant" for message in entry.completion):
         refuse("completion[].role", "'assistant'", repr(entry.completion[0].role))
     judge = options.judge or ""
-    yield Graded(
+    yield records.Graded(
         line=number,
         prompt_id=entry.prompt_id,
         messages=tuple(entry.prompt),
@@ -142,12 +131,14 @@ def read_entry(raw: bytes | msgspec.Raw, number: int, options: Options) -> Itera
         model=options.model,
         completion_id=entry.completion_id,
         text="\n\n".join(message.content for message in entry.completion),
-        criteria=row_refs(len(entry.rubric_items)),
-        verdicts=tuple(judged(judge, item.explanation, is_met=item.criteria_met) for item in entry.rubric_items),
+        criteria=records.row_refs(len(entry.rubric_items)),
+        verdicts=tuple(
+            records.judged(judge, item.explanation, is_met=item.criteria_met) for item in entry.rubric_items
+        ),
     )
 
 
-RESULTS = FileFormat(
+RESULTS = records.FileFormat(
     name="simple-evals",
     title="simple-evals results (NAME_allresults.json), one JSON document",
     columns={
@@ -158,7 +149,7 @@ RESULTS = FileFormat(
     keys=frozenset({"metadata"}),
     one_of=frozenset({"score", "metrics", "htmls", "convos"}),
     read=read_entry,
-    kind=Kind.DOCUMENT,
+    kind=records.Kind.DOCUMENT,
     model_in_name=True,
 )
 
@@ -169,18 +160,18 @@ RESULTS = FileFormat(
 class MetaRow(msgspec.Struct):
     """A line: one criterion of one response, read by two to four physicians; without the model and the criterion's points."""
 
-    prompt_id: Name
-    completion_id: Name
+    prompt_id: records.Name
+    completion_id: records.Name
     prompt: Some[Message]
     completion: str
-    rubric: Name
+    rubric: records.Name
     category: str
     binary_labels: Some[bool]
     anonymized_physician_ids: list[str]
     canary: str | None = None
 
 
-def read_meta(line: bytes, number: int, options: Options) -> Iterator[Graded]:
+def read_meta(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
     """One response with one verdict a physician; they read without a judge's verdict."""
     row = decode(line, MetaRow)
     check_messages(row.prompt, field="prompt", is_asked=True)
@@ -189,7 +180,7 @@ def read_meta(line: bytes, number: int, options: Options) -> Iterator[Graded]:
         refuse("anonymized_physician_ids", f"{n_labels} different names, one a label", n_names)
     cluster = row.category.removeprefix("cluster:")
     tags = ("level:cluster", f"cluster:{cluster}") if row.category.startswith("cluster:") else ()
-    yield Graded(
+    yield records.Graded(
         line=number,
         prompt_id=row.prompt_id,
         messages=tuple(row.prompt),
@@ -198,21 +189,17 @@ def read_meta(line: bytes, number: int, options: Options) -> Iterator[Graded]:
         completion_id=row.completion_id,
         text=row.completion,
         canary=row.canary,
-        criteria=(CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
-        verdicts=tuple(
-            GivenVerdict(
-                rater=name,
-                rater_kind=RaterKind.REVIEWER,
-                stage=Stage.FIRST,
-                label=Label.MET if met else Label.NOT_MET,
-                blinded=True,
-            )
-            for met, name in zip(row.binary_labels, row.anonymized_physician_ids, strict=True)
-        ),
+        criteria=(records.CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
+        verdicts=tuple(map(_first_read, row.binary_labels, row.anonymized_physician_ids)),
     )
 
 
-META_EVAL = FileFormat(
+def _first_read(met: bool, name: str) -> records.GivenVerdict:  # noqa: FBT001 - mapped over labels
+    label = Label.MET if met else Label.NOT_MET
+    return records.GivenVerdict(rater=name, stage=Stage.FIRST, label=label, blinded=True)
+
+
+META_EVAL = records.FileFormat(
     name="healthbench-meta-eval",
     title="HealthBench meta_eval (physicians' labels), JSON Lines",
     columns={

@@ -14,33 +14,12 @@ import msgspec
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.files import zip_members
 from evalcore.importing.files.streams import opened, whole_document
-from evalcore.importing.formats import inspect_scores
-from evalcore.importing.formats.inspect_scores import (
-    NULL,
-    Judged,
-    Levelled,
-    Says,
-    Score,
-    begins,
-    decoded,
-    without_provider,
-)
-from evalcore.importing.formats.values import (
-    LAST_SAMPLE,
-    check_entries,
-    check_messages,
-    printable,
-    refuse,
-    shown,
-    storable,
-)
+from evalcore.importing.formats import inspect_scores, values
 from evalcore.importing.records import Name, Options
 from evalcore.study.schema import Message
 
-HEAD = 1 << 16
-"""Bytes in which a log in JSON shows what it is."""
-HEADER, START = "header.json", "_journal/start.json"
-"""The second is all that a log has which was stopped in the middle."""
+HEAD = 1 << 16  # bytes in which a log in JSON shows what it is
+HEADER, START = "header.json", "_journal/start.json"  # the second is all that a log has which was stopped in the middle
 _BEGINS = re.compile(rb'\s*\{\s*"(?:version|status|eval)"\s*:')
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _ATTACHED = "attachment://"
@@ -90,7 +69,7 @@ class _Document(Header):
 
 class _Turn(msgspec.Struct):
     role: str
-    content: msgspec.Raw = NULL
+    content: msgspec.Raw = inspect_scores.NULL
 
 
 class _Part(msgspec.Struct):
@@ -109,14 +88,14 @@ class _Output(msgspec.Struct):
 
 class _Sample(msgspec.Struct):
     id: int | Name
-    epoch: Annotated[int, msgspec.Meta(ge=1, le=LAST_SAMPLE + 1)]
+    epoch: Annotated[int, msgspec.Meta(ge=1, le=values.LAST_SAMPLE + 1)]
     input: str | list[_Turn]
     messages: list[_Turn] = []
     output: _Output | None = None
-    scores: dict[str, Score] | None = None
-    error: msgspec.Raw = NULL
-    invalidation: msgspec.Raw = NULL
-    attachments: msgspec.Raw = NULL
+    scores: dict[str, inspect_scores.Score] | None = None
+    error: msgspec.Raw = inspect_scores.NULL
+    invalidation: msgspec.Raw = inspect_scores.NULL
+    attachments: msgspec.Raw = inspect_scores.NULL
 
 
 # ---------------------------------------------------------------- what is made of it
@@ -125,13 +104,8 @@ class _Sample(msgspec.Struct):
 class Known(msgspec.Struct, frozen=True):
     """What the header and a first look at the samples tell.
 
-    Attributes:
-        model: Who answered, without the provider; None where nobody is named.
-        status: success, or how the run ended before.
-        n_planned: Samples that were to be asked; None where the log does not say.
-        grader: The model of the role grader.
-        level_scores: Scores whose values are levels of care.
-        lacks_judge: Scores with verdicts on criteria, or levels, that name no judge.
+    `model` and `grader` (of that role) are without the provider; `n_planned`: samples that were to be asked; None: nobody says. `level_scores` have levels of
+    care as values; `lacks_judge`: scores with verdicts on criteria, or levels, that name no judge.
     """
 
     model: str | None
@@ -141,21 +115,15 @@ class Known(msgspec.Struct, frozen=True):
     n_planned: int | None
     grader: str | None
     level_scores: frozenset[str] = frozenset()
-    lacks_judge: frozenset[Says] = frozenset()
+    lacks_judge: frozenset[inspect_scores.Says] = frozenset()
 
 
 class Logged(msgspec.Struct, frozen=True, gc=False):
     """A sample.
 
-    Attributes:
-        line: Its place in the log, from 1.
-        name: Of the example.
-        sample_index: 0 for the first epoch.
-        left_out: Why it is no response; then there is nothing more.
-        sent: What was sent to the model, where the log tells; else the input.
-        scores: What each score holds, by its name.
-        n_unread: Items of lists of criteria that are neither true nor false.
-        n_parts: Parts of the input that are no text, such as images.
+    `sample_index`: 0 for the first epoch. `left_out`: why it is no response; then there is nothing more. `sent`: what was sent to the model, where the log
+    tells; else the input. `scores`: what each score holds, by its name. `n_unread`: items of lists of criteria that are neither true nor false. `n_parts`:
+    parts of the input that are no text, such as images.
     """
 
     line: int
@@ -166,9 +134,9 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
     asked: tuple[Message, ...] = ()
     sent: tuple[Message, ...] = ()
     text: str = ""
-    judged: tuple[Judged, ...] = ()
-    levels: tuple[Levelled, ...] = ()
-    scores: tuple[tuple[str, Says], ...] = ()
+    judged: tuple[inspect_scores.Judged, ...] = ()
+    levels: tuple[inspect_scores.Levelled, ...] = ()
+    scores: tuple[tuple[str, inspect_scores.Says], ...] = ()
     n_unread: int = 0
     n_parts: int = 0
 
@@ -217,7 +185,7 @@ class LogFile:
         """Refuse the log where nobody says who answered, or whose the verdicts are."""
         if not (options.model or self.known.model):
             self._refuse("--model: expected a name, got nothing (the log does not say who answered)")
-        if not options.judge and Says.VERDICTS in self.known.lacks_judge:
+        if not options.judge and inspect_scores.Says.VERDICTS in self.known.lacks_judge:
             self._refuse("--judge: expected a name, got nothing (the log does not say whose its verdicts are)")
 
     @cached_property
@@ -234,7 +202,7 @@ class LogFile:
             if name is None:
                 self._refuse(f"expected a log of inspect_ai, got a zip without {HEADER} and {START}")
             try:
-                return decoded(members.read(name), Header)
+                return inspect_scores.decoded(members.read(name), Header)
             except RowFault as error:
                 self._refuse(f"{name}: {error}", error)
 
@@ -243,8 +211,8 @@ class LogFile:
         with opened(self._path, self._name) as stream:
             data = whole_document(stream, self._name)
         try:
-            check_entries(data, "samples")
-            return decoded(data, _Document)
+            values.check_entries(data, "samples")
+            return inspect_scores.decoded(data, _Document)
         except RowFault as error:
             self._refuse(error, error)
 
@@ -258,12 +226,12 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
     roles = spec.model_roles or {}
     grader = _model_in(roles["grader"]) if "grader" in roles else None
     ids, epochs = spec.dataset.sample_ids, spec.config.epochs or 1
-    model = None if spec.model in ("", _NO_MODEL) else printable(spec.model, "eval.model", is_needed=True)
+    model = None if spec.model in ("", _NO_MODEL) else values.printable(spec.model, "eval.model", is_needed=True)
     level_scores, lacks_judge = _first_look(samples, grader)
     if grader is not None:
-        grader = without_provider(printable(grader, "eval.model_roles.grader", is_needed=True))
+        grader = inspect_scores.without_provider(values.printable(grader, "eval.model_roles.grader", is_needed=True))
     return Known(
-        model=model and without_provider(model),
+        model=model and inspect_scores.without_provider(model),
         full_model=spec.model,
         task=spec.task if spec.task.isprintable() else "",
         status=header.status,
@@ -274,30 +242,31 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
     )
 
 
-def _first_look(samples: Iterator[bytes | msgspec.Raw], grader: str | None) -> tuple[frozenset[str], frozenset[Says]]:
-    """The scores whose values are levels, and of what kinds there are scores without a judge."""
-    values: defaultdict[str, set[str | None]] = defaultdict(set)
-    lacking: set[Says] = set()
+def _first_look(
+    samples: Iterator[bytes | msgspec.Raw], grader: str | None
+) -> tuple[frozenset[str], frozenset[inspect_scores.Says]]:
+    found: defaultdict[str, set[str | None]] = defaultdict(set)
+    lacking: set[inspect_scores.Says] = set()
     nameless: set[str] = set()
     for raw in samples:
         try:
-            for name, score in (decoded(raw, _Sample).scores or {}).items():
+            for name, score in (inspect_scores.decoded(raw, _Sample).scores or {}).items():
                 text = inspect_scores.text_in(score.value)
-                values[name].add(text if text is None or len(text) == 1 else None)
+                found[name].add(text if text is None or len(text) == 1 else None)
                 if inspect_scores.judge_of(score, None, grader) is None:
                     nameless.add(name)
                     lacking.add(inspect_scores.says(score, value_is_level=False))
         except RowFault:
             continue
-    level_scores = frozenset(name for name, seen in values.items() if inspect_scores.are_levels(seen))
+    level_scores = frozenset(name for name, seen in found.items() if inspect_scores.are_levels(seen))
     if nameless & level_scores:
-        lacking.add(Says.LEVEL)
-    return level_scores, frozenset(lacking & {Says.VERDICTS, Says.LEVEL})
+        lacking.add(inspect_scores.Says.LEVEL)
+    return level_scores, frozenset(lacking & {inspect_scores.Says.VERDICTS, inspect_scores.Says.LEVEL})
 
 
 def _model_in(raw: msgspec.Raw) -> str | None:
     """The model of a role: its name, an object with it, or a list whose first names it."""
-    value = decoded(raw, object)
+    value = inspect_scores.decoded(raw, object)
     value = value[0] if isinstance(value, list) and value else value
     value = value.get("model") if isinstance(value, dict) else value
     return value if isinstance(value, str) and value else None
@@ -308,37 +277,47 @@ def _model_in(raw: msgspec.Raw) -> str | None:
 
 def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
     """One sample."""
-    sample = decoded(raw, _Sample)
+    sample = inspect_scores.decoded(raw, _Sample)
     attached = _Attached(sample.attachments)
-    sample_id = printable(str(sample.id), "id", is_needed=True)
+    sample_id = values.printable(str(sample.id), "id", is_needed=True)
     asked, n_parts = _conversation(sample.input, attached)
     name = sample_id
     if sample_id.isdecimal():  # counts the samples of a log and is no name: the task and the conversation make one
         digest = sha256(msgspec.json.encode(asked)).hexdigest()
         name = f"{known.task[:80] or 'inspect'}-{sample_id}-{digest[:8]}"
     place = (number, name, sample_id, sample.epoch - 1)
-    text = _answer(sample.output, attached)
-    if (why := _left_out(sample, asked, text)) is not None:
+    text = ""
+    if (output := sample.output) is not None:
+        spoken = _content(output.choices[0].message.content, attached)[0] if output.choices else ""
+        text = spoken or attached.resolved(output.completion)
+    why = None
+    if bytes(sample.error) != b"null":
+        why = LeftOut.ERROR
+    elif bytes(sample.invalidation) != b"null":
+        why = LeftOut.INVALID
+    elif not text.strip() or not _is_talk(asked):
+        why = LeftOut.TOOLS if text.strip() else LeftOut.EMPTY
+    if why is not None:
         yield Logged(*place, why)
         return
-    storable(text, "output")
+    values.storable(text, "output")
     for message in asked:
-        storable(message.content, "input")
+        values.storable(message.content, "input")
     sent, _ = _conversation(sample.messages, attached)
     is_storable = all("\x00" not in message.content for message in sent)
     is_whole = len(sent) > 1 and sent[-1] == Message("assistant", text) and _is_talk(sent) and is_storable
     verdicts, levels, scores = [], [], []
     for score_name, score in (sample.scores or {}).items():
-        printable(score_name, "scores", is_needed=True)
+        values.printable(score_name, "scores", is_needed=True)
         says = inspect_scores.says(score, value_is_level=score_name in known.level_scores)
         scores.append((score_name, says))
         judge = inspect_scores.judge_of(score, options.judge, known.grader)
-        if says is Says.VERDICTS:
+        if says is inspect_scores.Says.VERDICTS:
             if judge is None:
                 msg = f"scores.{score_name}: no judge is named, expected one in its metadata or as --judge"
                 raise RowFault(msg)
             verdicts.append(inspect_scores.verdicts_of(score_name, score, judge))
-        elif says is Says.LEVEL:
+        elif says is inspect_scores.Says.LEVEL:
             levels.append(inspect_scores.level_of(score_name, score, judge))
     yield Logged(
         *place,
@@ -353,23 +332,6 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     )
 
 
-def _left_out(sample: _Sample, asked: Sequence[Message], text: str) -> LeftOut | None:
-    if bytes(sample.error) != b"null":
-        return LeftOut.ERROR
-    if bytes(sample.invalidation) != b"null":
-        return LeftOut.INVALID
-    if not text.strip():
-        return LeftOut.EMPTY
-    return None if _is_talk(asked) else LeftOut.TOOLS
-
-
-def _answer(output: _Output | None, attached: "_Attached") -> str:
-    if output is None:
-        return ""
-    spoken = _content(output.choices[0].message.content, attached)[0] if output.choices else ""
-    return spoken or attached.resolved(output.completion)
-
-
 class _Attached:
     """Long texts that a log keeps beside the messages, by name; decoded only when a message refers to one, since most are of events."""
 
@@ -382,10 +344,12 @@ class _Attached:
         if not text.startswith(_ATTACHED):
             return text
         if self._texts is None:
-            self._texts = {} if begins(self._raw) == b"n" else decoded(self._raw, dict[str, str])
+            self._texts = (
+                {} if inspect_scores.begins(self._raw) == b"n" else inspect_scores.decoded(self._raw, dict[str, str])
+            )
         name = text.removeprefix(_ATTACHED)
         if name not in self._texts:
-            refuse("attachments", f"the text {shown(name)} that a message refers to", "nothing")
+            values.refuse("attachments", f"the text {values.shown(name)} that a message refers to", "nothing")
         return self._texts[name]
 
 
@@ -399,22 +363,21 @@ def _conversation(given: str | list[_Turn], attached: _Attached) -> tuple[tuple[
 
 def _content(raw: msgspec.Raw, attached: _Attached, *, show_others: bool = False) -> tuple[str, int]:
     """The text of a content, its parts on lines of their own, and how many parts are no text; those are left out unless they are to be shown."""
-    if begins(raw) == b'"':
-        return attached.resolved(decoded(raw, str)), 0
-    if begins(raw) == b"n":
+    if inspect_scores.begins(raw) == b'"':
+        return attached.resolved(inspect_scores.decoded(raw, str)), 0
+    if inspect_scores.begins(raw) == b"n":
         return "", 0
-    if begins(raw) != b"[":
-        refuse("content", "text or a list of parts", shown(decoded(raw, object)))
-    parts = decoded(raw, list[_Part])
+    if inspect_scores.begins(raw) != b"[":
+        values.refuse("content", "text or a list of parts", values.shown(inspect_scores.decoded(raw, object)))
+    parts = inspect_scores.decoded(raw, list[_Part])
     spoken = [part for part in parts if part.type == "text" or (show_others and part.type != "reasoning")]
     lines = [attached.resolved(part.text) if part.type == "text" else f"[{part.type[:40]}]" for part in spoken]
     return "\n".join(lines), sum(part.type != "text" for part in spoken)
 
 
 def _is_talk(messages: Sequence[Message]) -> bool:
-    """Whether this is a conversation that can be shown: known roles, and a turn of the user's."""
     try:
-        check_messages(list(messages), field="input")
+        values.check_messages(list(messages), field="input")
     except RowFault:
         return False
     return True

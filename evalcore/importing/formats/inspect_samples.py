@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext, RowWriter
 from evalcore.importing.examples import as_stored, turns
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
@@ -18,14 +17,12 @@ from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Format, Message
 
-MAX_NAMED = 20
-"""So many scores are told of one by one."""
+MAX_NAMED = 20  # so many scores are told of one by one
 _FORMATS = {word.evaluation: word for word in Format}
+_Found = defaultdict[str, list[RowMapping]]
 
 
 class _Place(NamedTuple):
-    """Where a sample belongs: an example of a data set, or a case in a format."""
-
     dataset: str
     name: str
     format: Format | None = None
@@ -88,14 +85,11 @@ class Samples(RowWriter):
 
     # ------------------------------------------------------------ where a sample belongs
 
-    def _held(
-        self, rows: Sequence[Logged]
-    ) -> tuple[defaultdict[str, list[RowMapping]], defaultdict[str, list[RowMapping]]]:
-        """What the study holds by the names of the samples, and by their conversations where no name is there."""
-        named: defaultdict[str, list[RowMapping]] = defaultdict(list)
+    def _held(self, rows: Sequence[Logged]) -> tuple[_Found, _Found]:
+        named: _Found = defaultdict(list)
         for example in lookups.examples_by(self._session, "prompt_id", {row.name for row in rows}):
             named[example["prompt_id"]].append(example)
-        alike: defaultdict[str, list[RowMapping]] = defaultdict(list)
+        alike: _Found = defaultdict(list)
         unnamed = {as_stored(row.asked) for row in rows if self._nearest(named[row.name]) is None}
         for example in lookups.examples_by(self._session, "messages", unnamed):
             alike[example["messages"]].append(example)
@@ -108,10 +102,7 @@ class Samples(RowWriter):
         return next(cases, None) or next(own, None)
 
     def _place(self, row: Logged, named: Sequence[RowMapping], alike: Sequence[RowMapping]) -> _Place | None:
-        """Where a sample belongs; None, counted, where that is nowhere.
-
-        A fault where its name belongs to another conversation that is known from a result alone.
-        """
+        """None, counted: nowhere. A fault where its name belongs to another conversation that is known from a result alone."""
         by_name = self._nearest(named)
         example = by_name or self._nearest(alike)
         if example is None:
@@ -122,11 +113,8 @@ class Samples(RowWriter):
         if example["is_case"]:
             return self._place_of_case(row, example)
         if by_name is not None and example["provisional"] and not _overlap(row.asked, turns(example["messages"])):
-            msg = (
-                f"input: expected the conversation of the example of this name for sample {row.sample_id!r}, got another; "
-                "--dataset NAME keeps the two apart"
-            )
-            raise RowFault(msg)
+            expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
+            refuse("input", expected, "another; --dataset NAME keeps the two apart")
         return _Place(example["dataset"], example["prompt_id"])
 
     def _place_of_case(self, row: Logged, case: RowMapping) -> _Place | None:
@@ -139,10 +127,8 @@ class Samples(RowWriter):
         if _words(turns(case["messages"])) in _words(row.asked):
             return _Place(CASES, case["prompt_id"], Format.QA)
         words = " or ".join(_FORMATS)
-        self._report.no_partner(
-            row.line,
-            f"the input does not hold the words of case {case['prompt_id']!r}; --dataset {words} says how it was asked",
-        )
+        why = f"the input does not hold the words of case {case['prompt_id']!r}"
+        self._report.no_partner(row.line, f"{why}; --dataset {words} says how it was asked")
         return None
 
     # ------------------------------------------------------------ what it becomes
@@ -182,7 +168,6 @@ class Samples(RowWriter):
     # ------------------------------------------------------------ what is said of it
 
     def _note(self, row: Logged, place: _Place) -> None:
-        """Count what is taken of a sample and what is passed over."""
         is_example = place.format is None
         self._formats[place.format] += 1
         self._n_unread += row.n_unread if is_example else 0
@@ -200,7 +185,6 @@ class Samples(RowWriter):
                 self._repeated[score] += 1
 
     def _sentences(self) -> list[str]:
-        """All that is to be said, in the order in which it matters."""
         known, lines = self._known, []
         if known.status != "success":
             lines.append(f"The run behind this log did not end well: its status is {known.status[:40]!r}")
@@ -215,10 +199,9 @@ class Samples(RowWriter):
         for asked_as, n in self._formats.items():
             if asked_as is not None:
                 lines.append(f"{counted(n, 'answer to a case', 'answers to cases')}, in the format {asked_as}")
-        scores = [
-            f"score {name!r} of {counted(n, 'sample')}: taken as {says}, by the judge {judge!r}"
-            for (name, says, judge), n in self._taken.items()
-        ]
+        scores = []
+        for (name, says, judge), n in self._taken.items():
+            scores.append(f"score {name!r} of {counted(n, 'sample')}: taken as {says}, by the judge {judge!r}")
         reasons = {
             Says.LEVEL: "as it holds a level of care and the sample is of no case of triage",
             Says.VERDICTS: "as it holds verdicts on criteria and the sample is of a case of triage",
@@ -233,14 +216,12 @@ class Samples(RowWriter):
         if self._n_unread:
             lines.append(f"{counted(self._n_unread, 'criterion', 'criteria')} without true or false: no verdict")
         if self._n_parts:
-            lines.append(
-                f"{counted(self._n_parts, 'input')} with parts that are no text: each stands as its kind in brackets, such as [image]"
-            )
+            stands = "each stands as its kind in brackets, such as [image]"
+            lines.append(f"{counted(self._n_parts, 'input')} with parts that are no text: {stands}")
         return lines
 
 
 def _overlap(one: Sequence[Message], other: Sequence[Message]) -> bool:
-    """Whether the last turn of one conversation is within the other."""
     return _last(one) in _words(other) or _last(other) in _words(one)
 
 

@@ -16,13 +16,11 @@ from evalcore.triage.data import LETTERS
 
 T = TypeVar("T")
 
-JUDGE_KEYS = ("judge", "judge_model", "grader", "grader_model")
-"""Where the metadata of a score may name who gave it."""
+JUDGE_KEYS = ("judge", "judge_model", "grader", "grader_model")  # where the metadata of a score may name who gave it
 NULL = msgspec.Raw(b"null")
 _NO_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?Infinity|NaN', re.DOTALL)
 _ITEM_KEYS = {"criterion", "criteria_met"}
-_MARK = "C"
-"""What inspect_ai writes for a correct answer: as a score's value it is a level only beside other levels."""
+_MARK = "C"  # what inspect_ai writes for a correct answer: as a score's value it is a level only beside other levels
 
 
 class Says(StrEnum):
@@ -55,8 +53,7 @@ class _Item(msgspec.Struct):
 class Judged(msgspec.Struct, frozen=True, gc=False):
     """The verdicts of one score.
 
-    Attributes:
-        verdicts: Those that are true or false; `criteria` says on what.
+    `verdicts`: those that are true or false; `criteria` says on what.
     """
 
     score: str
@@ -78,8 +75,7 @@ class Levelled(msgspec.Struct, frozen=True, gc=False):
 def says(score: Score, *, value_is_level: bool) -> Says:
     """What a score holds.
 
-    Args:
-        value_is_level: Whether the values of all scores of this name are levels.
+    `value_is_level`: whether the values of all scores of this name are levels.
     """
     if n_lists := len(_lists(score)):
         return Says.VERDICTS if n_lists == 1 else Says.SEVERAL

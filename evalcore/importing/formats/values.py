@@ -12,20 +12,7 @@ import orjson
 
 from evalcore.errors import RowFault
 from evalcore.importing.records import Cells, Options
-from evalcore.study.schema import (
-    Acuity,
-    CannotReason,
-    Cause,
-    ConflictCause,
-    ErrorKind,
-    Format,
-    Label,
-    Message,
-    RaterKind,
-    Selection,
-    Severity,
-    Stage,
-)
+from evalcore.study import schema
 from evalcore.triage.data import LETTERS
 from evalcore.triage.label_maps import level_named
 
@@ -38,8 +25,7 @@ ROLES = ("system", "developer", "user", "assistant")
 LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
 VOTE_WORDS = f"{LEVEL_WORDS}, A|B, B|C, C|D, Remove"
 LONGEST_NAME = 200
-LARGEST = 2**31 - 1
-"""Of a whole number: PostgreSQL holds no larger one in such a column."""
+LARGEST = 2**31 - 1  # of a whole number: PostgreSQL holds no larger one in such a column
 LAST_SAMPLE = 9_999
 """Of the repeats of one model on one case. A larger number is no repeat (a seed, say), and the statistics keep room for every repeat before it."""
 _PATH = re.compile(r" - at `(key in )?\$(?P<path>[^`]*)`$")
@@ -58,15 +44,15 @@ _LOOKED_INTO = 1 << 24
 """Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
 _BEFORE = 10
 _WORDS = {
-    "label": Label,
-    "rater_kind": RaterKind,
-    "stage": Stage,
-    "cause": Cause,
-    "severity": Severity,
-    "error_kind": ErrorKind,
-    "reason": CannotReason,
-    "conflict_cause": ConflictCause,
-    "selection": Selection,
+    "label": schema.Label,
+    "rater_kind": schema.RaterKind,
+    "stage": schema.Stage,
+    "cause": schema.Cause,
+    "severity": schema.Severity,
+    "error_kind": schema.ErrorKind,
+    "reason": schema.CannotReason,
+    "conflict_cause": schema.ConflictCause,
+    "selection": schema.Selection,
 }
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _WHOLE = re.compile(r"([0-9]{1,18})(\.0+)?")
@@ -111,8 +97,7 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
 def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     """One JSON value of a known shape.
 
-    Raises:
-        RowFault: It is no JSON, no UTF-8, of another shape, or holds text that no database can hold.
+    RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold.
     """
     data = bytes(line)
     try:
@@ -150,16 +135,13 @@ def _json_fault(data: bytes, error: Exception) -> str:
 
 
 def _wrong_value(message: str, line: bytes) -> RowFault:
-    """The place and what was expected are named by msgspec; what came is looked up in the row."""
     found = _PATH.search(message)
     expected = _PATH.sub("", message)
     path = found["path"] if found else ""
     field = path.lstrip(".") or "the row"
     if expected.startswith("Object missing required field"):
         name = expected.split("`")[1]
-        return RowFault(
-            f"{field}.{name}: expected a value, got nothing" if path else f"{name}: expected a value, got nothing"
-        )
+        return RowFault(f"{f'{field}.' if path else ''}{name}: expected a value, got nothing")
     if expected.startswith("Invalid enum value") and field in _WORDS:
         expected = "expected " + ", ".join(_WORDS[field])
     expected = re.sub(r", got .*$", "", expected)
@@ -183,8 +165,7 @@ def _value_at(line: bytes, path: str) -> tuple[Any, bool]:
 def check_entries(document: bytes | bytearray, *keys: str) -> None:
     """Whether the list below these keys is short enough to be held: an entry of three bytes takes sixty in memory.
 
-    Raises:
-        RowFault: It has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
+    RowFault: it has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
     """
     if document.count(b",") < MAX_ENTRIES:
         return
@@ -210,7 +191,7 @@ def check_entries(document: bytes | bytearray, *keys: str) -> None:
         return  # the reader itself says what is wrong
 
 
-def check_messages(messages: list[Message], *, field: str, is_asked: bool = False) -> None:
+def check_messages(messages: list[schema.Message], *, field: str, is_asked: bool = False) -> None:
     """Roles are known and the user has a turn: all that can be asked of what was sent to a model; with `is_asked` it is the last."""
     for index, message in enumerate(messages):
         if message.role not in ROLES:
@@ -229,14 +210,13 @@ class Vote(NamedTuple):
 
     place: int
     rater: str | None
-    vote: Acuity
+    vote: schema.Acuity
 
 
 def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
     """The values of a JSON object as the cells of a table.
 
-    Args:
-        known: Columns that must hold a text, a number or a truth value; `anon_label_...` too.
+    `known`: columns that must hold a text, a number or a truth value; `anon_label_...` too.
     """
     return {column: cell(column, value, known) for column, value in decode(line, dict[str, Any]).items()}
 
@@ -304,8 +284,8 @@ def model(cells: Cells, options: Options) -> str:
 
 
 def level(
-    cells: Cells, column: str, *, allowed: Iterable[Acuity] = LETTERS, expected: str = LEVEL_WORDS
-) -> Acuity | None:
+    cells: Cells, column: str, *, allowed: Iterable[schema.Acuity] = LETTERS, expected: str = LEVEL_WORDS
+) -> schema.Acuity | None:
     """A level from A to D."""
     text = cells.get(column, "").strip()
     if not text:
@@ -317,28 +297,28 @@ def level(
 
 
 @lru_cache(maxsize=1024)
-def _level(text: str) -> Acuity | None:
-    return Acuity.REMOVE if text.casefold() == Acuity.REMOVE else level_named(text)
+def _level(text: str) -> schema.Acuity | None:
+    return schema.Acuity.REMOVE if text.casefold() == schema.Acuity.REMOVE else level_named(text)
 
 
-def vote(cells: Cells, column: str) -> Acuity | None:
+def vote(cells: Cells, column: str) -> schema.Acuity | None:
     """A level, a boundary, or Remove."""
-    return level(cells, column, allowed=Acuity, expected=VOTE_WORDS)
+    return level(cells, column, allowed=schema.Acuity, expected=VOTE_WORDS)
 
 
-def gold(cells: Cells) -> tuple[Acuity | None, bool]:
+def gold(cells: Cells) -> tuple[schema.Acuity | None, bool]:
     """The level that a case needs as the file gives it (None where it gives none), and whether the file removes the case in its place."""
     found = vote(cells, "normalized_label")
-    return (None, True) if found is Acuity.REMOVE else (found, False)
+    return (None, True) if found is schema.Acuity.REMOVE else (found, False)
 
 
 def votes(cells: Cells) -> tuple[Vote, ...]:
     """The votes of a panel by place: anon_label_1, anon_label_2, ..., each with its rater where that is said; places without a vote are left out."""
-    places = sorted(int(found[1]) for column in cells if (found := _VOTE.fullmatch(column)) and not found[2])
-    given = ((place, vote(cells, f"anon_label_{place}")) for place in places)
-    return tuple(
-        Vote(place, name(cells, f"anon_label_{place}_rater"), level) for place, level in given if level is not None
-    )
+    found = []
+    for place in sorted(int(at[1]) for column in cells if (at := _VOTE.fullmatch(column)) and not at[2]):
+        if (given := vote(cells, f"anon_label_{place}")) is not None:
+            found.append(Vote(place, name(cells, f"anon_label_{place}_rater"), given))
+    return tuple(found)
 
 
 def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -> Word | None:
@@ -352,11 +332,11 @@ def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -
         refuse(column, between.join(known), shown(text))
 
 
-def asked(cells: Cells) -> Format:
+def asked(cells: Cells) -> schema.Format:
     """The format of the question."""
-    found = word(cells, "format", Format, between=" or ")
+    found = word(cells, "format", schema.Format, between=" or ")
     if found is None:
-        refuse("format", " or ".join(Format), "nothing")
+        refuse("format", " or ".join(schema.Format), "nothing")
     return found
 
 

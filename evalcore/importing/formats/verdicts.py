@@ -8,30 +8,10 @@ from typing import Annotated
 
 import msgspec
 
+from evalcore.importing import records
 from evalcore.importing.formats.values import decode, refuse, shown, storable, truth
-from evalcore.importing.records import (
-    Cells,
-    CriterionRef,
-    FileFormat,
-    GivenVerdict,
-    Graded,
-    Name,
-    Options,
-    Share,
-    judged,
-)
+from evalcore.study import schema
 from evalcore.study.csv_cells import unguarded
-from evalcore.study.schema import (
-    CannotReason,
-    Cause,
-    ConflictCause,
-    ErrorKind,
-    Label,
-    RaterKind,
-    Selection,
-    Severity,
-    Stage,
-)
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
 Position = Annotated[int, msgspec.Meta(ge=1)]
@@ -40,7 +20,7 @@ Position = Annotated[int, msgspec.Meta(ge=1)]
 class JudgeRow(msgspec.Struct):
     """A line: one judge's verdict on a response that the study holds already."""
 
-    prompt_id: Name
+    prompt_id: records.Name
     criteria_met: bool
     completion_id: str | None = None
     model: str | None = None
@@ -50,10 +30,10 @@ class JudgeRow(msgspec.Struct):
     criterion: str | None = None
     judge: str | None = None
     explanation: str | None = None
-    confidence: Share | None = None
+    confidence: records.Share | None = None
 
 
-def read_judged(line: bytes, number: int, options: Options) -> Iterator[Graded]:
+def read_judged(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
     """One verdict."""
     row = decode(line, JudgeRow)
     judge = row.judge or options.judge
@@ -65,18 +45,18 @@ def read_judged(line: bytes, number: int, options: Options) -> Iterator[Graded]:
     if row.criterion_position is None and row.category is None and row.criterion is None:
         refuse("category", "it, or criterion_position, or criterion", "nothing")
     cluster = row.category.removeprefix("cluster:") if row.category else None
-    yield Graded(
+    yield records.Graded(
         line=number,
         prompt_id=row.prompt_id,
         model=row.model or (None if row.completion_id else model),
         sample_index=row.sample_index,
         completion_id=row.completion_id,
-        criteria=(CriterionRef(position=row.criterion_position, cluster=cluster, text=row.criterion),),
-        verdicts=(judged(judge, row.explanation, is_met=row.criteria_met, confidence=row.confidence),),
+        criteria=(records.CriterionRef(position=row.criterion_position, cluster=cluster, text=row.criterion),),
+        verdicts=(records.judged(judge, row.explanation, is_met=row.criteria_met, confidence=row.confidence),),
     )
 
 
-JUDGE_VERDICTS = FileFormat(
+JUDGE_VERDICTS = records.FileFormat(
     name="judge-verdicts",
     title="A judge's verdicts, JSON Lines",
     columns={
@@ -95,11 +75,11 @@ JUDGE_VERDICTS = FileFormat(
 )
 
 
-class VerdictRow(GivenVerdict, kw_only=True, gc=False):
+class VerdictRow(records.GivenVerdict, kw_only=True, gc=False):
     """A line: one verdict. In CSV an empty cell is no value."""
 
-    example_id: Name
-    label: Label
+    example_id: records.Name
+    label: schema.Label
     model: str | None = None
     completion_id: str | None = None
     sample_index: Index | None = None
@@ -109,12 +89,12 @@ class VerdictRow(GivenVerdict, kw_only=True, gc=False):
     evaluation: str | None = None
 
 
-def read(line: bytes, number: int, options: Options) -> Iterator[Graded]:
+def read(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
     """One verdict of a JSON Lines file."""
     yield _graded(decode(line, VerdictRow), number, options)
 
 
-def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
+def read_cells(cells: records.Cells, number: int, options: records.Options) -> Iterator[records.Graded]:
     """One verdict of a CSV file: text cells, read by their column's type."""
     values: dict[str, str | bool | None] = {}
     for column, cell in cells.items():
@@ -130,7 +110,6 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
 
 
 def _numbers(values: dict[str, str | bool | None]) -> dict[str, object]:
-    """The cells with numbers as numbers, where they are numbers."""
     out: dict[str, object] = dict(values)
     for column in ("sample_index", "criterion_position"):
         if re.fullmatch(r"-?[0-9]+", cell := str(values.get(column, ""))):
@@ -145,14 +124,14 @@ def _numbers(values: dict[str, str | bool | None]) -> dict[str, object]:
     return out
 
 
-def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
+def _graded(row: VerdictRow, number: int, options: records.Options) -> records.Graded:
     if row.model is None and row.completion_id is None and options.model is None:
         refuse("model", "it, or completion_id, to find the response", "nothing")
     if row.criterion_position is None and row.criterion is None:
         refuse("criterion_position", "it, or criterion", "nothing")
     row.stage, row.explanation = stage_of(row.rater_kind, row.stage), row.explanation or None
     check_time(row.read_at)
-    return Graded(
+    return records.Graded(
         line=number,
         prompt_id=row.example_id,
         dataset=row.dataset,
@@ -160,16 +139,16 @@ def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
         model=row.model or (None if row.completion_id else options.model),
         sample_index=row.sample_index,
         completion_id=row.completion_id,
-        criteria=(CriterionRef(position=row.criterion_position, text=row.criterion),),
+        criteria=(records.CriterionRef(position=row.criterion_position, text=row.criterion),),
         verdicts=(row,),
     )
 
 
-def stage_of(kind: RaterKind, stage: Stage | None) -> Stage:
+def stage_of(kind: schema.RaterKind, stage: schema.Stage | None) -> schema.Stage:
     """The stage of a verdict; where none is said, a judge's, or a first read."""
-    is_judge = kind is RaterKind.JUDGE
-    stage = stage or (Stage.JUDGE if is_judge else Stage.FIRST)
-    if is_judge != (stage is Stage.JUDGE):
+    is_judge = kind is schema.RaterKind.JUDGE
+    stage = stage or (schema.Stage.JUDGE if is_judge else schema.Stage.FIRST)
+    if is_judge != (stage is schema.Stage.JUDGE):
         refuse("stage", "judge for judges only", f"{stage.value!r} with rater_kind {kind.value!r}")
     return stage
 
@@ -192,19 +171,19 @@ OF_A_VERDICT = {
     "stage": "first, revised, open, adjudicated, judge (default: first, for judges judge)",
     "explanation": "the rater's own words (optional, as all below)",
     "confidence": "0..1",
-    "cause": ", ".join(Cause),
-    "severity": ", ".join(Severity),
-    "error_kind": ", ".join(ErrorKind),
-    "reason": ", ".join(CannotReason),
-    "conflict_cause": ", ".join(ConflictCause),
+    "cause": ", ".join(schema.Cause),
+    "severity": ", ".join(schema.Severity),
+    "error_kind": ", ".join(schema.ErrorKind),
+    "reason": ", ".join(schema.CannotReason),
+    "conflict_cause": ", ".join(schema.ConflictCause),
     "right_for_wrong_reason": "true or false",
-    "selection": ", ".join(Selection),
+    "selection": ", ".join(schema.Selection),
     "inclusion_probability": "above 0, at most 1",
     "blinded": "true or false: the rater did not see the judge's verdict",
     "read_at": "time with zone, 2026-11-20T10:00:00+00:00",
 }
 """The columns of a verdict on whatever item, behind its rater and label."""
-VERDICT_TABLE = FileFormat(
+VERDICT_TABLE = records.FileFormat(
     name="verdict-table",
     title="Verdicts as CSV or JSON Lines",
     columns={
