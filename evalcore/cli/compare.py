@@ -252,7 +252,6 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
-    """The sentences and tables of Models, from the top of its first section to the bottom of the last."""
     from evalcore.rubric import finding
     from evalcore.rubric.corrected_groups import group_columns, judged_columns
     from evalcore.rubric.judge_only import judge_only_warning

@@ -149,7 +149,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
-    """The answer for JSON, and in sentences, of which JSON has its own copy."""
     from evalcore.planning import words
     from evalcore.planning.acts import POWER, hours, next_reads
     from evalcore.planning.pilot_estimates import options

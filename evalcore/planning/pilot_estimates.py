@@ -86,7 +86,6 @@ def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilo
 
 
 def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
-    """Votes beside what the corrected score's own regression predicts from the judges' labels and the sign of points."""
     rows = rated["row"].to_numpy(dtype=np.int64)
     weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
     wrong = 1 - ASSUMED_ACCURACY
@@ -198,7 +197,6 @@ def _calibration(errors: Floats, sizes: Floats, unit: Numbers, weight: Floats, c
 
 
 def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
-    """The correlation of the errors on two items of a unit, as they add up in the score: products of pairs over what they would be at 1."""
     codes = pd.factorize(unit)[0]
     several = np.bincount(codes) > 1 if len(codes) else np.empty(0, dtype=bool)
     n_several = np.count_nonzero(several)

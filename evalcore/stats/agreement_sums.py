@@ -153,7 +153,6 @@ def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
 
 
 def _counts(labels: Labels) -> tuple[Floats, Floats]:
-    """How often each category was given to each unit, (units, K), and how many labels the unit has."""
     size = len(labels.group) * labels.n_categories
     flat = np.bincount(labels.unit * labels.n_categories + labels.value, minlength=size)
     counts = flat.reshape(len(labels.group), labels.n_categories).astype(float)
@@ -161,7 +160,6 @@ def _counts(labels: Labels) -> tuple[Floats, Floats]:
 
 
 def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """What each unit adds to `Sums`: pairs, coincidences, shares."""
     n = counts.sum(axis=1)[:, None, None]
     both = counts[:, :, None] * (counts[:, None, :] - np.eye(counts.shape[1]))
     coincidences = both / np.maximum(n - 1, 1)
@@ -169,7 +167,6 @@ def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _by_rater(labels: Labels, counted: Truths) -> Floats:
-    """How often each rater gave each category in each group, on the labels that count: (groups, raters, K)."""
     n_raters = int(labels.rater.max(initial=0)) + 1
     shape = (labels.n_groups, n_raters, labels.n_categories)
     place = (labels.group[labels.unit] * n_raters + labels.rater) * labels.n_categories + labels.value
@@ -177,7 +174,6 @@ def _by_rater(labels: Labels, counted: Truths) -> Floats:
 
 
 def _chance(by_rater: Floats) -> Floats:
-    """`Sums.by_chance` of each group."""
     return _squared(by_rater.sum(axis=1)) - _own(by_rater)
 
 
@@ -200,14 +196,12 @@ def _chance_without(part: Numbers, rater: Numbers, value: Numbers, group: Number
 
 
 def _numbered(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """The pairs that occur, and of each row the number of its pair."""
     width = int(second.max(initial=0)) + 1
     codes, pairs = pd.factorize(first * width + second)
     return np.asarray(pairs, dtype=np.int64), np.asarray(codes, dtype=np.int64)
 
 
 def _squared(rows: Floats) -> Floats:
-    """Each row times itself: (rows, K) to (rows, K, K)."""
     return np.asarray(rows[:, :, None] * rows[:, None, :])
 
 
@@ -246,7 +240,6 @@ _GWETS = {Coefficient.AC1: 0, Coefficient.AC2_LINEAR: 1, Coefficient.AC2_QUADRAT
 
 
 def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]:
-    """Seen, and by chance: the mean distance of the pairs of labels that there are, and that there would be."""
     n_categories = sums.pairs.shape[-1]
     if coefficient in _KAPPAS:
         distance = distances(n_categories, _KAPPAS[coefficient])
@@ -270,7 +263,6 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
 
 
 def _weighted(matrix: Floats, distance: Floats) -> Floats:
-    """The mean distance over the pairs that a matrix counts."""
     return np.asarray((matrix * distance).sum(axis=(1, 2)) / matrix.sum(axis=(1, 2)))
 
 

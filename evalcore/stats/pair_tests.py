@@ -139,9 +139,6 @@ def adjusted(p: Floats, adjust: Callable[[Floats], Floats]) -> Floats:
     return table
 
 
-# ---------------------------------------------------------------- against a margin
-
-
 class Verdict(msgspec.Struct, frozen=True):
     """What a difference says against a margin. Bounds are in the units of the difference: first model less second.
 

@@ -143,7 +143,6 @@ def _measured(
     names: tuple[tuple[str, str], ...],
     coefficients: tuple[Coefficient, ...],
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Agreement pooled and by group, and by pair, of raters in this order by the names that the viewer sees; and those with the most labels."""
     labels, shown = labels_of(rubric_data, judges=judges), dict(names)
     labels["rater"] = labels["rater"].cat.reorder_categories(list(shown)).cat.rename_categories(shown)
     pooled = agreement(labels, by=metric.GROUPINGS, coefficients=coefficients)

@@ -44,7 +44,6 @@ def _health(rubric_data: RubricData, judge: str, by: str, which: Reads | None) -
 
 
 def _usual(rubric_data: RubricData, judge: str) -> str:
-    """Axes where no category has enough to say how the judge does, and an axis has more."""
     category, axis = (metric.largest_group(rubric_data, judge, by=by) for by in (CATEGORY, "axis"))
     return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
@@ -108,7 +107,6 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
-    """The groups as a table; which row was clicked."""
     table = tables.frame(
         metric.columns(shown, shown["words"].tolist()),
         optional=("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ"),
@@ -138,7 +136,6 @@ def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) 
 
 
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
-    """What was said on each item of a group, those first on which the judge differs most from physicians."""
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
     items = judges_choice.computed(_read_items, viewer, judge, by, group)

@@ -47,7 +47,6 @@ FAMILY_FOOT = (
 
 
 def _others(rubric_data: RubricData, judge: str) -> list[str]:
-    """The other judges and this one when it was asked again, those first that labelled most of what this one labelled."""
     known = pd.concat([rubric_data.judged, rubric_data.asked_again(judge).judged.drop(columns=judge)], axis=1)
     others = known.loc[rubric_data.judged[judge].notna()].drop(columns=judge).notna().sum()
     return [str(name) for name in others.sort_values(ascending=False, kind="stable").index]
@@ -129,7 +128,6 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
 
 
 def _listed(names: list[str]) -> str:
-    """Names as a list in a sentence; of many the first."""
     rest = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + rest
 
@@ -137,7 +135,6 @@ def _listed(names: list[str]) -> str:
 def _favoured(
     rubric_data: RubricData, judge: str, table: families.Table
 ) -> tuple[dict[Any, Any], pd.DataFrame, list[str]]:
-    """What self-preference says of this judge, by what physicians say, and who has no family."""
     visible = rubric_data.items["model"].cat.remove_unused_categories().cat.categories
     names = [*visible, *rubric_data.judges]
     known = families.families_of(names, table)

@@ -32,7 +32,6 @@ def judged_pairs(rubric_data: RubricData, chosen: Analysis, seed: int) -> pd.Dat
 
 
 def _several(viewer: Viewer, chosen: Analysis) -> list[str]:
-    """The models of the part; where it is one alone, a notice says so, and there is none to compare."""
     names: list[str] = models_choice.about(viewer, chosen)["models"]
     if len(names) > 1:
         return names
@@ -97,9 +96,6 @@ def _pairs(pairs: pd.DataFrame, *, corrected: bool, key: str) -> None:
     )
     columns, alt = finding.pair_columns(pairs), "Differences of each pair of models"
     tables.show(columns, key=f"models_pairs_table_{key}", names=("Pair",), alt=alt)
-
-
-# ---------------------------------------------------------------- head to head
 
 
 def both(rubric_data: RubricData, chosen: Analysis, first: str, second: str) -> dict[str, Any]:
@@ -198,7 +194,6 @@ def _first_words(viewer: Viewer, example_ids: pd.Series) -> "pd.Series[str]":
 
 
 def _open(viewer: Viewer, chosen: Analysis, example_id: int, first: str, second: str) -> None:
-    """Go to Browse, with a response of each model beside one rubric."""
     with reading(common.engine()) as session:
         opened = open_example(session, example_id)
     if opened is None or example_id in common.blind(viewer):

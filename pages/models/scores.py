@@ -21,8 +21,6 @@ from pages.shared import common, filters, html, models_choice, routes, tables, t
 GROUPINGS = ("axis", "theme", "category", "cluster", "language")
 """In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
 
-# ---------------------------------------------------------------- scores
-
 
 def show(viewer: Viewer, chosen: Analysis) -> None:
     """Judge only, physicians only, corrected: the finding, the figure, the tables, and how they were made."""
@@ -80,9 +78,6 @@ def foot(scores: pd.DataFrame, chosen: Analysis) -> str:
         "Left out: responses without a score, or without "
         f"a label by every chosen judge on every criterion. {models_choice.source_words(chosen)} These numbers are deterministic."
     )
-
-
-# ---------------------------------------------------------------- by theme and axis
 
 
 def grouped(rubric_data: RubricData, chosen: Analysis, grouping: str) -> dict[str, pd.DataFrame]:
@@ -156,7 +151,6 @@ def _named(table: pd.DataFrame, grouping: str) -> pd.DataFrame:
 
 
 def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: str, grouping: str) -> None:
-    """What is known after correction: the figure, whether groups differ, and the tables."""
     enough, names = scores["enough"].astype(bool), (grouping.capitalize(), "Models")
     if not enough.any():
         st.html(html.notice(words))
@@ -180,9 +174,6 @@ def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: st
             )
             tables.show(columns, key="models_group_differences", names=names, alt=f"{alt} {grouping}")
             st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
-
-
-# ---------------------------------------------------------------- more
 
 
 def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame]:

@@ -11,19 +11,10 @@ from evalcore.rubric.composition_queries import changed_since
 from evalcore.rubric.figures import groups_read
 from evalcore.stats.intervals import share_words
 from evalcore.stats.wording import counted, listed
+from evalcore.study import policies
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
 from evalcore.study.db import reading
-from evalcore.study.policies import (
-    allows,
-    check_can_adjudicate,
-    check_can_assign,
-    check_can_give_verdict,
-    check_can_import,
-    check_can_read,
-    check_can_see_audit,
-    own_act,
-)
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
@@ -37,14 +28,14 @@ LATELY = timedelta(days=7)
 def reader_lines(viewer: Viewer) -> list[str]:
     """What waits for a reader, how long it takes, and what they have read so far."""
     lines = []
-    if allows(check_can_read, viewer):
+    if policies.allows(policies.check_can_read, viewer):
         with reading(common.engine()) as session:
             progress = queries.progress(session, viewer, now())
         if progress.n_left:
             left = left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
             lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
-    if allows(check_can_give_verdict, viewer):
+    if policies.allows(policies.check_can_give_verdict, viewer):
         own = common.read("readers")
         lines += [
             f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {common.local_time(row.last_at)}."
@@ -67,7 +58,7 @@ def adjudicator_lines(viewer: Viewer) -> list[str]:
 def lead_lines(viewer: Viewer) -> list[str]:
     """How far assigned reading is, and each reader."""
     lines = []
-    if allows(check_can_assign, viewer):
+    if policies.allows(policies.check_can_assign, viewer):
         with reading(common.engine()) as session:
             assigned = assignment_queries.assignments(session)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
@@ -105,9 +96,9 @@ def researcher_lines() -> list[str]:
 def lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in, by role."""
     sentences = reader_lines(viewer)
-    if allows(check_can_adjudicate, viewer):
+    if policies.allows(policies.check_can_adjudicate, viewer):
         sentences += adjudicator_lines(viewer)
-    if allows(check_can_import, viewer):
+    if policies.allows(policies.check_can_import, viewer):
         sentences += lead_lines(viewer)
     if Role.RESEARCHER in viewer.roles:
         sentences += researcher_lines()
@@ -178,9 +169,9 @@ st.html(
     )
 )
 with st.container(horizontal=True):
-    if allows(check_can_read, viewer):
+    if policies.allows(policies.check_can_read, viewer):
         st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
-    if allows(check_can_give_verdict, viewer):
+    if policies.allows(policies.check_can_give_verdict, viewer):
         st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
         st.page_link(
             routes.BROWSE,
@@ -188,7 +179,7 @@ with st.container(horizontal=True):
             icon=":material/compare_arrows:",
             query_params={"reads": filters.READS[CONFLICTING]},  # an address holds an option in the words of the screen
         )
-    if allows(check_can_import, viewer):
+    if policies.allows(policies.check_can_import, viewer):
         st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     if counts["cases"]:
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
@@ -205,11 +196,11 @@ if overrides["by_judge"]:
 if hidden:
     st.html(
         html.quiet(
-            f"Conversations that wait for your own {own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
+            f"Conversations that wait for your own {policies.own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
             "conflicts, the judges and what was read."
         )
     )
-if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
+if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     with reading(common.engine()) as session:
         head = trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):

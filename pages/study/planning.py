@@ -124,7 +124,6 @@ FOOT = (
 
 
 def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]:
-    """The form: a target, or None with a sentence why not; and how many readers a response gets."""
     goal = st.segmented_control(
         "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
     ) or Goal.SCORE  # fmt: skip
@@ -165,7 +164,6 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
 
 
 def _held_for() -> tuple[Claim | None, Physicians | None]:
-    """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
     usual = {"": "as stated, else the widest possible"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         claim, physicians = (
@@ -176,7 +174,6 @@ def _held_for() -> tuple[Claim | None, Physicians | None]:
 
 
 def _answer(planned: Planned, n_readers: int) -> None:
-    """Both designs side by side, how the interval narrows, and where the expectations come from."""
     found = planned.answer
     target = found.target
     rows = list(found.designs.values())
