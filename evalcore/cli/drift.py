@@ -37,11 +37,8 @@ def criteria(
 
     console.one_of("--by", by, metric.GROUPINGS)
     which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
-    chosen = (
-        rubric_data.judges[0]
-        if judge is None and rubric_data.judges
-        else console.one_of("--judge", judge or "", rubric_data.judges)
-    )
+    usual = rubric_data.judges[0] if judge is None and rubric_data.judges else ""
+    chosen = usual or console.one_of("--judge", judge or "", rubric_data.judges)
     table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
@@ -150,23 +147,16 @@ def families(
         with reading(engine) as session:
             own, patterns = contents.own_families(session), contents.family_table(session)
             kinds = [("model", contents.models(session)), ("judge", contents.judges(session))]
-    names = [
-        {"name": name, "kind": kind, "family": tables.family_of(name, patterns)}
-        for kind, found in kinds
-        for name in found
-    ]
+    found = [(name, kind) for kind, of_kind in kinds for name in of_kind]
+    names = [{"name": name, "kind": kind, "family": tables.family_of(name, patterns)} for name, kind in found]
     if as_json:
         listed = [{"pattern": pattern, "family": family} for pattern, family in patterns]
         console.print_json({"is_own": bool(own), "patterns": listed, "names": names})
         return
     whose = "the study's own table" if own else "the table that comes with Overread"
     console.out.print(f"{len(patterns)} patterns, {whose}", markup=False)
-    console.show(
-        {
-            word.capitalize(): [row[word] or "– (no pattern fits)" for row in names]
-            for word in ("name", "kind", "family")
-        }
-    )
+    shown = ("name", "kind", "family")
+    console.show({word.capitalize(): [row[word] or "– (no pattern fits)" for row in names] for word in shown})
 
 
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
@@ -212,21 +202,15 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         raise typer.Exit(BAD_INPUT) from error
     if as_json:
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
-        console.print_json(
-            {
-                "judge": judge,
-                "gold": str(gold),
-                "passed": not report.failures,
-                "failures": report.failures,
-                "sources": sources,
-                "by_bound": by_bound,
-                "bounds": bounds,
-                "measures": console.records(report.measures),
-                **numbers,
-                "n_missing": report.n_not_in_study + report.n_not_labelled,
-                "max_missing": max_missing,
-            }
-        )
+        printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
+        printed |= {
+            "sources": sources,
+            "by_bound": by_bound,
+            "bounds": bounds,
+            "measures": console.records(report.measures),
+        }
+        n_missing = report.n_not_in_study + report.n_not_labelled
+        console.print_json(printed | numbers | {"n_missing": n_missing, "max_missing": max_missing})
     else:
         console.show(metric.columns(report.measures, bounds))
         for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):

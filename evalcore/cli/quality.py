@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import pandas as pd
 import typer
 
 from evalcore.cli import console
@@ -81,25 +80,17 @@ def judges(
     for name in chosen:
         console.out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
     groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
-    listed, n_bare = _worth_listing(groups)
+    valued = groups.loc[groups["balanced_f1"].notna()]
+    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(judge_reads.OVERALL)]
     console.show(metric.f1_columns(listed, ranks))
-    if n_bare:
-        console.out.print(
-            f"{counted(n_bare, 'row has', 'rows have')} a value and no interval, since too few conversations hold both labels: --json lists them."
-        )
+    if n_bare := len(valued) - len(listed):
+        bare = f"{counted(n_bare, 'row has', 'rows have')} a value and no interval"
+        console.out.print(f"{bare}, since too few conversations hold both labels: --json lists them.")
     for sentence in metric.undefined_words(groups):
         console.out.print(sentence, markup=False)
     console.show(metric.error_columns(errors))
     if decided:
         console.out.print(juries.words(decided))
-
-
-def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    from evalcore.judges.record import OVERALL
-
-    valued = table.loc[table["balanced_f1"].notna()]
-    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(OVERALL)]
-    return listed, len(valued) - len(listed)
 
 
 def agreement(
@@ -153,9 +144,8 @@ def agreement(
         console.print_json({"pooled": console.records(pooled), "by_pair": console.records(by_pair)})
         return
     if by_pair.empty:
-        console.out.print(
-            "No criterion has been read blind by two physicians yet: assign items to two readers, or import their first reads."
-        )
+        nothing = "No criterion has been read blind by two physicians yet"
+        console.out.print(f"{nothing}: assign items to two readers, or import their first reads.")
         return
     whom = "raters" if named else "physicians"
     shown = pooled.loc[pooled["n_items"].gt(0)]

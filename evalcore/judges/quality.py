@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.judges import record
+from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats, Numbers, codes_of, quotient
@@ -23,7 +24,7 @@ TOGETHER = "all physicians"
 COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
 """Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
 AXIS, THEME, LANGUAGE = "axis", "theme", "language"
-ERROR_GROUPINGS = (record.OVERALL, record.SIGN, AXIS, THEME, LANGUAGE)
+ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
 UNTAGGED = {AXIS: record.NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
 COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
@@ -145,7 +146,7 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     parts = [
         _of_kind(pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
         for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
-        for grouping in (record.OVERALL, record.CATEGORY)
+        for grouping in (OVERALL, CATEGORY)
     ]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
@@ -270,8 +271,8 @@ def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
     `theme`), group, n_pairs, balanced_f1 (NaN where undefined). A category whose F1 is undefined for a rater enters neither its mean nor n_pairs.
     """
     columns = ["rater_kind", "rater", "grouping", "group", "n_pairs", "balanced_f1"]
-    pooled = table.loc[table["grouping"].eq(record.OVERALL), columns]
-    of_category = table.loc[table["grouping"].eq(record.CATEGORY)]
+    pooled = table.loc[table["grouping"].eq(OVERALL), columns]
+    of_category = table.loc[table["grouping"].eq(CATEGORY)]
     weight = of_category["n_pairs"].where(of_category["balanced_f1"].notna(), 0)
     weighted = (of_category["balanced_f1"] * weight).fillna(0.0)
     entering = of_category.assign(group=of_category["group"].map(themes), n_pairs=weight, weighted=weighted)
@@ -389,9 +390,9 @@ def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
 def f1_columns(table: pd.DataFrame, ranks: pd.DataFrame) -> dict[str, Any]:
     """Rows of `balanced_f1` with the percentiles of what is pooled, as a table; what they are of stands there where it is not all criteria."""
     records = table.to_dict(orient="records")
-    pooled = ranks.loc[ranks["grouping"].eq(record.OVERALL)].to_dict(orient="records")
+    pooled = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
     percentile = {(row["judge"], row["group"]): percentile_words(row) for row in pooled}
-    criteria = table["group"].replace({record.OVERALL: record.ALL_CRITERIA})
+    criteria = table["group"].replace({OVERALL: record.ALL_CRITERIA})
     shown: dict[str, Any] = {"Who": table["rater"]}
     if criteria.ne(record.ALL_CRITERIA).any():
         shown["Criteria"] = criteria
@@ -406,7 +407,7 @@ def f1_columns(table: pd.DataFrame, ranks: pd.DataFrame) -> dict[str, Any]:
 def error_columns(errors: pd.DataFrame) -> dict[str, Any]:
     """Rows of `error_rates` as a table."""
     shown: dict[str, Any] = {
-        "Criteria": errors["group"].replace({record.OVERALL: record.ALL_CRITERIA}).str.replace("_", " "), "Judge": errors["judge"]
+        "Criteria": errors["group"].replace({OVERALL: record.ALL_CRITERIA}).str.replace("_", " "), "Judge": errors["judge"]
     }  # fmt: skip
     for name, label, words in (("Sensitivity", "met", "met"), ("Specificity", "not_met", "not met")):
         counts, none = (f"n_{label}_right", f"n_{label}"), f"none read as {words}"
@@ -416,7 +417,7 @@ def error_columns(errors: pd.DataFrame) -> dict[str, Any]:
 
 def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: int = MIN_PAIRS) -> str:
     """What the pooled numbers of `balanced_f1` and `percentiles` say of one judge, in a sentence or two."""
-    pooled = table.loc[table["grouping"].eq(record.OVERALL)]
+    pooled = table.loc[table["grouping"].eq(OVERALL)]
     mine = pooled.loc[pooled["rater_kind"].eq(JUDGE) & pooled["rater"].eq(judge)].to_dict(orient="records")
     if not mine:
         return f"{judge} has labelled nothing that a physician has read blind."
@@ -430,7 +431,7 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     value = value_words(among[0])
     theirs = f"physicians among themselves reach {value}, all together"
     parts.append(f"that of physicians among themselves is {value}" if math.isnan(among[0]["balanced_f1"]) else theirs)
-    rank = ranks.loc[ranks["grouping"].eq(record.OVERALL) & ranks["judge"].eq(judge)].iloc[0]
+    rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].iloc[0]
     n = int(rank["n_physicians"])
     if n < MIN_PHYSICIANS:
         have = f"{n or 'no'} {'physician has' if n == 1 else 'physicians have'}"

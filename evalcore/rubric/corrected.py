@@ -588,9 +588,7 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
         half, error, degrees = widest(widths, level)
         at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
         row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
-        # Where all is read there may be no error; what rounding leaves of a difference is then none.
-        p = float(abs(difference) < ROUNDING) if error < ROUNDING else 2 * stdtr(degrees, -abs(difference) / error)
-        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once, "p": float(p)}
+        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once, "p": _p(difference, error, degrees)}
     table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-1])
     return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
 
@@ -626,3 +624,10 @@ def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
         apart[places] += sign * adds
         loads[places] += load / 2
     return estimator.spread(apart, loads)
+
+
+def _p(difference: float, error: float, degrees: float) -> float:
+    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    if error < ROUNDING:
+        return 1.0 if abs(difference) < ROUNDING else 0.0
+    return float(2 * stdtr(degrees, -abs(difference) / error))
