@@ -152,10 +152,11 @@ def detectable_words(found: Answer, power: float) -> str:
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
-    return (
-        f"With what is read and assigned, a true difference of {least:.3f} {holds_words(found.target)} would be found with "
-        f"{100 * power:.0f} % power; non-inferiority with that margin would be shown as often where the two are truly alike."
+    found_words = (
+        f"a true difference of {least:.3f} {holds_words(found.target)} would be found with {100 * power:.0f} % power"
     )
+    also = "non-inferiority with that margin would be shown as often where the two are truly alike"
+    return f"With what is read and assigned, {found_words}; {also}."
 
 
 def components_words(found: Answer) -> str:
@@ -303,20 +304,13 @@ def narrowing(
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
         rows = table.loc[table["design"].eq(design)]
+        line, shown = {"color": colour, "width": 2.5, "dash": dash}, "%{x:,} " + units + ", " + name
+        hover = shown + ": ±%{y:" + tick_format + "}<extra></extra>"
         figure.add_scatter(
-            x=rows["n_units"],
-            y=rows["half_width"],
-            mode="lines",
-            name=name,
-            line={"color": colour, "width": 2.5, "dash": dash},
-            hovertemplate="%{x:,} " + units + ", " + name + ": ±%{y:" + tick_format + "}<extra></extra>",
+            x=rows["n_units"], y=rows["half_width"], mode="lines", name=name, line=line, hovertemplate=hover
         )
-    figure.add_hline(
-        y=within,
-        line={"color": GREY, "width": 1, "dash": "dot"},
-        annotation_text="wanted",
-        annotation_position="top right",
-    )
+    wanted = {"annotation_text": "wanted", "annotation_position": "top right"}
+    figure.add_hline(y=within, line={"color": GREY, "width": 1, "dash": "dot"}, **wanted)
     whole = {"dtick": 1} if table["n_units"].max() <= FEW_UNITS else {}
     figure.update_xaxes(title=f"Further {units} read", gridcolor=FAINT, rangemode="tozero", tickformat=",", **whole)
     top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)

@@ -111,9 +111,8 @@ def jackknife(labels: Labels) -> Jackknife:
     is_pairable = n_of_unit > 1
     counted = is_pairable[labels.unit]
     by_rater = _by_rater(labels, counted)
-    chance = _chance_without(
-        cell_of_unit[labels.unit[counted]], labels.rater[counted], labels.value[counted], group, by_rater
-    )
+    lost = labels.rater[counted], labels.value[counted]
+    chance = _chance_without(cell_of_unit[labels.unit[counted]], *lost, group, by_rater)
     without = Sums(all_pairs[group] - pairs, all_coincidences[group] - coincidences, all_shares[group] - shares, chance)
     has_pairs = pairs.sum(axis=(1, 2)) > 0
     return Jackknife(
@@ -135,10 +134,8 @@ def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
     group[part] = group_of_label
     left = counts[labels.unit]
     left[np.arange(len(left)), labels.value] -= 1  # no rater has two labels on a unit, so each label goes on its own
-    pairs, coincidences, shares = (
-        _summed(after - before[labels.unit], part, len(group))
-        for after, before in zip(_of_units(left), _of_units(counts), strict=True)
-    )
+    parts = zip(_of_units(left), _of_units(counts), strict=True)
+    pairs, coincidences, shares = (_summed(after - before[labels.unit], part, len(group)) for after, before in parts)
     # what a unit of two loses is both labels, since the other one has nothing left to be compared with
     counted = n_of_unit[labels.unit] > 1
     of_two = np.flatnonzero(n_of_unit[labels.unit] == 2)  # noqa: PLR2004 - two labels
@@ -146,9 +143,8 @@ def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
     lost = np.concatenate([np.flatnonzero(counted), couples[:, 0], couples[:, 1]])
     by = np.concatenate([part[counted], part[couples[:, 1]], part[couples[:, 0]]])
     chance = _chance_without(by, labels.rater[lost], labels.value[lost], group, _by_rater(labels, counted))
-    sums = Sums(
-        whole.pairs[group] + pairs, whole.coincidences[group] + coincidences, whole.shares[group] + shares, chance
-    )
+    before = whole.pairs[group], whole.coincidences[group], whole.shares[group]
+    sums = Sums(before[0] + pairs, before[1] + coincidences, before[2] + shares, chance)
     return Without(_clean(sums), group)
 
 
