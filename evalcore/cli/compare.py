@@ -189,15 +189,14 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
         pair = {"model_1": spec.primary[0], "model_2": spec.primary[1], "margin": spec.margin}
         held = None if numbers.held is None else asdict(numbers.held)
         primary = pair | (numbers.primary or {}) | {"held": held, "words": primary_words(numbers, stated)}
-    tests = [
-        {
-            "grouping": grouping,
-            **row,
-            "words": interaction_words(test, grouping) if test["about"] == DIFFERENCE else None,
-        }
-        for grouping, table in tables["interactions"].items()
-        for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True)
-    ]
+    tests = []
+    for grouping, table in tables["interactions"].items():
+        for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
+            words = interaction_words(test, grouping) if test["about"] == DIFFERENCE else None
+            tests.append({"grouping": grouping, **row, "words": words})
+    of_groups = tables["corrected_groups"].items()
+    shown = ("scores", "claims", "differences", "difference_claims", "ranks")
+    judged = _records(tables["judge_only"]["differences"])
     return {
         "dataset": spec.evaluation,
         "subset": spec.subset,
@@ -216,20 +215,10 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
         "unreached": unreached_words(numbers.scores),
         "n_examples": done.part.items["example_id"].nunique(),
         "n_responses": done.part.items["response_id"].nunique(),
-        **{
-            name: _records(getattr(numbers, name))
-            for name in ("scores", "claims", "differences", "difference_claims", "ranks")
-        },
+        **{name: _records(getattr(numbers, name)) for name in shown},
         "primary": primary,
-        "judge_only": {
-            "warning": judge_only_warning(listed(spec.judges)),
-            "differences": _records(tables["judge_only"]["differences"]),
-        },
-        "corrected_groups": [
-            {"grouping": grouping, **row}
-            for grouping, table in tables["corrected_groups"].items()
-            for row in _records(table)
-        ],
+        "judge_only": {"warning": judge_only_warning(listed(spec.judges)), "differences": judged},
+        "corrected_groups": [{"grouping": name, **row} for name, table in of_groups for row in _records(table)],
         "interactions": tests,
         "group_words": _group_words(done, tables),
         "sensitivity": _records(tables["missing"]["scores"]),
@@ -245,14 +234,12 @@ def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
 def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> dict[str, str]:
     from evalcore.rubric.corrected_groups import group_words
 
-    return {
-        grouping: group_words(scores, tables["interactions"][grouping], grouping, done.results.spec.primary)
-        for grouping, scores in tables["corrected_groups"].items()
-    }
+    primary, tests = done.results.spec.primary, tables["interactions"]
+    of = tables["corrected_groups"].items()
+    return {grouping: group_words(scores, tests[grouping], grouping, primary) for grouping, scores in of}
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
-    """The sentences and tables of Models, from the top of its first section to the bottom of the last."""
     from evalcore.rubric import finding
     from evalcore.rubric.corrected_groups import group_columns, judged_columns
     from evalcore.rubric.judge_only import judge_only_warning
@@ -273,10 +260,8 @@ def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"
         _say(finding.claim_notes(numbers.where))
     _say(finding.rank_words(numbers.ranks))
     judged = tables["judge_only"]["differences"]
-    for title, pairs in (
-        ("After correction", numbers.differences),
-        ("In the judge's opinion", judged.loc[judged["n_examples"].gt(0)]),
-    ):
+    judged = judged.loc[judged["n_examples"].gt(0)]
+    for title, pairs in (("After correction", numbers.differences), ("In the judge's opinion", judged)):
         if len(pairs):
             _say(title)
             show(finding.pair_columns(pairs))

@@ -5,24 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evalcore.cli.console import (
-    Db,
-    Json,
-    ReadsIn,
-    actor,
-    content,
-    err,
-    one_of,
-    out,
-    print_json,
-    reads_in,
-    records,
-    rows,
-    rubric_data_of,
-    show,
-    some_of,
-    study,
-)
+from evalcore.cli import console
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
 from evalcore.study.csv_cells import text_of
@@ -34,10 +17,10 @@ BAD_INPUT = 2
 def criteria(
     judge: Annotated[str | None, typer.Option(help="Whose labels; default: the judge with the most.")] = None,
     by: Annotated[str, typer.Option(help="category, axis, theme or criterion")] = "category",
-    reads: ReadsIn = None,
+    reads: console.ReadsIn = None,
     everything: Annotated[bool, typer.Option("--all", help="Also groups that no physician has read.")] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Whether judge and physicians mean the same by each group of criteria, with alarms.
 
@@ -52,28 +35,25 @@ def criteria(
     from evalcore.judges.record import reads_words
     from evalcore.rubric.data import first_reads
 
-    one_of("--by", by, metric.GROUPINGS)
-    which, rubric_data = reads_in(reads), rubric_data_of(db)
-    chosen = (
-        rubric_data.judges[0]
-        if judge is None and rubric_data.judges
-        else one_of("--judge", judge or "", rubric_data.judges)
-    )
+    console.one_of("--by", by, metric.GROUPINGS)
+    which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
+    usual = rubric_data.judges[0] if judge is None and rubric_data.judges else ""
+    chosen = usual or console.one_of("--judge", judge or "", rubric_data.judges)
     table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
     if as_json:
         renamed = {f"judge{end}": f"judge_met{end}" for end in ("", "_low", "_high")}
-        print_json(records(kept.rename(columns=renamed).assign(judge=chosen)))
+        console.print_json(console.records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
-    out.print(f"{chosen}: {metric.finding(table)}", markup=False)
-    out.print(reads_words(first_reads(rubric_data.reads), which))
+    console.out.print(f"{chosen}: {metric.finding(table)}", markup=False)
+    console.out.print(reads_words(first_reads(rubric_data.reads), which))
     if len(kept):
         names = [str(group) for group in kept["group"]]
-        show(metric.columns(kept, names))
+        console.show(metric.columns(kept, names))
         for name, reasons in zip(names, kept["reasons"], strict=True):
             if reasons:
-                out.print(f"{name}: {reasons}", markup=False)
+                console.out.print(f"{name}: {reasons}", markup=False)
 
 
 def drift(
@@ -84,8 +64,8 @@ def drift(
     by: Annotated[
         str, typer.Option(help="Some of overall, category, axis, sign, theme, joined by commas.")
     ] = "overall,category,axis,sign",
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """What changes where one judge or version takes the place of another: labels that flip, and scores.
 
@@ -98,21 +78,23 @@ def drift(
     """
     from evalcore.judges import drift as metric
 
-    wanted = some_of("--by", by, metric.GROUPINGS)
-    rubric_data = rubric_data_of(db).with_repeats()
+    wanted = console.some_of("--by", by, metric.GROUPINGS)
+    rubric_data = console.rubric_data_of(db).with_repeats()
     for option, judge in (("--from", before), ("--to", after)):
-        one_of(option, judge, rubric_data.judges)
+        console.one_of(option, judge, rubric_data.judges)
     flips = metric.flips(rubric_data, before, after, by=wanted)
     scores = metric.score_drift(rubric_data, before, after)
     if as_json:
-        print_json({"before": before, "after": after, "flips": records(flips), "scores": records(scores)})
+        console.print_json(
+            {"before": before, "after": after, "flips": console.records(flips), "scores": console.records(scores)}
+        )
         return
-    out.print(f"From {before} to {after}", markup=False)
-    show(metric.flips_columns(flips))
-    show(metric.scores_columns(scores))
+    console.out.print(f"From {before} to {after}", markup=False)
+    console.show(metric.flips_columns(flips))
+    console.show(metric.scores_columns(scores))
 
 
-def self_preference(db: Db = None, as_json: Json = False) -> None:
+def self_preference(db: console.Db = None, as_json: console.Json = False) -> None:
     """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label.
 
     With --json a list with one row a judge: judge, family, n_own, n_other (blind first reads), n_own_examples, n_other_examples, n_shared_examples;
@@ -126,16 +108,16 @@ def self_preference(db: Db = None, as_json: Json = False) -> None:
     from evalcore.study import contents, families
     from evalcore.study.db import reading
 
-    with study(db) as engine, reading(engine) as session:
+    with console.study(db) as engine, reading(engine) as session:
         rubric_data, patterns = queries.load(session), contents.family_table(session)
     names = [*rubric_data.items["model"].cat.categories, *rubric_data.judges]
     table = metric.self_preference(rubric_data, families.families_of(names, patterns))
     if as_json:
-        print_json(records(table))
+        console.print_json(console.records(table))
     elif table.empty:
-        out.print("No judge has labelled anything yet.")
-    for row in [] if as_json else rows(table):
-        out.print(metric.finding(row), markup=False)
+        console.out.print("No judge has labelled anything yet.")
+    for row in [] if as_json else console.rows(table):
+        console.out.print(metric.finding(row), markup=False)
 
 
 def families(
@@ -143,8 +125,8 @@ def families(
         Path | None, typer.Argument(help="CSV with the columns pattern and family; leave it out to list.")
     ] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to the table that comes with Overread.")] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """List which family each model and judge belongs to, by which patterns; or write the study's own table of them.
 
@@ -155,33 +137,26 @@ def families(
     from evalcore.study import families as tables
     from evalcore.study.db import reading
 
-    given = None if path is None else tables.parse(text_of(content(path), path.name), path.name)
+    given = None if path is None else tables.parse(text_of(console.content(path), path.name), path.name)
     if reset and given:
         msg = "expected --reset or a file, got both"
         raise OverreadError(msg)
-    with study(db) as engine:
+    with console.study(db) as engine:
         if given or reset:
-            acting.set_families(engine, given or [], actor=actor(engine))
+            acting.set_families(engine, given or [], actor=console.actor(engine))
         with reading(engine) as session:
             own, patterns = contents.own_families(session), contents.family_table(session)
             kinds = [("model", contents.models(session)), ("judge", contents.judges(session))]
-    names = [
-        {"name": name, "kind": kind, "family": tables.family_of(name, patterns)}
-        for kind, found in kinds
-        for name in found
-    ]
+    found = [(name, kind) for kind, of_kind in kinds for name in of_kind]
+    names = [{"name": name, "kind": kind, "family": tables.family_of(name, patterns)} for name, kind in found]
     if as_json:
         listed = [{"pattern": pattern, "family": family} for pattern, family in patterns]
-        print_json({"is_own": bool(own), "patterns": listed, "names": names})
+        console.print_json({"is_own": bool(own), "patterns": listed, "names": names})
         return
     whose = "the study's own table" if own else "the table that comes with Overread"
-    out.print(f"{len(patterns)} patterns, {whose}", markup=False)
-    show(
-        {
-            word.capitalize(): [row[word] or "– (no pattern fits)" for row in names]
-            for word in ("name", "kind", "family")
-        }
-    )
+    console.out.print(f"{len(patterns)} patterns, {whose}", markup=False)
+    shown = ("name", "kind", "family")
+    console.show({word.capitalize(): [row[word] or "– (no pattern fits)" for row in names] for word in shown})
 
 
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
@@ -198,8 +173,8 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         str, typer.Option(help="point or low: the measure, or the lower end of its interval.")
     ] = "point",
     max_missing: Annotated[int, typer.Option(min=0, help="So many items may be without the judge's label.")] = 0,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Check a judge against gold labels; for the continuous integration of prompts.
 
@@ -215,35 +190,29 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         values = (min_f1, min_accuracy, min_sensitivity, min_specificity)
         bounds = {name: bound for name, bound in zip(metric.MEASURES, values, strict=True) if bound is not None}
         bounds = bounds or {metric.F1: metric.DEFAULT_MIN_F1}
-        sources = some_of("--source", source, metric.SOURCES)
-        one_of("--by-bound", by_bound, (metric.POINT, metric.LOW))
-        labels = metric.read_gold(content(gold), gold.name)
-        with study(db) as engine, reading(engine) as session:
+        sources = console.some_of("--source", source, metric.SOURCES)
+        console.one_of("--by-bound", by_bound, (metric.POINT, metric.LOW))
+        labels = metric.read_gold(console.content(gold), gold.name)
+        with console.study(db) as engine, reading(engine) as session:
             report = metric.check_judge(
                 session, labels, judge, name=gold.name, sources=sources, bounds=bounds, by=by_bound, max_missing=max_missing
             )  # fmt: skip
     except OverreadError as error:
-        err.print(str(error), markup=False)
+        console.err.print(str(error), markup=False)
         raise typer.Exit(BAD_INPUT) from error
     if as_json:
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
-        print_json(
-            {
-                "judge": judge,
-                "gold": str(gold),
-                "passed": not report.failures,
-                "failures": report.failures,
-                "sources": sources,
-                "by_bound": by_bound,
-                "bounds": bounds,
-                "measures": records(report.measures),
-                **numbers,
-                "n_missing": report.n_not_in_study + report.n_not_labelled,
-                "max_missing": max_missing,
-            }
-        )
+        printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
+        printed |= {
+            "sources": sources,
+            "by_bound": by_bound,
+            "bounds": bounds,
+            "measures": console.records(report.measures),
+        }
+        n_missing = report.n_not_in_study + report.n_not_labelled
+        console.print_json(printed | numbers | {"n_missing": n_missing, "max_missing": max_missing})
     else:
-        show(metric.columns(report.measures, bounds))
+        console.show(metric.columns(report.measures, bounds))
         for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):
-            out.print(sentence, markup=False)
+            console.out.print(sentence, markup=False)
     raise typer.Exit(1 if report.failures else 0)

@@ -102,9 +102,11 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
                 known,
                 wanted,
                 spec=stated.spec if stated else None,
-                claim=Claim(one_of("--claim", claim, list(Claim))) if claim is not None else None,
-                physicians=Physicians(one_of("--physicians", physicians, list(Physicians))) if physicians is not None else None,
-            )  # fmt: skip
+                claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
+                physicians=None
+                if physicians is None
+                else Physicians(one_of("--physicians", physicians, list(Physicians))),
+            )
             needed = answer(known, wanted, taken=acts.taken(session), n_each=n_readers)
             seconds = acts.seconds_each(session)
             drawn = None
@@ -120,22 +122,14 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
         report, sentences = _report(needed, why, seconds, n_readers)
         if drawn is not None:
             n, of = len(drawn.drawn.shares), drawn.drawn.n_population
-            report["drawn"] = {
-                "design": drawn.design,
-                "seed": drawn.seed,
-                "n_responses": n,
-                "n_items": drawn.n_items,
-                "n_population": of,
-            }
+            counts = {"n_responses": n, "n_items": drawn.n_items, "n_population": of}
+            report["drawn"] = {"design": drawn.design, "seed": drawn.seed, **counts}
             criteria = counted(drawn.n_items, "criterion", "criteria")
             sentences.append(f"{n:,} of {of:,} responses {DESIGN_WORDS[drawn.design]} (seed {drawn.seed}), {criteria}")
         if assign and drawn is not None:
+            readers = tuple(reader or ())
             choice = Choice(
-                drawn=drawn.drawn,
-                readers=tuple(reader or ()),
-                specialty=specialty,
-                n_readers=n_readers,
-                seed=drawn.seed,
+                drawn=drawn.drawn, readers=readers, specialty=specialty, n_readers=n_readers, seed=drawn.seed
             )
             handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
             report["assigned"] = asdict(handed)
@@ -149,7 +143,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
-    """The answer for JSON, and in sentences, of which JSON has its own copy."""
     from evalcore.planning import words
     from evalcore.planning.acts import POWER, hours, next_reads
     from evalcore.planning.pilot_estimates import options
@@ -164,16 +157,11 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
     sentences = [words.finding(needed), why]
     if needed.n_units:
         n_items = needed.designs[IMPORTANCE].n_items
-        sentences += [
-            words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else "",
-            words.basis_words(needed),
-            words.so_far_words(needed),
-            words.disagreement_words(needed),
-            words.claims_words(needed),
-            words.detectable_words(needed, power),
-            words.components_words(needed),
-            words.options_words(spent, target, amount),
-        ]
+        sentences += [words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
+        of_answer = (words.basis_words, words.so_far_words, words.disagreement_words, words.claims_words)
+        sentences += [said(needed) for said in of_answer]
+        sentences += [words.detectable_words(needed, power), words.components_words(needed)]
+        sentences += [words.options_words(spent, target, amount)]
     sentences = [sentence for sentence in sentences if sentence]
     is_difference = target.goal is Goal.DIFFERENCE
     report = {

@@ -2,22 +2,9 @@
 
 from typing import Annotated
 
-import pandas as pd
 import typer
 
-from evalcore.cli.console import (
-    Db,
-    Json,
-    ReadsIn,
-    one_of,
-    out,
-    print_json,
-    reads_in,
-    records,
-    rubric_data_of,
-    show,
-    some_of,
-)
+from evalcore.cli import console
 from evalcore.stats.wording import counted
 
 ALL_JUDGES = "all"
@@ -35,9 +22,9 @@ def judges(
         int, typer.Option(min=0, help="Physicians with more pairs than this enter the percentile.")
     ] = 50,
     jury: Annotated[bool, typer.Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
-    reads: ReadsIn = None,
-    db: Db = None,
-    as_json: Json = False,
+    reads: console.ReadsIn = None,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """How well judges say what physicians say: balanced F1 as in HealthBench's meta-evaluation, percentile, sensitivity, specificity.
 
@@ -63,11 +50,11 @@ def judges(
     from evalcore.judges import record as judge_reads
     from evalcore.stats import majority as juries
 
-    wanted, which = some_of("--by", by, metric.ERROR_GROUPINGS), reads_in(reads)
-    rubric_data = rubric_data_of(db)
+    wanted, which = console.some_of("--by", by, metric.ERROR_GROUPINGS), console.reads_in(reads)
+    rubric_data = console.rubric_data_of(db)
     chosen = list(dict.fromkeys(judge or rubric_data.judges))
     for name in chosen:
-        one_of("--judge", name, rubric_data.judges)
+        console.one_of("--judge", name, rubric_data.judges)
     rubric_data = rubric_data.by(chosen)
     firsts = judge_reads.assessed(rubric_data.reads)
     shown = which or judge_reads.usual_reads(firsts)
@@ -80,39 +67,30 @@ def judges(
     selection = judge_reads.reads_words(firsts, shown)
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
-        print_json(
-            {name: records(table) for name, table in tables.items()}
+        console.print_json(
+            {name: console.records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
             | {"n_reads": len(judge_reads.weighted_reads(firsts, shown)), "selection": selection}
         )
         return
     if not quality["rater_kind"].eq(metric.JUDGE).any():
-        out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
+        console.out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
-    out.print(selection)
+    console.out.print(selection)
     for name in chosen:
-        out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
+        console.out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
     groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
-    listed, n_bare = _worth_listing(groups)
-    show(metric.f1_columns(listed, ranks))
-    if n_bare:
-        out.print(
-            f"{counted(n_bare, 'row has', 'rows have')} a value and no interval, since too few conversations hold both labels: --json lists them."
-        )
+    valued = groups.loc[groups["balanced_f1"].notna()]
+    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(judge_reads.OVERALL)]
+    console.show(metric.f1_columns(listed, ranks))
+    if n_bare := len(valued) - len(listed):
+        bare = f"{counted(n_bare, 'row has', 'rows have')} a value and no interval"
+        console.out.print(f"{bare}, since too few conversations hold both labels: --json lists them.")
     for sentence in metric.undefined_words(groups):
-        out.print(sentence, markup=False)
-    show(metric.error_columns(errors))
+        console.out.print(sentence, markup=False)
+    console.show(metric.error_columns(errors))
     if decided:
-        out.print(juries.words(decided))
-
-
-def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """What is pooled and groups with an interval; and how many others have a value."""
-    from evalcore.judges.record import OVERALL
-
-    valued = table.loc[table["balanced_f1"].notna()]
-    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(OVERALL)]
-    return listed, len(valued) - len(listed)
+        console.out.print(juries.words(decided))
 
 
 def agreement(
@@ -124,14 +102,13 @@ def agreement(
         typer.Option(help="Judges to count as raters too: names joined by commas, or all. Default: physicians alone."),
     ] = None,
     coefficients: Annotated[
-        str | None,
-        typer.Option(help="Names joined by commas. Default: agreement, ac1, alpha_nominal."),
+        str | None, typer.Option(help="Names joined by commas. Default: agreement, ac1, alpha_nominal.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All coefficients that differ from one another with two categories.")
     ] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """How far physicians agree with one another on the criteria that they have read blind, together and by pair.
 
@@ -152,38 +129,37 @@ def agreement(
     from evalcore.judges.record import OVERALL
     from evalcore.stats.agreement_sums import Coefficient
 
-    groupings = some_of("--by", by, metric.GROUPINGS)
+    groupings = console.some_of("--by", by, metric.GROUPINGS)
     wanted: tuple[Coefficient, ...] = metric.OF_TWO_CATEGORIES if everything else metric.SHOWN
     if coefficients is not None:
-        wanted = tuple(map(Coefficient, some_of("--coefficients", coefficients, list(Coefficient))))
-    rubric_data = rubric_data_of(db)
+        wanted = tuple(map(Coefficient, console.some_of("--coefficients", coefficients, list(Coefficient))))
+    rubric_data = console.rubric_data_of(db)
     named = [] if judges is None else rubric_data.judges
     if judges not in (None, ALL_JUDGES):
-        named = some_of("--judges", judges, rubric_data.judges)
+        named = console.some_of("--judges", judges, rubric_data.judges)
     labels = metric.labels_of(rubric_data, judges=named)
     pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
     by_pair = metric.pair_agreement(labels, coefficients=wanted)
     if as_json:
-        print_json({"pooled": records(pooled), "by_pair": records(by_pair)})
+        console.print_json({"pooled": console.records(pooled), "by_pair": console.records(by_pair)})
         return
     if by_pair.empty:
-        out.print(
-            "No criterion has been read blind by two physicians yet: assign items to two readers, or import their first reads."
-        )
+        nothing = "No criterion has been read blind by two physicians yet"
+        console.out.print(f"{nothing}: assign items to two readers, or import their first reads.")
         return
     whom = "raters" if named else "physicians"
     shown = pooled.loc[pooled["n_items"].gt(0)]
     for prefix, title in ((metric.GENERAL, f"{whom} in general"), (metric.THESE, f"these {whom}")):
         if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
-            out.print(f"95 % intervals for {title}")
-            show(metric.columns(shown, {"group": "Group"}, prefix=prefix))
-    out.print(f"By pair, for these {whom}")
-    show(metric.columns(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}))
+            console.out.print(f"95 % intervals for {title}")
+            console.show(metric.columns(shown, {"group": "Group"}, prefix=prefix))
+    console.out.print(f"By pair, for these {whom}")
+    console.show(metric.columns(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}))
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):
         between = metric.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
         could_not = counted(row["n_cannot_assess"], "label was", "labels were")
         name = metric.NAMES[row["coefficient"]].lower()
-        out.print(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
+        console.out.print(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
     for reason in metric.reasons(overall):
-        out.print(reason)
+        console.out.print(reason)

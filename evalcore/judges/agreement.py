@@ -173,7 +173,6 @@ def _grouped(labels: Labels, of_label: Numbers, n_groups: int) -> Labels:
 
 
 def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
-    """Each item of two raters as a unit of its own, in the group of their pair; and the two raters of each pair."""
     n_raters = int(labels.rater.max(initial=0)) + 1
     order = np.argsort(labels.unit * n_raters + labels.rater, kind="stable")
     unit, rater, value = labels.unit[order], labels.rater[order], labels.value[order]
@@ -184,20 +183,16 @@ def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
     second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), none])
     keys, pair = np.unique(rater[first] * n_raters + rater[second], return_inverse=True)
     units, zero = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
+    of_unit, of_rater, said = (
+        np.concatenate(both) for both in ((units, units), (zero, zero + 1), (value[first], value[second]))
+    )
     both = Labels(
-        unit=np.concatenate([units, units]),
-        rater=np.concatenate([zero, zero + 1]),
-        value=np.concatenate([value[first], value[second]]),
-        group=pair.astype(np.int64),
-        example=labels.example[unit[first]],
-        n_groups=len(keys),
-        n_categories=labels.n_categories,
+        of_unit, of_rater, said, pair.astype(np.int64), labels.example[unit[first]], len(keys), labels.n_categories
     )
     return both, np.stack([keys // n_raters, keys % n_raters], axis=1)
 
 
 def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in_general: bool = False) -> pd.DataFrame:
-    """One row a group (by its number) and coefficient; a pair's item counts only with both labels."""
     kept = labels.value >= 0
     if not in_general:
         kept &= np.bincount(labels.unit[kept], minlength=len(labels.group))[labels.unit] > 1
@@ -217,7 +212,7 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
     bounds = _bounds(labels)
     if in_general:
         without_rater, without_cell = (without_raters(answered, sums.whole, by_example=both) for both in (False, True))
-    tail, freedom = (1 + LEVEL) / 2, np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
+    freedom = np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
     every = OF_TWO_CATEGORIES if answered.n_categories == len(CATEGORIES) else tuple(Coefficient)
     tables = []
     for place, coefficient in enumerate(map(Coefficient, coefficients or every)):
@@ -230,7 +225,7 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
         )  # fmt: skip
         se = np.where(reason == "", np.sqrt(variance), np.nan)
         columns = {"value": value, "reason": reason}
-        columns |= _interval(value, se, np.maximum(n_examples - 1, 1), tail, is_share=is_share)
+        columns |= _interval(value, se, np.maximum(n_examples - 1, 1), is_share=is_share)
         if in_general:
             by_rater = _variance(coefficient, without_rater, value, counts["n_raters"])
             by_both = _variance(coefficient, without_cell, value, np.bincount(without_cell.group, minlength=len(value)))
@@ -238,7 +233,7 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
             general = np.where(reason == "", _why_not(
                 (counts["n_effective_raters"] < MIN_RATERS - NO_ERROR, TOO_FEW_RATERS), (np.isnan(both), RESTS_ON_A_RATER)
             ), reason)  # fmt: skip
-            wide = _interval(value, np.where(general == "", np.sqrt(both), np.nan), freedom, tail, is_share=is_share)
+            wide = _interval(value, np.where(general == "", np.sqrt(both), np.nan), freedom, is_share=is_share)
             columns |= {f"{GENERAL}{name}": column for name, column in wide.items()} | {f"{GENERAL}reason": general}
         low, high = bounds if is_share else (np.full(len(value), np.nan),) * 2
         keys = {"group": np.arange(len(value)), "place": place, "coefficient": coefficient.value}
@@ -246,10 +241,8 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
     return pd.concat(tables).sort_values(["group", "place"], ignore_index=True)
 
 
-def _interval(
-    value: Floats, se: Floats, freedom: Floats | Numbers, tail: float, *, is_share: bool
-) -> dict[str, Floats]:
-    half = stdtrit(freedom, tail) * se
+def _interval(value: Floats, se: Floats, freedom: Floats | Numbers, *, is_share: bool) -> dict[str, Floats]:
+    half = stdtrit(freedom, (1 + LEVEL) / 2) * se
     low = np.maximum(value - half, 0.0 if is_share else -np.inf)
     return {"low": low, "high": np.minimum(value + half, 1.0), "se": se}
 
@@ -262,7 +255,6 @@ def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: N
 
 
 def _why_not(*cases: tuple[Truths, str]) -> Any:
-    """The first reason that holds, of each group; empty where none does."""
     return np.select([holds for holds, _ in cases], [why for _, why in cases], "").astype(object)
 
 
@@ -302,10 +294,8 @@ def _raters(labels: Labels) -> dict[str, Any]:
     keys, loads = np.unique(labels.group[labels.unit[counted]] * width + labels.rater[counted], return_counts=True)
     group, load = keys // width, loads.astype(float)
     total, squares = (np.bincount(group, weights=part, minlength=labels.n_groups) for part in (load, load**2))
-    return {
-        "n_raters": np.bincount(group, minlength=labels.n_groups),
-        "n_effective_raters": np.divide(total**2, squares, out=np.zeros(labels.n_groups), where=squares > 0),
-    }
+    effective = np.divide(total**2, squares, out=np.zeros(labels.n_groups), where=squares > 0)
+    return {"n_raters": np.bincount(group, minlength=labels.n_groups), "n_effective_raters": effective}
 
 
 NAMES: dict[Coefficient, str] = {
@@ -367,12 +357,11 @@ def columns(table: pd.DataFrame, keys: Mapping[str, str], *, prefix: str = THESE
     counts = table.drop_duplicates(by).set_index(by)
     wide = table.assign(words=cells(table, prefix)).pivot(index=by, columns="coefficient", values="words")
     wide = wide.reindex(counts.index)
+    shown = {"n_items": "Criteria", "n_examples": "Conversations", "n_cannot_assess": "Cannot assess"}
     return {
         **{title: counts.index.get_level_values(column) for column, title in keys.items()},
         **{HEADS[Coefficient(name)]: wide[name] for name in dict.fromkeys(table["coefficient"])},
-        "Criteria": counts["n_items"],
-        "Conversations": counts["n_examples"],
-        "Cannot assess": counts["n_cannot_assess"],
+        **{title: counts[column] for column, title in shown.items()},
     }
 
 
@@ -380,24 +369,17 @@ def pooled_columns(overall: pd.DataFrame, who: str) -> dict[str, Any]:
     """The rows of one group, a row a coefficient: for these raters and for raters in general, with bounds where somebody could not assess."""
     ends = zip(overall["coefficient"], overall["bound_low"], overall["bound_high"], strict=True)
     in_general = overall["general_low"].notna().any()
-    return {
-        "All together": [NAMES[Coefficient(name)] for name in overall["coefficient"]],
-        **({f"For {who} in general": cells(overall, GENERAL)} if in_general else {}),
-        f"For these {who}": cells(overall),
-        **(
-            {"Bounds, by cannot assess": [bounds_words(*row) for row in ends]}
-            if overall["n_cannot_assess"].any()
-            else {}
-        ),
-        "Without an interval because": overall["general_reason" if in_general else "reason"],
-    }
+    shown: dict[str, Any] = {"All together": [NAMES[Coefficient(name)] for name in overall["coefficient"]]}
+    if in_general:
+        shown[f"For {who} in general"] = cells(overall, GENERAL)
+    shown[f"For these {who}"] = cells(overall)
+    if overall["n_cannot_assess"].any():
+        shown["Bounds, by cannot assess"] = [bounds_words(*row) for row in ends]
+    return shown | {"Without an interval because": overall["general_reason" if in_general else "reason"]}
 
 
 def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
-    """Whom the intervals of a group's rows are for: the prefix of their columns, and the population in words.
-
-    Raters in general where percent agreement has such an interval, else these raters; `who` names them, in the plural.
-    """
+    """Whom the intervals of a group's rows are for: the prefix of their columns, and the population in words."""
     raw = table.loc[table["coefficient"].eq(Coefficient.AGREEMENT)].iloc[0]
     return (GENERAL, f"{who} in general") if raw["general_reason"] == "" else (THESE, f"these {who}")
 
@@ -409,20 +391,15 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
     if not raw["n_items"]:
         return [f"No criterion has been read by two {who} yet."]
     prefix, whom = population(table, who)
-    basis = (
-        f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}, "
-        f"{raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
-    )
-    sentences = [
-        f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis}).",
-        f"Beyond chance: {_listed(beyond, prefix)}.",
-    ]
+    n = f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}"
+    basis = f"{n}, {raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
+    sentences = [f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis})."]
+    sentences.append(f"Beyond chance: {_listed(beyond, prefix)}.")
     if prefix == GENERAL:
         sentences.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
     elif raw["general_reason"] == TOO_FEW_RATERS:
-        sentences.append(
-            f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters."
-        )
+        why = f"{who} in general take at least {MIN_RATERS} effective raters"
+        sentences.append(f"Intervals are for {whom} only: {why}.")
     if n := raw["n_cannot_assess"]:
         sentences.append(
             f"Where two or more have read, {counted(n, 'label was', 'labels were')} cannot assess: whatever each of them had been, "
@@ -433,13 +410,12 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
 
 def reasons(table: pd.DataFrame) -> list[str]:
     """Why values or intervals of one group are missing, each reason once with its coefficients."""
-    return [
-        f"{', '.join(NAMES[name] for name in rows['coefficient'])}{whom}: {why}."
-        for column, whom in (("reason", ""), ("general_reason", " (in general)"))
-        for why, rows in table.loc[table[column].ne("") & (table["reason"].eq("") | (column == "reason"))].groupby(
-            column, sort=False
-        )
-    ]
+    sentences = []
+    for column, whom in (("reason", ""), ("general_reason", " (in general)")):
+        lacking = table.loc[table[column].ne("") & (table["reason"].eq("") | (column == "reason"))]
+        for why, rows in lacking.groupby(column, sort=False):
+            sentences.append(f"{', '.join(NAMES[name] for name in rows['coefficient'])}{whom}: {why}.")
+    return sentences
 
 
 def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:

@@ -77,18 +77,12 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
     shown = labelled & reads["revealed"] & ~is_control
     undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
     counted = shown & ~undecided
-    return reads.assign(
-        without_label=~labelled,
-        not_revealed=labelled & ~reads["revealed"] & ~is_control,
-        control=labelled & is_control,
-        undecided=undecided,
-        revealed=counted,
-        differed=counted & differed,
-        agreed=counted & ~differed,
-        changed=revised.ne(reads["label"]),
-        toward=revised.eq(reads["judge_label"]),
-        away=revised.ne(reads["judge_label"]),
-    )
+    columns = {
+        "without_label": ~labelled, "not_revealed": labelled & ~reads["revealed"] & ~is_control, "control": labelled & is_control,
+        "undecided": undecided, "revealed": counted, "differed": counted & differed, "agreed": counted & ~differed,
+        "changed": revised.ne(reads["label"]), "toward": revised.eq(reads["judge_label"]), "away": revised.ne(reads["judge_label"]),
+    }  # fmt: skip
+    return reads.assign(**columns)
 
 
 def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
@@ -102,22 +96,11 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         in_general = effective >= MIN_READERS
         if in_general:
             low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
-        rows.append(
-            {
-                "movement": movement,
-                "denominator": denominator,
-                "n": share.n,
-                "n_moved": share.n_hits,
-                "share": share.share,
-                "low": low,
-                "high": high,
-                "physicians": Physicians.IN_GENERAL if in_general else Physicians.THESE,
-                "n_examples": share.n_clusters,
-                "n_readers": counted["rater"].nunique(),
-                "n_effective_readers": effective,
-                **left_out,
-            }
-        )
+        whom = Physicians.IN_GENERAL if in_general else Physicians.THESE
+        values = (
+            movement, denominator, share.n, share.n_hits, share.share, low, high, whom, share.n_clusters, counted["rater"].nunique(), effective,
+        )  # fmt: skip
+        rows.append(dict(zip(COLUMNS[3:14], values, strict=True)) | left_out)
     return rows
 
 
@@ -126,11 +109,9 @@ def _effective(reads: pd.DataFrame) -> float:
 
 
 def _in_general(reads: pd.DataFrame, hits: Floats, effective: float) -> tuple[float, float]:
-    """The interval of a share for physicians in general: clustered by conversation and by reader."""
     n, share = len(hits), float(hits.mean())
-    variances, (n_examples, n_readers) = _jackknives(
-        reads, np.stack([np.ones(n), hits]), lambda sums: sums[1] / sums[0]
-    )
+    both = np.stack([np.ones(n), hits])
+    variances, (n_examples, n_readers) = _jackknives(reads, both, lambda sums: sums[1] / sums[0])
     variance = max(variances[0], variances[0] + variances[1] - variances[2])
     alone = share * (1 - share) / (n - 1)
     effect = max(1.0, variance / alone) if alone > 0 else 1.0
@@ -144,10 +125,6 @@ def _in_general(reads: pd.DataFrame, hits: Floats, effective: float) -> tuple[fl
 def _jackknives(
     reads: pd.DataFrame, sums: Floats, statistic: Callable[[Floats], Floats]
 ) -> tuple[list[float], list[int]]:
-    """The variance of a statistic of sums over reads without each conversation, each reader, and each of both; how many conversations and readers.
-
-    A variance is 0 where there is only one of them.
-    """
     total = sums.sum(axis=1)
     variances, sizes = [], []
     for names in (["example_id"], ["rater"], ["example_id", "rater"]):
@@ -161,26 +138,18 @@ def _jackknives(
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What seeing the judge's label changes, against a second look without it: `effect`.
+    """What seeing the judge's label changes, against a second look without it: `effect`."""
 
-    Attributes:
-        n_shown, n_changed_shown: First reads that differed from the judge and whose reader saw its label; those that were changed.
-        n_control, n_changed_control: The same of those whose reader looked again without it.
-        share_shown, share_control: Changed, in [0, 1], weighted by one over the probability of the arm; NaN without a read.
-        difference, low, high: share_shown - share_control in [-1, 1] with its 95 % interval, which is NaN where `reason` says why.
-        physicians: Whom the interval is for.
-    """
-
-    n_shown: int
+    n_shown: int  # first reads that differed from the judge and whose reader saw its label
     n_changed_shown: int
-    n_control: int
+    n_control: int  # those whose reader looked again without it
     n_changed_control: int
-    share_shown: float
+    share_shown: float  # changed, in [0, 1], weighted by one over the probability of the arm; NaN without a read
     share_control: float
-    difference: float
+    difference: float  # share_shown - share_control in [-1, 1]; its 95 % interval is NaN where `reason` says why
     low: float
     high: float
-    physicians: Physicians
+    physicians: Physicians  # whom the interval is for
     reason: str
 
 

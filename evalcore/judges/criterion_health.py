@@ -10,14 +10,7 @@ import pandas as pd
 from evalcore.judges.record import CATEGORY, Reads, points_words, weighted_reads
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats.arrays import Floats, Numbers, codes_of
-from evalcore.stats.intervals import (
-    NO_VALUE,
-    AnyNumbers,
-    grouped_shares,
-    interval_words,
-    percent_words,
-    share_words,
-)
+from evalcore.stats.intervals import NO_VALUE, AnyNumbers, grouped_shares, interval_words, percent_words, share_words
 
 
 class Alarm(StrEnum):
@@ -149,13 +142,10 @@ def criterion_health(
     table["weighted"] = bool(counted["weight"].ne(1).any())
     sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
     correlation = _correlation(sides, group[both], cluster[both], weight[both])
-    pairs_of = {
-        "shift": ("judge", "physicians", correlation),
-        "association": ("if_met", "if_not_met", np.zeros(n_groups)),
-    }
-    for name, (first, second, alike) in pairs_of.items():
-        ends = _difference(table, first, second, alike)
-        table[[name, f"{name}_low", f"{name}_high"]] = ends
+    independent = np.zeros(n_groups)
+    pairs_of = (("shift", "judge", "physicians", correlation), ("association", "if_met", "if_not_met", independent))
+    for name, first, second, alike in pairs_of:
+        table[[name, f"{name}_low", f"{name}_high"]] = _difference(table, first, second, alike)
     return _with_alarms(table)
 
 
@@ -168,7 +158,6 @@ def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
 
 
 def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
-    """Of each item: how many of these reads say met, how many say met or not met, how many could not assess."""
     rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
     answered = ~np.isnan(met)
     return (
@@ -181,7 +170,6 @@ def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Flo
 def _correlation(
     sides: Sequence[tuple[Floats, pd.DataFrame]], group: AnyNumbers, cluster: AnyNumbers, weight: Floats
 ) -> Floats:
-    """The correlation in [-1, 1] of two shares of the same items, by their weighted sums by cluster, of each group; 0 where one does not vary."""
     inside = group >= 0
     group, cluster, weight = group[inside], cluster[inside], weight[inside]
     away = [weight * (values[inside] - shares["share"].to_numpy()[group]) for values, shares in sides]
@@ -223,20 +211,18 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
-def _reasons(row: Mapping[Any, Any]) -> Iterator[str]:
-    def of(side: str) -> str:
-        return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+def _met_words(row: Mapping[Any, Any], side: str) -> str:
+    return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
 
+
+def _reasons(row: Mapping[Any, Any]) -> Iterator[str]:
     if row[Alarm.INVERTED]:
-        yield (
-            f"Where the judge says met, physicians say met on {of('if_met')}; where it says not met, on {of('if_not_met')}: "
-            "they go opposite ways."
-        )
+        of_met, of_not_met = _met_words(row, "if_met"), _met_words(row, "if_not_met")
+        yield f"Where the judge says met, physicians say met on {of_met}; where it says not met, on {of_not_met}: they go opposite ways."
     if row[Alarm.LENIENT] or row[Alarm.STRICT]:
-        yield (
-            f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items: "
-            f"a difference of {points_words(row['shift'], row['shift_low'], row['shift_high'])} points."
-        )
+        points = points_words(row["shift"], row["shift_low"], row["shift_high"])
+        both = f"The judge finds {_met_words(row, 'judge')} met, physicians {_met_words(row, 'physicians')}"
+        yield f"{both} of the same {row['n']:,} items: a difference of {points} points."
     if row[Alarm.DISPUTED]:
         pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
         yield f"Physicians differ in {pairs} of the pairs of reads, more than {percent_words(DISPUTED_SHARE)}."
@@ -275,10 +261,8 @@ def finding(table: pd.DataFrame) -> str:
 
 def alarm_words(table: pd.DataFrame) -> list[str]:
     """The alarms of each group, joined by commas; empty without one."""
-    return [
-        ", ".join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm])
-        for row in table.to_dict(orient="records")
-    ]
+    rows = table.to_dict(orient="records")
+    return [", ".join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm]) for row in rows]
 
 
 def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -287,18 +271,13 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     by = str(table["grouping"].iloc[0])
 
     def met(side: str) -> list[str]:
-        return [
-            f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
-            if row["n"]
-            else NO_VALUE
-            for row in rows
-        ]
+        return [_met_words(row, side) if row["n"] else NO_VALUE for row in rows]
 
     def counted(hits: str, n: str, share: str) -> list[str]:
         words = (share_words(row[hits], row[n], row[share], weighted=row["weighted"]) for row in rows)
         return [shown if row[n] else NO_VALUE for row, shown in zip(rows, words, strict=True)]
 
-    return {
+    shown = {
         by.capitalize(): names,
         "Alarm": [words or NO_VALUE for words in alarm_words(table)],
         "Judge, met": met("judge"),
@@ -307,12 +286,10 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
         "Items": table["n"],
         "Reads": table["n_reads"],
         "Readers differ": counted("n_disagreeing", "n_pairs", "disagreement"),
-        **(
-            {"Cannot assess": counted("n_cannot_assess", "n_reads", "cannot_assess")}
-            if table["n_cannot_assess"].any()
-            else {}
-        ),
     }
+    if table["n_cannot_assess"].any():
+        shown["Cannot assess"] = counted("n_cannot_assess", "n_reads", "cannot_assess")
+    return shown
 
 
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
@@ -326,12 +303,9 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)
     judged = rubric_data.judged[judge].to_numpy(dtype=float)[rows]
-    table = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
-        judge_met=judged,
-        n_met=n_met[rows].astype(int),
-        n_not_met=(n_answered - n_met)[rows].astype(int),
-        n_cannot_assess=n_cannot[rows].astype(int),
-    )
+    counts = {"n_met": n_met, "n_not_met": n_answered - n_met, "n_cannot_assess": n_cannot}
+    of_rows = {name: n[rows].astype(int) for name, n in counts.items()}
+    table = rubric_data.items.loc[chosen, list(_SHOWN)].assign(judge_met=judged, **of_rows)
     with np.errstate(invalid="ignore"):
         differs = np.abs(judged - n_met[rows] / n_answered[rows])
     order = np.lexsort((table["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))

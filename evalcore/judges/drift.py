@@ -50,9 +50,8 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
     parts = []
     for grouping in dict.fromkeys(by):
         group, names = item_groups(items, grouping)
-        table = _flips(old, new, example, group, len(names))
-        table.insert(0, "group", names)
-        table.insert(0, "grouping", grouping)
+        table = _flips(old, new, example, group, len(names)).assign(grouping=grouping, group=names)
+        table = table[["grouping", "group", *table.columns[:-2]]]
         parts.append(table.loc[table["n"] + table["n_before_only"] + table["n_after_only"] > 0])
     return pd.concat(parts, ignore_index=True)
 
@@ -67,21 +66,19 @@ def _flips(old: Floats, new: Floats, example: Numbers, group: Numbers, n_groups:
     both = np.flatnonzero(inside & has_old & has_new)
     change = new[both] - old[both]  # 1: to met, -1: to not met
     place, cluster, was_met = group[both], example[both], old[both] == 1
-    shares = {
-        "flips": grouped_shares(change != 0, cluster, place, n_groups),
-        "to_not_met": grouped_shares(change[was_met] < 0, cluster[was_met], place[was_met], n_groups),
-        "to_met": grouped_shares(change[~was_met] > 0, cluster[~was_met], place[~was_met], n_groups),
+    sides = {
+        "flips": (change != 0, slice(None)), "to_not_met": (change[was_met] < 0, was_met), "to_met": (change[~was_met] > 0, ~was_met)
+    }  # fmt: skip
+    shares = {name: grouped_shares(hits, cluster[of], place[of], n_groups) for name, (hits, of) in sides.items()}
+    columns = {
+        "n": shares["flips"]["n"],
+        "n_examples": shares["flips"]["n_clusters"],
+        "n_before_only": count(has_old & ~has_new),
+        "n_after_only": count(has_new & ~has_old),
+        "n_met_before": shares["to_not_met"]["n"],
+        "n_met_after": count(has_old & (new == 1)),
     }
-    table = pd.DataFrame(
-        {
-            "n": shares["flips"]["n"],
-            "n_examples": shares["flips"]["n_clusters"],
-            "n_before_only": count(has_old & ~has_new),
-            "n_after_only": count(has_new & ~has_old),
-            "n_met_before": shares["to_not_met"]["n"],
-            "n_met_after": count(has_old & (new == 1)),
-        }
-    )
+    table = pd.DataFrame(columns)
     for name, share in shares.items():
         table[f"n_{name}"] = share["n_hits"].astype(int)
         table[[name, f"{name}_low", f"{name}_high"]] = share[["share", "low", "high"]]
@@ -177,18 +174,12 @@ def _differences(
     spread = np.bincount(cells // width, np.bincount(cell, u, len(cells)) ** 2, len(names))
     tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
     half = tail * np.sqrt(quotient(n_examples, n_examples - 1) * spread)
-    return pd.DataFrame(
-        {
-            "model": names.get_level_values(0).to_numpy(dtype=object),
-            "evaluation": names.get_level_values(1).to_numpy(dtype=object),
-            "n_responses": n,
-            "n_left_out": np.bincount(group[~whole], minlength=len(names)),
-            "n_examples": n_examples,
-            **dict(zip(("score_before", "score_after", "difference"), means, strict=True)),
-            "low": means[2] - half,
-            "high": means[2] + half,
-        }
-    )
+    columns = {
+        "n_responses": n, "n_left_out": np.bincount(group[~whole], minlength=len(names)), "n_examples": n_examples,
+        "score_before": means[0], "score_after": means[1], "difference": means[2], "low": means[2] - half, "high": means[2] + half,
+    }  # fmt: skip
+    model, evaluation = (names.get_level_values(place).to_numpy(dtype=object) for place in range(2))
+    return pd.DataFrame({"model": model, "evaluation": evaluation, **columns})
 
 
 def finding(flipped: pd.DataFrame, before: str, after: str) -> str:
@@ -209,15 +200,13 @@ def finding(flipped: pd.DataFrame, before: str, after: str) -> str:
 def flips_columns(table: pd.DataFrame) -> dict[str, Any]:
     """Rows of `flips` as a table."""
     table = table.assign(n_not_met_before=table["n"] - table["n_met_before"])
+    tested = zip(table["reason"], table["p_holm"], table["test"], strict=True)
     return {
         "Criteria": table["group"].replace({OVERALL: ALL_CRITERIA}).astype(str).str.replace("_", " "),
         "Flipped": rate_cells(table, "flips", "n_flips", "n"),
         "Met, now not met": rate_cells(table, "to_not_met", "n_to_not_met", "n_met_before"),
         "Not met, now met": rate_cells(table, "to_met", "n_to_met", "n_not_met_before"),
-        "p (Holm)": [
-            reason or f"{chance_words(p)} ({test})"
-            for reason, p, test in zip(table["reason"], table["p_holm"], table["test"], strict=True)
-        ],
+        "p (Holm)": [reason or f"{chance_words(p)} ({test})" for reason, p, test in tested],
         "Conversations": table["n_examples"],
     }
 
@@ -230,11 +219,10 @@ def score_names(scores: pd.DataFrame) -> pd.Series:
 
 def scores_columns(scores: pd.DataFrame) -> dict[str, Any]:
     """Rows of `score_drift` as a table."""
-    differences = [
-        decimal(value, 3, signed=True)
-        + ("" if np.isnan(low) else f" [{decimal(low, 3, signed=True)}, {decimal(high, 3, signed=True)}]")
-        for value, low, high in zip(scores["difference"], scores["low"], scores["high"], strict=True)
-    ]
+    differences = []
+    for value, *ends in zip(scores["difference"], scores["low"], scores["high"], strict=True):
+        shown, *bounds = (decimal(number, 3, signed=True) for number in (value, *ends))
+        differences.append(shown if np.isnan(ends[0]) else f"{shown} [{', '.join(bounds)}]")
     return {
         "Model": score_names(scores),
         "Earlier judge": [decimal(value, 3) for value in scores["score_before"]],

@@ -32,7 +32,6 @@ def _dots(
     figure: go.Figure, rows: pd.DataFrame, places: Sequence[float], columns: tuple[str, str, str], marker: tuple[str, str], *,
     hover: str, shown: list[str], **more: Any,
 ) -> None:  # fmt: skip
-    """A dot with its interval a row: `columns` are value, low and high, the marker is colour and symbol, `shown` are the columns of the hover."""
     colour, symbol = marker
     words = {name: rows[name].map(html.escape) for name in ("words", "name") if name in shown}
     figure.add_scatter(
@@ -48,13 +47,11 @@ def _dots(
 
 
 def _known(table: pd.DataFrame, column: str) -> tuple[pd.DataFrame, list[int]]:
-    """The rows that have a value, and their places."""
     known = table[column].notna().to_numpy()
     return table.loc[known], np.flatnonzero(known).tolist()
 
 
 def _two_series(table: pd.DataFrame, judge: str, others: str, *, form: str, of: str, n: str) -> go.Figure:
-    """In each row the judge's dot and one of physicians, with their intervals; what the hover says of a value, and the column that counts it."""
     figure = go.Figure()
     for side, colour, symbol, shift in SERIES:
         rows, places = _known(table, side)
@@ -140,15 +137,10 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str 
         (physicians, "physicians", {"color": GREY, "size": 16, "symbol": "line-ns-open", "line": {"width": 2}}),
         (known, "the judge", {"color": BLUE, "size": 12, "symbol": "circle"}),
     ):
-        figure.add_scatter(
-            x=rows["balanced_f1"],
-            y=rows["words"].map(places),
-            mode="markers",
-            name=name,
-            marker=marker,
-            customdata=rows.assign(name=rows["name"].map(html.escape))[["name", "n_pairs"]],
-            hovertemplate="%{customdata[0]}: %{x:.2f}, %{customdata[1]:,} pairs<extra></extra>",
-        )
+        shown = rows.assign(name=rows["name"].map(html.escape))[["name", "n_pairs"]]
+        looks = {"mode": "markers", "name": name, "marker": marker, "customdata": shown}
+        hover = "%{customdata[0]}: %{x:.2f}, %{customdata[1]:,} pairs<extra></extra>"
+        figure.add_scatter(x=rows["balanced_f1"], y=rows["words"].map(places), hovertemplate=hover, **looks)
     return _framed(figure, judge["words"].tolist(), ink, **F1)
 
 
@@ -177,21 +169,13 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
         figure.add_scatter(
             x=[before, after], y=[place, place], mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False
         )  # fmt: skip
-    words = rows.assign(words=rows["words"].map(html.escape))
-    for column, name, symbol in (
-        ("score_before", "earlier judge", "circle-open"),
-        ("score_after", "later judge", "circle"),
-    ):
-        figure.add_scatter(
-            x=rows[column],
-            y=places,
-            mode="markers",
-            name=name,
-            marker={"color": of_row, "size": 11, "symbol": symbol, "line": {"color": of_row, "width": 2}},
-            customdata=words[["words", "difference", "low", "high"]],
-            hovertemplate="%{customdata[0]}: %{x:.3f}, difference %{customdata[1]:+.3f} "
-            "[%{customdata[2]:+.3f}, %{customdata[3]:+.3f}]<extra></extra>",
-        )
+    words = rows.assign(words=rows["words"].map(html.escape))[["words", "difference", "low", "high"]]
+    hover = "%{customdata[0]}: %{x:.3f}, difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, %{customdata[3]:+.3f}]<extra></extra>"
+    kinds = (("score_before", "earlier judge", "circle-open"), ("score_after", "later judge", "circle"))
+    for column, name, symbol in kinds:
+        marker = {"color": of_row, "size": 11, "symbol": symbol, "line": {"color": of_row, "width": 2}}
+        looks = {"mode": "markers", "name": name, "marker": marker, "customdata": words}
+        figure.add_scatter(x=rows[column], y=places, hovertemplate=hover, **looks)
     title = "Mean score (at most 1, not clipped at 0)"
     return _framed(figure, table["words"].tolist(), ink, title=title, tickformat=".3f")
 
@@ -234,10 +218,8 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
     places = {name: place for place, name in enumerate(raters)}
     is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS
     heads = [html.escape(name) if is_named else str(n) for n, name in enumerate(raters, start=1)]
-    rows = [
-        on_one_line(name) if is_named else f"{on_one_line(name)}{LEFT_TO_RIGHT}  {n}"
-        for n, name in enumerate(raters, start=1)
-    ]
+    numbered = enumerate(map(on_one_line, raters), start=1)
+    rows = [name if is_named else f"{name}{LEFT_TO_RIGHT}  {n}" for n, name in numbered]
     first_row, n_columns = int(is_named), len(raters) - 1
     named = table.assign(
         across=table["rater_1"].map(places),
@@ -267,15 +249,11 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
         )
     bare: dict[str, Any] = {"automargin": True, "tickfont_size": NAME_PIXELS, "showgrid": False, "zeroline": False}
     figure.update_yaxes(tickvals=down, ticktext=rows[first_row:], range=[len(raters) - 0.5, first_row - 0.5], **bare)
-    figure.update_xaxes(
-        tickvals=across, ticktext=heads[:n_columns], tickangle=0, side="top", range=[-0.5, n_columns - 0.5], **bare
-    )
+    ticks = {"tickvals": across, "ticktext": heads[:n_columns], "tickangle": 0, "side": "top"}
+    figure.update_xaxes(range=[-0.5, n_columns - 0.5], **ticks, **bare)
     longest = max(len(html.unescape(row)) for row in rows)
-    figure.update_layout(
-        height=HEAD_PIXELS + ROW_PIXELS * len(down),
-        width=round(CHARACTER_PIXELS * longest) + (NAMED_PIXELS if is_named else NUMBERED_PIXELS) * n_columns,
-        margin={"l": 8, "r": 8, "t": 32, "b": 8},
-        showlegend=False,
-        dragmode=False,
-    )
+    width = round(CHARACTER_PIXELS * longest) + (NAMED_PIXELS if is_named else NUMBERED_PIXELS) * n_columns
+    margin = {"l": 8, "r": 8, "t": 32, "b": 8}
+    figure.update_layout(height=HEAD_PIXELS + ROW_PIXELS * len(down), width=width, margin=margin)
+    figure.update_layout(showlegend=False, dragmode=False)
     return inked(figure, ink)

@@ -108,21 +108,14 @@ class GoldLabel:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed).
-
-    Attributes:
-        n_used: Items with a gold label, met or not met, and the judge's.
-        n_other_source: Lines whose label comes from elsewhere than wanted, unsettled ones among them.
-        n_cannot_assess: Lines whose gold label is that.
-        n_not_in_study, n_not_labelled: Items that the study does not hold; that it holds and the judge has not labelled, or could not.
-    """
+    """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed)."""
 
     n_rows: int
-    n_used: int
-    n_other_source: int
-    n_cannot_assess: int
-    n_not_in_study: int
-    n_not_labelled: int
+    n_used: int  # items with a gold label, met or not met, and the judge's
+    n_other_source: int  # lines whose label comes from elsewhere than wanted, unsettled ones among them
+    n_cannot_assess: int  # lines whose gold label is that
+    n_not_in_study: int  # items that the study does not hold
+    n_not_labelled: int  # items that it holds and the judge has not labelled, or could not
     measures: pd.DataFrame
     failures: list[str]
 
@@ -203,10 +196,6 @@ def check_judge(
     several responses that fit are told apart by response_id. Only labels from `sources` count. `bounds` maps measures to the least value, which
     the measure or the lower end of its interval has to reach (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's
     label. `name` is that of the file, for errors.
-
-    Raises:
-        OverreadError: There is no such judge, no line has a wanted source, an item comes twice or fits several responses, or its criterion
-            reads otherwise in the study.
     """
     if judge not in (judges := contents.judges(session)):
         msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
@@ -217,53 +206,47 @@ def check_judge(
         raise OverreadError(msg)
     assessed = [row for row in wanted if row.label is not Label.CANNOT_ASSESS]
     items = _items(session, assessed, name)
-    labels = _labels(session, {example for _, example in items.values()}, judge)
-    rows = [
-        (row.label is Label.MET, labels[items[row.line][0]] is Label.MET, items[row.line][1])
-        for row in assessed
-        if row.line in items and labels.get(items[row.line][0], Label.CANNOT_ASSESS) is not Label.CANNOT_ASSESS
-    ]
+    found = {example for _, example in items.values()}
+    verdicts = frames.verdicts(
+        session, kind=RaterKind.JUDGE, example_ids=sorted(found) if len(found) <= MANY_EXAMPLES else None
+    )
+    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values(
+        "verdict_id"
+    )  # of several prompt versions the newest counts
+    labels = {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
+    rows = []
+    for row in assessed:
+        item, example = items.get(row.line, (None, None))
+        judged = labels.get(item, Label.CANNOT_ASSESS) if item is not None else Label.CANNOT_ASSESS
+        if judged is not Label.CANNOT_ASSESS:
+            rows.append((row.label is Label.MET, judged is Label.MET, example))
     pairs = pd.DataFrame(rows, columns=["gold", "judged", "example"])
     measures = gold_check(pairs)
-    n_not_in_study = len(assessed) - len(items)
-    n_not_labelled = len(items) - len(pairs)
+    n_absent, n_unlabelled = len(assessed) - len(items), len(items) - len(pairs)
     failed = failures(measures, bounds, by=by)
-    if n_not_in_study + n_not_labelled > max_missing:
+    if n_absent + n_unlabelled > max_missing:
         failed.append(
-            f"items without the judge's label: expected at most {max_missing:,}, got {n_not_in_study + n_not_labelled:,} "
-            f"({n_not_in_study:,} are not in this study, {n_not_labelled:,} are not labelled by {judge})"
+            f"items without the judge's label: expected at most {max_missing:,}, got {n_absent + n_unlabelled:,} "
+            f"({n_absent:,} are not in this study, {n_unlabelled:,} are not labelled by {judge})"
         )
-    return Report(
-        n_rows=len(gold),
-        n_used=len(pairs),
-        n_other_source=len(gold) - len(wanted),
-        n_cannot_assess=len(wanted) - len(assessed),
-        n_not_in_study=n_not_in_study,
-        n_not_labelled=n_not_labelled,
-        measures=measures,
-        failures=failed,
-    )
+    counts = len(gold), len(pairs), len(gold) - len(wanted), len(wanted) - len(assessed)
+    return Report(*counts, n_absent, n_unlabelled, measures, failed)
 
 
 def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int, tuple[int, int]]:
     prompts: dict[str, set[str]] = defaultdict(set)
     for row in gold:
         prompts[row.dataset].add(row.prompt_id)
-    examples = [
-        int(row["id"]) for dataset, names in prompts.items() for row in lookups.examples_named(session, dataset, names)
-    ]
+    named = (row for dataset, names in prompts.items() for row in lookups.examples_named(session, dataset, names))
+    examples = [int(row["id"]) for row in named]
     few = examples if len(examples) <= MANY_EXAMPLES else None
     candidates: dict[tuple[str, str, str], list[tuple[int, int, str, int]]] = defaultdict(list)
-    responses = frames.responses(session, example_ids=few)
     columns = ["dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index"]
-    for dataset, prompt, model, *rest in responses[columns].itertuples(index=False):
+    for dataset, prompt, model, *rest in frames.responses(session, example_ids=few)[columns].itertuples(index=False):
         candidates[dataset, prompt, model].append((int(rest[0]), int(rest[1]), rest[2], int(rest[3])))
-    criteria = frames.criteria(session, example_ids=few)
     columns = ["example_id", "position", "criterion_id", "criterion"]
-    rubric = {
-        (int(example), int(position)): (int(number), text)
-        for example, position, number, text in criteria[columns].itertuples(index=False)
-    }
+    criteria = frames.criteria(session, example_ids=few)[columns].itertuples(index=False)
+    rubric = {(int(example), int(place)): (int(number), text) for example, place, number, text in criteria}
     items: dict[int, tuple[int, int]] = {}
     lines: dict[int, int] = {}
     for row in gold:
@@ -288,7 +271,6 @@ def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int
 
 
 def _response(row: GoldLabel, candidates: list[tuple[int, int, str, int]], place: str) -> tuple[int, int] | None:
-    """The numbers of response and example; None where the study has no such response."""
     fitting = [
         (number, example)
         for number, example, evaluation, sample_index in candidates
@@ -300,14 +282,6 @@ def _response(row: GoldLabel, candidates: list[tuple[int, int, str, int]], place
         msg = f"{place}: {len(fitting)} responses of {row.model} fit, expected the columns evaluation and sample_index, or response_id of this study"
         raise OverreadError(msg)
     return fitting[0] if fitting else None
-
-
-def _labels(session: Session, examples: set[int], judge: str) -> dict[int, Label]:
-    """The judge's label of each item of these examples; of several prompt versions the newest counts."""
-    few = sorted(examples) if len(examples) <= MANY_EXAMPLES else None
-    verdicts = frames.verdicts(session, kind=RaterKind.JUDGE, example_ids=few)
-    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
-    return {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
 
 
 def columns(measures: pd.DataFrame, bounds: Mapping[str, float]) -> dict[str, Any]:

@@ -16,24 +16,11 @@ from evalcore.judges import queries
 from evalcore.judges.queries import Item, JudgeRater, Standing
 from evalcore.stats.majority import MIN_VOTERS, most
 from evalcore.stats.wording import counted, listed
-from evalcore.study import store
+from evalcore.study import schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import
 from evalcore.study.run_states import repeat_version, version_and_repeat
-from evalcore.study.schema import (
-    JURY,
-    JURY_SAID,
-    PARSER,
-    RULES,
-    Acuity,
-    ConfidenceMeaning,
-    Label,
-    RaterKind,
-    Stage,
-    Verdict,
-    Viewer,
-)
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import LETTERS
@@ -42,14 +29,14 @@ from evalcore.triage.predictions import most_frequent
 
 MIN_VOTES = 2
 """A single vote has no share."""
-_VOTES: dict[str, tuple[Acuity, ...]] = {
+_VOTES: dict[str, tuple[schema.Acuity, ...]] = {
     **{letter: (letter,) for letter in LETTERS},
-    Acuity.A_B: (Acuity.A, Acuity.B),
-    Acuity.B_C: (Acuity.B, Acuity.C),
-    Acuity.C_D: (Acuity.C, Acuity.D),
+    schema.Acuity.A_B: (schema.Acuity.A, schema.Acuity.B),
+    schema.Acuity.B_C: (schema.Acuity.B, schema.Acuity.C),
+    schema.Acuity.C_D: (schema.Acuity.C, schema.Acuity.D),
 }
 """For which letters a level is a vote: one between two is half a vote for each."""
-_WORDS = {Label.MET: "met", Label.NOT_MET: "not met"}
+_WORDS = {schema.Label.MET: "met", schema.Label.NOT_MET: "not met"}
 
 
 class Why(StrEnum):
@@ -69,7 +56,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     """
 
     why: Why
-    label: Label | Acuity | None = None
+    label: schema.Label | schema.Acuity | None = None
     confidence: float | None = None
     explanation: str | None = None
 
@@ -83,14 +70,15 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     >>> verdict.label.value, round(verdict.confidence, 2), verdict.explanation
     ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
     """
-    votes = {member: Label(label) for member, label in labels.items() if label in _WORDS}
+    votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
-    label, share = most(sum(label is Label.MET for label in votes.values()), len(votes))
+    label, share = most(sum(label is schema.Label.MET for label in votes.values()), len(votes))
     if np.isnan(label):
         return Said(Why.SPLIT)
-    chosen, other = (Label.MET, Label.NOT_MET) if label else (Label.NOT_MET, Label.MET)
+    chosen, other = (schema.Label.MET, schema.Label.NOT_MET) if label else (schema.Label.NOT_MET, schema.Label.MET)
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
+    by_label = [(words, members) for words, members in by_label if members]
     abstained = [member for member in labels if member not in votes]
     explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
     return Said(Why.DECIDED, chosen, float(share) if len(votes) >= MIN_VOTERS else None, explanation)
@@ -124,11 +112,7 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
-    parts = [
-        f"{label}: {listed(members)}" if members else label
-        for label, members in by_label
-        if members or label == by_label[0][0]
-    ]
+    parts = [f"{label}: {listed(members)}" if members else label for label, members in by_label]
     end = f" {listed(abstained)} {how}." if abstained else ""
     return f"{n_for} of {n} say {'; '.join(parts)}.{end}"
 
@@ -156,7 +140,9 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
     if name != name.strip() or not 0 < len(name) <= MAX_NAME or not name.isprintable() or not store.is_storable(name):
         _refuse(f"--name: expected 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     named = [rater for rater in raters if rater.name == name]
-    if name in (PARSER, RULES, MAJORITY) or any(not rater.version.startswith(JURY) for rater in named):
+    if name in (schema.PARSER, schema.RULES, MAJORITY) or any(
+        not rater.version.startswith(schema.JURY) for rater in named
+    ):
         _refuse(
             f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
         )
@@ -167,13 +153,13 @@ def voters(
     raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
 ) -> tuple[Voter, ...]:
     """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
-    juries = {rater.name for rater in raters if rater.version.startswith(JURY)}
+    juries = {rater.name for rater in raters if rater.version.startswith(schema.JURY)}
     own: dict[str, list[JudgeRater]] = defaultdict(list)
     again: dict[tuple[str, str], list[JudgeRater]] = defaultdict(list)
     for rater in raters:
         prompt, repeat = version_and_repeat(rater.version)
         again[rater.name, prompt].append(rater)
-        if not repeat and rater.name not in {PARSER, *juries}:
+        if not repeat and rater.name not in {schema.PARSER, *juries}:
             own[rater.name].append(rater)
     chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
     if same := [member for member in chosen if member == name or member in juries]:
@@ -202,7 +188,7 @@ def voters(
 def jury_version(voters: Sequence[Voter]) -> str:
     """The prompt_version of the jury's rater: a hash of the names and versions of those who vote."""
     named = sorted((voter.name, voter.versions) for voter in voters)
-    return JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
+    return schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -211,29 +197,20 @@ def _refuse(sentence: str) -> NoReturn:
 
 @dataclass
 class JuryReport:
-    """What a jury says.
-
-    Attributes:
-        version: Of its rater: a hash of the members' names and versions.
-        least: So many have to vote on an item.
-        n_decided, n_split, n_too_few: Items that any member has labelled: with a verdict; as many met as not met; too few votes.
-        n_new, n_changed, n_taken_back, n_unchanged: Verdicts written for the first time, in place of another, without a label since there is no
-            majority any more; and those that stood already.
-        labels: How many items have each label (met, not_met, A to D).
-    """
+    """What a jury says."""
 
     name: str
-    version: str
+    version: str  # of its rater: a hash of the members' names and versions
     members: tuple[str, ...]
-    least: int
-    n_decided: int = 0
-    n_split: int = 0
-    n_too_few: int = 0
-    n_new: int = 0
-    n_changed: int = 0
-    n_taken_back: int = 0
-    n_unchanged: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
+    least: int  # so many have to vote on an item
+    n_decided: int = 0  # items that any member has labelled: with a verdict
+    n_split: int = 0  # as many met as not met
+    n_too_few: int = 0  # too few votes
+    n_new: int = 0  # verdicts written for the first time
+    n_changed: int = 0  # in place of another
+    n_taken_back: int = 0  # without a label, since there is no majority any more
+    n_unchanged: int = 0  # those that stood already
+    labels: Counter[str] = field(default_factory=Counter)  # items by label (met, not_met, A to D)
 
     @property
     def n_written(self) -> int:
@@ -274,7 +251,7 @@ def convene(
     members: Sequence[str] = (),
     repeats_of: str | None = None,
     least: int | None = None,
-    actor: Viewer,
+    actor: schema.Viewer,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> JuryReport:
@@ -287,9 +264,6 @@ def convene(
     `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
     asked several times (`repeats_of`) has a vote each time. `least` of them (2 or more; None: all) have to vote on an item.
     `progress` is called with the number of the last response looked at.
-
-    Raises:
-        OverreadError: A member is no judge of the study, there are fewer than two, or the name is that of a judge.
     """
     with reading(engine) as session:
         allow(session, actor, check_can_import)
@@ -312,7 +286,6 @@ def convene(
 def _changes(
     session: Session, members: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
 ) -> Iterator[_Change]:
-    """What has to be written; counts all of it in the report."""
     place = {rater.rater_id: number for number, voter in enumerate(members) for rater in voter.raters}
 
     @cache
@@ -343,7 +316,6 @@ def _changes(
 
 
 def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> bool:
-    """Count what becomes of the verdict; whether it has to be written."""
     is_decided = said.why is Why.DECIDED
     if stands is None:
         report.n_new += is_decided
@@ -368,15 +340,15 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
         stands = queries.standing(session, own, {change.item[0] for change in part})
         left = [change for change in part if _count_written(report, change.said, stands.get(change.item))]
         if left and not rater_id:  # a rater without a verdict would be a judge of nothing
-            rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
+            rater_id = store.ensure_rater(session, schema.RaterKind.JUDGE, report.name, prompt_version=report.version)
         bulk.verdicts(
             [
-                Verdict(
+                schema.Verdict(
                     example_id=change.example_id,
                     response_id=change.item[0],
                     criterion_id=change.item[1],
                     rater_id=rater_id,
-                    stage=Stage.JUDGE,
+                    stage=schema.Stage.JUDGE,
                     label=change.said.label,
                     confidence=change.said.confidence,
                     explanation=change.said.explanation,
@@ -387,6 +359,6 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
             ]
         )
     if report.n_written:
-        triage_store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
-        detail = report.as_dict() | {"confidence": ConfidenceMeaning.RIGHT.value}
-        store.append_event(session, actor=actor, action=JURY_SAID, subject=f"judge {report.name}", detail=detail)
+        triage_store.write_confidence_meaning(session, report.name, schema.ConfidenceMeaning.RIGHT)
+        detail = report.as_dict() | {"confidence": schema.ConfidenceMeaning.RIGHT.value}
+        store.append_event(session, actor=actor, action=schema.JURY_SAID, subject=f"judge {report.name}", detail=detail)

@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.judges.record import (
-    ALL_CRITERIA,
-    CATEGORY,
-    NO_AXIS,
-    OVERALL,
-    SIGN,
-    Reads,
-    counted_reads,
-    item_groups,
-    rate_cells,
-)
+from evalcore.judges import record
+from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats, Numbers, codes_of, quotient
@@ -34,7 +25,7 @@ COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
 """Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
 AXIS, THEME, LANGUAGE = "axis", "theme", "language"
 ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
-UNTAGGED = {AXIS: NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
+UNTAGGED = {AXIS: record.NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
 COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
     "precision_met", "recall_met", "f1_met", "precision_not_met", "recall_not_met", "f1_not_met", "balanced_f1", "low", "high", "undefined",
@@ -56,7 +47,7 @@ PERCENTILE_COLUMNS = [
 _DIGITS = 12  # a mean of the same numbers may differ in the last one, and is a tie all the same
 
 
-def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
+def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Reads | None = None) -> pd.DataFrame:
     """Each judge's label beside each physician's blind first read of the same item; not where one of them could not assess.
 
     With `jury`, from two judges on their majority and their mean enter as two judges more (`majority.jury_names`); juries of the study have no
@@ -66,7 +57,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | No
         One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
         the pairs are n_both, n_rater_only, n_other_only, n_neither (whole numbers), and weight (of each of them; `counted_reads`).
     """
-    n_met, n_reads, weight = _reads_by_item(rubric_data, counted_reads(rubric_data.reads, reads))
+    n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
     m, k = n_met[rows], n_reads[rows]
     judged = rubric_data.judged.iloc[rows]
@@ -88,12 +79,12 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | No
     return _frame(JUDGE, list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
 
 
-def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> pd.DataFrame:
+def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = None) -> pd.DataFrame:
     """Each physician's blind first read beside each other physician's of the same item, with the columns of `judge_pairs`.
 
     One row a read that has another beside it; each two reads of an item make a pair both ways.
     """
-    counted = counted_reads(rubric_data.reads, reads)
+    counted = record.counted_reads(rubric_data.reads, reads)
     n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
     rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
     raters, names = codes_of(counted["rater"].astype("category"))
@@ -110,7 +101,6 @@ def together(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
-    """Of each item, the reads that say met, the reads, and the weight of each (1 where there is none)."""
     rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
     n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)
     weight = np.ones(n_items)
@@ -135,7 +125,7 @@ def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
     return int((~could).sum()), int((could & ~labelled).sum())
 
 
-def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
+def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Reads | None = None) -> pd.DataFrame:
     """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
 
     A pair is a rater's label and one physician's blind first read of the same item, by the weight of the item (`judge_pairs`, `physician_pairs`). F1,
@@ -154,7 +144,7 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: Reads | No
     among = physician_pairs(rubric_data, reads=reads)
     examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
-        _of_kind(pairs, examples, *item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
+        _of_kind(pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
         for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
         for grouping in (OVERALL, CATEGORY)
     ]
@@ -193,17 +183,13 @@ def _of_kind(pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Seq
     )
 
 
-_WHO = {
-    JUDGE: ("it never says", "physicians never say"),
-    PHYSICIAN: ("this physician never says", "the others never say"),
-    PHYSICIANS: ("physicians never say", "physicians never say"),
-}
-
-
 def _reasons(sums: Numbers, kind: str) -> list[str]:
-    """Why there is no balanced F1, in words: which class is never said, and by whom; empty where there is one."""
     both, rater_only, other_only, neither = sums.T
-    rater, others = _WHO[kind]
+    rater, others = {
+        JUDGE: ("it never says", "physicians never say"),
+        PHYSICIAN: ("this physician never says", "the others never say"),
+        PHYSICIANS: ("physicians never say", "physicians never say"),
+    }[kind]
     never = {
         f"{rater} met": both + rater_only,
         f"{rater} not met": other_only + neither,
@@ -214,7 +200,11 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
 
 
 def error_rates(
-    rubric_data: RubricData, *, by: Sequence[str] = ERROR_GROUPINGS, jury: bool = True, reads: Reads | None = None
+    rubric_data: RubricData,
+    *,
+    by: Sequence[str] = ERROR_GROUPINGS,
+    jury: bool = True,
+    reads: record.Reads | None = None,
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity), by the pairs of `judge_pairs`.
 
@@ -239,20 +229,16 @@ def error_rates(
         cells = raters * len(words) + codes[of_pair]
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
         both = rates[confusion.ACCURACY]
-        table = pd.DataFrame(
-            {
-                "judge": np.repeat(np.array(names, dtype=object), len(words)),
-                "grouping": grouping,
-                "group": np.tile(np.array(words, dtype=object), len(names)),
-                "n_pairs": both["n"].astype(np.int64),
-                "n_examples": both["n_clusters"],
-                "weighted": bool((weights != 1).any()),
-            }
-        )
+        columns = {
+            "judge": np.repeat(np.array(names, dtype=object), len(words)), "grouping": grouping,
+            "group": np.tile(np.array(words, dtype=object), len(names)), "n_pairs": both["n"].astype(np.int64),
+            "n_examples": both["n_clusters"], "weighted": bool((weights != 1).any()),
+        }  # fmt: skip
+        table = pd.DataFrame(columns)
         for label, rate in (("met", SENSITIVITY), ("not_met", SPECIFICITY)):
             table[f"n_{label}"] = rates[rate]["n"].astype(np.int64)
-            columns = [f"n_{label}_right", rate, f"{rate}_low", f"{rate}_high"]
-            table[columns] = rates[rate][["n_hits", "share", "low", "high"]]
+            ends = [f"n_{label}_right", rate, f"{rate}_low", f"{rate}_high"]
+            table[ends] = rates[rate][["n_hits", "share", "low", "high"]]
         parts.append(table.loc[table["n_pairs"].gt(0)])
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(names)}
@@ -260,8 +246,7 @@ def error_rates(
 
 
 def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str]]:
-    """The group of each item as a number, and the groups' names in order; items without a tag are a group too."""
-    codes, names = item_groups(items, grouping)
+    codes, names = record.item_groups(items, grouping)
     words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else str(name).replace("_", " ") for name in names]
     words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
     places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
@@ -273,11 +258,10 @@ def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
     counts = items.groupby(["cluster", "theme"], observed=True).size().rename("n").reset_index()
     counts = counts.astype({"cluster": object, "theme": object}).sort_values(["n", "theme"], ascending=[False, True])
     most = dict(zip(counts["cluster"][::-1], counts["theme"][::-1], strict=True))
-    names = items["cluster"].dropna().unique()
-    return {
-        str(name): next((theme for theme in THEMES if str(name).startswith(f"{theme}_")), most.get(name, NO_THEME))
-        for name in names
-    }
+    themes = {}
+    for name in map(str, items["cluster"].dropna().unique()):
+        themes[name] = next((theme for theme in THEMES if name.startswith(f"{theme}_")), most.get(name, NO_THEME))
+    return themes
 
 
 def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
@@ -291,12 +275,8 @@ def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
     of_category = table.loc[table["grouping"].eq(CATEGORY)]
     weight = of_category["n_pairs"].where(of_category["balanced_f1"].notna(), 0)
     weighted = (of_category["balanced_f1"] * weight).fillna(0.0)
-    summed = (
-        of_category.assign(group=of_category["group"].map(themes), n_pairs=weight, weighted=weighted)
-        .groupby(["rater_kind", "rater", "group"], sort=False)[["n_pairs", "weighted"]]
-        .sum()
-        .reset_index()
-    )
+    entering = of_category.assign(group=of_category["group"].map(themes), n_pairs=weight, weighted=weighted)
+    summed = entering.groupby(["rater_kind", "rater", "group"], sort=False)[["n_pairs", "weighted"]].sum().reset_index()
     summed["balanced_f1"] = summed["weighted"] / summed["n_pairs"].where(summed["n_pairs"] > 0)
     by_theme = summed.assign(grouping=THEME).sort_values("group", kind="stable")[columns]
     return pd.concat([pooled, by_theme], ignore_index=True)
@@ -362,8 +342,7 @@ def ordinal(number: float) -> str:
     if math.isnan(number):
         return NO_VALUE
     whole = round(number)
-    is_teen = whole % 100 in (11, 12, 13)
-    return f"{whole}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(whole % 10, 'th')}"
+    return f"{whole}{'th' if whole % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(whole % 10, 'th')}"
 
 
 def value_words(row: Mapping[Any, Any]) -> str:
@@ -413,37 +392,27 @@ def f1_columns(table: pd.DataFrame, ranks: pd.DataFrame) -> dict[str, Any]:
     records = table.to_dict(orient="records")
     pooled = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
     percentile = {(row["judge"], row["group"]): percentile_words(row) for row in pooled}
-    criteria = table["group"].replace({OVERALL: ALL_CRITERIA})
-    return {
-        "Who": table["rater"],
-        **({"Criteria": criteria} if criteria.ne(ALL_CRITERIA).any() else {}),
-        "Balanced F1": [value_words(row).replace("undefined:", NO_VALUE) for row in records],
-        "Percentile": [percentile.get((row["rater"], row["group"]), NO_VALUE) for row in records],
-        **{
-            f"{name}: F1 (precision, recall)": [
-                f"{decimal(row[f'f1_{label}'])} ({decimal(row[f'precision_{label}'])}, {decimal(row[f'recall_{label}'])})"
-                for row in records
-            ]
-            for name, label in (("Met", "met"), ("Not met", "not_met"))
-        },
-        "Pairs": table["n_pairs"],
-        "Conversations": table["n_examples"],
-    }
+    criteria = table["group"].replace({OVERALL: record.ALL_CRITERIA})
+    shown: dict[str, Any] = {"Who": table["rater"]}
+    if criteria.ne(record.ALL_CRITERIA).any():
+        shown["Criteria"] = criteria
+    shown["Balanced F1"] = [value_words(row).replace("undefined:", NO_VALUE) for row in records]
+    shown["Percentile"] = [percentile.get((row["rater"], row["group"]), NO_VALUE) for row in records]
+    for name, label in (("Met", "met"), ("Not met", "not_met")):
+        three = ([decimal(row[f"{part}_{label}"]) for part in ("f1", "precision", "recall")] for row in records)
+        shown[f"{name}: F1 (precision, recall)"] = [f"{f1} ({precision}, {recall})" for f1, precision, recall in three]
+    return shown | {"Pairs": table["n_pairs"], "Conversations": table["n_examples"]}
 
 
 def error_columns(errors: pd.DataFrame) -> dict[str, Any]:
     """Rows of `error_rates` as a table."""
-    return {
-        "Criteria": errors["group"].replace({OVERALL: ALL_CRITERIA}).str.replace("_", " "),
-        "Judge": errors["judge"],
-        **{
-            f"{name} ({words} called {words})": rate_cells(
-                errors, name.lower(), f"n_{label}_right", f"n_{label}", none=f"none read as {words}"
-            )
-            for name, label, words in (("Sensitivity", "met", "met"), ("Specificity", "not_met", "not met"))
-        },
-        "Conversations": errors["n_examples"],
-    }
+    shown: dict[str, Any] = {
+        "Criteria": errors["group"].replace({OVERALL: record.ALL_CRITERIA}).str.replace("_", " "), "Judge": errors["judge"]
+    }  # fmt: skip
+    for name, label, words in (("Sensitivity", "met", "met"), ("Specificity", "not_met", "not met")):
+        counts, none = (f"n_{label}_right", f"n_{label}"), f"none read as {words}"
+        shown[f"{name} ({words} called {words})"] = record.rate_cells(errors, name.lower(), *counts, none=none)
+    return shown | {"Conversations": errors["n_examples"]}
 
 
 def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: int = MIN_PAIRS) -> str:
@@ -465,10 +434,8 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].iloc[0]
     n = int(rank["n_physicians"])
     if n < MIN_PHYSICIANS:
-        have = "physician has" if n == 1 else "physicians have"
-        parts.append(
-            f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {n or 'no'} {have}"
-        )
+        have = f"{n or 'no'} {'physician has' if n == 1 else 'physicians have'}"
+        parts.append(f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {have}")
     elif is_known:
         place = f"at the {ordinal(rank['percentile'])} percentile"
         where = {0.0: "below every one", 100.0: "above every one"}.get(float(rank["percentile"]), place)

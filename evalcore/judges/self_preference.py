@@ -61,22 +61,14 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
         label, own, other = _sides(rubric_data, judge, reads, family)
         examples = [set(reads.loc[side, "example"]) for side in (own, other)]
         without = reads.loc[~np.isnan(label) & reads["family"].eq("").to_numpy(), "model"]
+        n_own, n_other = map(len, examples)
         row: dict[str, Any] = {
-            "judge": judge,
-            "family": family,
-            "n_own": int(own.sum()),
-            "n_other": int(other.sum()),
-            "n_own_examples": len(examples[0]),
-            "n_other_examples": len(examples[1]),
-            "n_shared_examples": len(examples[0] & examples[1]),
-            "reason": _reason(judge, family, len(examples[0]), len(examples[1])),
-            "n_without_family": len(without),
-            "models_without_family": ", ".join(
-                name for name in reads["model"].cat.categories if without.eq(name).any()
-            ),
-            "n_without_label": int(np.isnan(label).sum()),
-            **left_out,
-        }
+            "judge": judge, "family": family, "n_own": int(own.sum()), "n_other": int(other.sum()), "n_own_examples": n_own,
+            "n_other_examples": n_other, "n_shared_examples": len(examples[0] & examples[1]),
+            "reason": _reason(judge, family, n_own, n_other), "n_without_family": len(without),
+            "models_without_family": ", ".join(name for name in reads["model"].cat.categories if without.eq(name).any()),
+            "n_without_label": int(np.isnan(label).sum()), **left_out,
+        }  # fmt: skip
         if not row["reason"]:
             cells = _cells(reads, label, own, other)
             for name, strata in _COMBINED.items():
@@ -114,7 +106,6 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
 
 
 def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The reads that enter, each of a criterion with points: row, met, weight, model, family ("": none), example, is_desirable, stratum; and others."""
     read = counted_reads(rubric_data.reads)
     items = rubric_data.items.iloc[read["row"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     reads = read[["row", "met", "weight"]].reset_index(drop=True).assign(
@@ -132,7 +123,6 @@ def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.Dat
 def _sides(
     rubric_data: RubricData, judge: str, reads: pd.DataFrame, family: str | None
 ) -> tuple[Floats, Truths, Truths]:
-    """The judge's label of each read, and which labelled reads are of its own family, and which of another one."""
     labels = rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)]
     has_family = ~np.isnan(labels) & reads["family"].ne("").to_numpy()
     is_own = np.array([name == family for name in reads["family"]], dtype=bool)
@@ -140,7 +130,6 @@ def _sides(
 
 
 def _cells(reads: pd.DataFrame, label: Floats, own: Truths, other: Truths) -> Floats:
-    """By example, stratum and side (own, other): the sum of weights, and of those of labels that are in the response's favour."""
     either = own | other
     entering = reads.loc[either]
     codes, names = pd.factorize(entering["example"])
@@ -154,7 +143,6 @@ def _cells(reads: pd.DataFrame, label: Floats, own: Truths, other: Truths) -> Fl
 
 
 def _difference(cells: Floats, strata: list[int]) -> tuple[float, float, float]:
-    """The common difference over these strata, and its jackknife interval; NaN where nothing can be compared, or nothing varies between examples."""
     kept = cells[:, strata]
     whole, n_examples = kept.sum(axis=0), len(kept)
     value = float(_common(whole[None])[0])

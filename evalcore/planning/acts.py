@@ -150,9 +150,8 @@ def powered(wanted: Target, power: float | None) -> Target:
 
 def taken(session: Session) -> frozenset[int]:
     """Numbers of the responses that are assigned already."""
-    return frozenset(
-        response for _, response in assignment_queries.assigned(session, Ask.RUBRIC) if response is not None
-    )
+    assigned = assignment_queries.assigned(session, Ask.RUBRIC)
+    return frozenset(response for _, response in assigned if response is not None)
 
 
 def seconds_each(session: Session) -> float | None:
@@ -203,9 +202,8 @@ def draw(
     gone = taken(session) | frozenset(of_target.items["response_id"].to_numpy()[read].tolist())
     free = of_target.where(~of_target.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
-        msg = (
-            f"responses: expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet, got {n_units:,}"
-        )
+        expected = f"expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
+        msg = f"responses: {expected}, got {n_units:,}"
         raise OverreadError(msg)
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
     correlation = measured(study, wanted, of_target).correlation
@@ -258,9 +256,8 @@ def csv_of(session: Session, plan: Plan) -> bytes:
 
     Such a file says which responses are read, and not from how many they were drawn: assign straight from the plan where you can.
     """
-    named = frames.responses(session, example_ids={example for example, _ in plan.drawn.shares}).set_index(
-        "response_id"
-    )
+    examples = {example for example, _ in plan.drawn.shares}
+    named = frames.responses(session, example_ids=examples).set_index("response_id")
     stream = io.StringIO()
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(PLAN_FIELDS)

@@ -47,24 +47,18 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class Pilot:
-    """What is expected of the items of a population.
-
-    Attributes:
-        n_reads: Items read that it comes from.
-        expected: What physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors.
-        spread: How far a physician's label will be from that: a standard deviation, one an item.
-        correlation: Of the deviations of two items of one unit, in [0, 1].
-        share_wrong: The judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read.
-        calibration: Mean square of what whole units moved the number by, over what spread and correlation let expect, above 0; 1 where these were not read.
-    """
+    """What is expected of the items of a population."""
 
     basis: Basis
-    n_reads: int
-    expected: Floats
-    spread: Floats
-    correlation: float
-    share_wrong: float
+    n_reads: int  # items read that it comes from
+    expected: (
+        Floats  # what physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors
+    )
+    spread: Floats  # how far a physician's label will be from that: a standard deviation, one an item
+    correlation: float  # of the deviations of two items of one unit, in [0, 1]
+    share_wrong: float  # the judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read
     calibration: float = 1.0
+    """Mean square of what whole units moved the number by, over what spread and correlation let expect, above 0; 1 where these were not read."""
 
 
 def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilot:
@@ -86,7 +80,6 @@ def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilo
 
 
 def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
-    """Votes beside what the corrected score's own regression predicts from the judges' labels and the sign of points."""
     rows = rated["row"].to_numpy(dtype=np.int64)
     weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
     wrong = 1 - ASSUMED_ACCURACY
@@ -96,9 +89,9 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
         rating = rated["vote"].to_numpy(dtype=float)
         predicted, leverage = fitted(source, rows, rating, 1 / weight, by_model=source is about)
         error = (rating - predicted[rows]) / (1 - leverage).clip(min=0.1)
-        places = (
-            slice(None) if source is about else pd.Index(source.items["item_id"]).get_indexer(about.items["item_id"])
-        )
+        places = np.arange(len(about.items))
+        if source is not about:
+            places = pd.Index(source.items["item_id"]).get_indexer(about.items["item_id"])
         expected = np.clip(predicted[places], 0.0, 1.0)
     # where the judges, or the times that one was asked, do not all say the same
     split = (source.disagreement > 0)[rows]
@@ -141,9 +134,8 @@ def estimator_population(about: Population) -> estimator.Population:
     """The items as `estimator` takes them."""
     undesirable = about.items["points"].to_numpy(dtype=float) < 0
     example = pd.factorize(about.items["example_id"])[0]
-    return estimator.Population(
-        about.item_weights, undesirable, about.rubric_data.judged.to_numpy(dtype=float), example
-    )
+    labels = about.rubric_data.judged.to_numpy(dtype=float)
+    return estimator.Population(about.item_weights, undesirable, labels, example)
 
 
 def sample_of(rows: Numbers, rating: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
@@ -198,7 +190,6 @@ def _calibration(errors: Floats, sizes: Floats, unit: Numbers, weight: Floats, c
 
 
 def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
-    """The correlation of the errors on two items of a unit, as they add up in the score: products of pairs over what they would be at 1."""
     codes = pd.factorize(unit)[0]
     several = np.bincount(codes) > 1 if len(codes) else np.empty(0, dtype=bool)
     n_several = np.count_nonzero(several)
@@ -244,10 +235,8 @@ def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moment
     apart = math.nan
     if apart_pairs > ROUNDING * all_pairs.sum():
         apart = float((all_of.sum() - in_reader.sum() - in_unit.sum()) / apart_pairs)
-    within_reader, within_unit = (
-        _within(in_reader, reader_pairs, reader, weight),
-        _within(in_unit, unit_pairs, unit, weight),
-    )
+    within_reader = _within(in_reader, reader_pairs, reader, weight)
+    within_unit = _within(in_unit, unit_pairs, unit, weight)
     of_readers = apart - within_reader
     if n_double and not math.isnan(apart):
         return Moments(apart - within_unit, of_readers, within_unit + within_reader - apart, n_double)
@@ -256,9 +245,8 @@ def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moment
 
 def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Floats]:
     """By group, over its pairs: the sum of w w (x - x)^2 / 2, and of w w."""
-    sums, squares, of_weights, of_squares = (
-        np.bincount(group, values) for values in (weight * x, weight * x**2, weight, weight**2)
-    )
+    of = weight * x, weight * x**2, weight, weight**2
+    sums, squares, of_weights, of_squares = (np.bincount(group, values) for values in of)
     return (of_weights * squares - sums**2) / 2, (of_weights**2 - of_squares) / 2
 
 
@@ -279,29 +267,20 @@ class Components:
           + of_units (1/n - 1/U)                              the judge is off by more on one response than on another
           + of_readers sum q^2                                for physicians in general: one is stricter than another
           + of_rest / (n r)                                   the same physician is not always as strict; for these physicians (1/r - 1/K)/n
-
-    Attributes:
-        of_units: Of the difference of physicians from what the judge lets expect. NaN where no unit has two readers: it is in the rest.
-        of_readers: NaN where fewer than two have read.
-        clipped: Names of those that came out below 0 and were set to 0.
-        n_examples, n_all, n_units: N, U and n.
-        n_reads, loads: Of units, in all and by physician.
-        n_double: Units with two reads or more.
-        n_items: Criteria a unit, on average.
     """
 
     of_examples: float
-    of_units: float
-    of_readers: float
+    of_units: float  # of the difference of physicians from what the judge lets expect; NaN where no unit has two readers: it is in the rest
+    of_readers: float  # NaN where fewer than two have read
     of_rest: float
-    clipped: tuple[str, ...]
-    n_examples: int
-    n_all: float
-    n_units: int
-    n_reads: int
-    loads: tuple[int, ...]
-    n_double: int
-    n_items: float
+    clipped: tuple[str, ...]  # names of those that came out below 0 and were set to 0
+    n_examples: int  # N
+    n_all: float  # U
+    n_units: int  # n
+    n_reads: int  # of units
+    loads: tuple[int, ...]  # the same by physician
+    n_double: int  # units with two reads or more
+    n_items: float  # criteria a unit, on average
 
     @property
     def is_known(self) -> bool:
@@ -316,13 +295,10 @@ class Components:
 
     def sources(self) -> dict[str, float]:
         """The parts of V for new examples and physicians in general, as it stands, by name; a part that nobody knows is NaN."""
+        of_units = self.of_units * max(0.0, 1 / self.n_units - 1 / self.n_all)
         of_physicians = self.of_readers / effective_readers(np.asarray(self.loads, dtype=float))
-        return {
-            EXAMPLES: self.of_examples / self.n_examples,
-            UNITS: self.of_units * max(0.0, 1 / self.n_units - 1 / self.n_all),
-            READERS: of_physicians,
-            REST: self.of_rest / self.n_reads,
-        }
+        parts = {EXAMPLES: self.of_examples / self.n_examples, UNITS: of_units, READERS: of_physicians}
+        return parts | {REST: self.of_rest / self.n_reads}
 
     def variance(
         self, claim: Claim, physicians: Physicians, *, n_units: float, n_reads: float, loads: list[float]
@@ -339,9 +315,6 @@ class Components:
         return total + (self.of_rest * max(0.0, 1 / n_units - 1 / self.n_all) if math.isnan(self.of_units) else 0.0)
 
 
-_UNKNOWN = Components(math.nan, math.nan, math.nan, math.nan, (), 0, 0.0, 0, 0, (), 0, math.nan)
-
-
 def components(about: Population, target: Target) -> Components:
     """The variance components of a score, or of a difference, from the drawn blind reads of its items; a judge's errors are not taken apart.
 
@@ -353,7 +326,7 @@ def components(about: Population, target: Target) -> Components:
     first = first.loc[is_drawn(first) & first["met"].notna()]
     voted = votes(about.rubric_data.reads)
     if target.goal is Goal.JUDGE_ERROR or len(voted) < MIN_READS:
-        return _UNKNOWN
+        return Components(math.nan, math.nan, math.nan, math.nan, (), 0, 0.0, 0, 0, (), 0, math.nan)
     rows, pi = voted["row"].to_numpy(dtype=np.int64), voted["inclusion_probability"].to_numpy(dtype=float)
     pi = np.clip(pi * (1 / pi).sum() / len(about.items), None, 1.0)
     examples = estimator_population(about)

@@ -87,26 +87,18 @@ def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
 
 @dataclass(frozen=True)
 class Readers:
-    """Who reads, as far as it enters a width. Without anything said: one physician, whose word is the truth.
+    """Who reads, as far as it enters a width. Without anything said: one physician, whose word is the truth."""
 
-    Attributes:
-        n: K, who have read, or are to.
-        n_effective: 1 / sum q^2 of what they have read so far; once more is read their loads even out.
-        n_each, n_each_now: Readers that each further unit gets; reads of a unit so far, on average.
-        of_readers: The variance between physicians, of the number itself; NaN where nobody knows.
-        share_of_rest: Of the spread of single reads of units, the reader's own part; NaN where no unit has two.
-        in_general: The width is to hold for physicians in general.
-        n_examples: That new examples are told from; 0: they do not enter.
-    """
-
-    n: int = 1
-    n_effective: float = 1.0
-    n_each: int = 1
-    n_each_now: float = 1.0
-    of_readers: float = 0.0
-    share_of_rest: float = 0.0
-    in_general: bool = False
-    n_examples: int = 0
+    n: int = 1  # K, who have read, or are to
+    n_effective: float = 1.0  # 1 / sum q^2 of what they have read so far; once more is read their loads even out
+    n_each: int = 1  # readers that each further unit gets
+    n_each_now: float = 1.0  # reads of a unit so far, on average
+    of_readers: float = 0.0  # the variance between physicians, of the number itself; NaN where nobody knows
+    share_of_rest: float = (
+        0.0  # of the spread of single reads of units, the reader's own part; NaN where no unit has two
+    )
+    in_general: bool = False  # the width is to hold for physicians in general
+    n_examples: int = 0  # that new examples are told from; 0: they do not enter
 
     def parts(self) -> tuple[float, float]:
         """Of v_j, the unit's part, which no longer counts once it is read, and the reader's (of a single read), which stays."""
@@ -130,18 +122,13 @@ class Variances:
     N var(sum a m) over examples + sum_j v_j. Of m readers a unit, g = 1/m - 1/K for these K physicians, and 1/m for physicians
     in general, for whom V_readers/K is added, and the quantile is that of t with K - 1 degrees of freedom for all but V_examples (`corrected_scores`).
     Without double reads nobody knows f, and it is taken as 1 with m = 1; with one physician as 0.
-
-    Attributes:
-        of_unit, of_examples, share_taken: v_j, V_examples, and pi_0, the share of responses that were read or wait to be read.
-        sizes: What an importance drawing is proportional to, one a unit.
-        n_free: Units with a response that was not.
     """
 
-    of_unit: Floats
-    sizes: Floats
-    of_examples: float
-    share_taken: float
-    n_free: int
+    of_unit: Floats  # v_j
+    sizes: Floats  # what an importance drawing is proportional to, one a unit
+    of_examples: float  # V_examples
+    share_taken: float  # pi_0, the share of responses that were read or wait to be read
+    n_free: int  # units with a response that was not
     readers: Readers = Readers()
 
     def probabilities(self, n_wanted: int, design: str) -> Probabilities:
@@ -239,17 +226,13 @@ def variances(
 
 @dataclass(frozen=True)
 class Disagreement:
-    """What it does to a drawing by importance that judges disagree.
+    """What it does to a drawing by importance that judges disagree."""
 
-    Attributes:
-        n_items, n_disagreed: Items that two judges or more, or one judge several times, have labelled; those on which they do not all say the same.
-        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
-            either. Their points count as well, so it may be below 1.
-    """
-
-    n_items: int
-    n_disagreed: int
+    n_items: int  # that two judges or more, or one judge several times, have labelled
+    n_disagreed: int  # those on which they do not all say the same
     times: float
+    """How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of either.
+    Their points count as well, so it may be below 1."""
 
 
 def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
@@ -281,37 +264,29 @@ class Needed:
 
 @dataclass(frozen=True)
 class Answer:
-    """How many responses have to be read.
-
-    Attributes:
-        n_responses, n_items: That the target is about; 0: nothing can be drawn.
-        n_units: The same as they are drawn: a response, or for a difference both models' responses to an example.
-        n_responses_read, n_items_read: Of those, read blind and drawn.
-        n_responses_waiting: Assigned and not read yet; counted as if they were read.
-        half_width_now: Expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn.
-        half_width_all: When everything is read: above 0 only where new examples count too.
-        designs: What each design takes; empty where nothing can be drawn.
-        claims: One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike
-            needs); infinite where it cannot be told. None of them of a judge's errors.
-        n_readers_needed: Physicians with whom reading everything is enough, where those who have read are too few; None where no number is.
-    """
+    """How many responses have to be read."""
 
     target: Target
     pilot: Pilot
     variances: Variances
-    n_responses: int
-    n_items: int
-    n_units: int
-    n_responses_read: int
+    n_responses: int  # that the target is about; 0: nothing can be drawn
+    n_items: int  # that the target is about
+    n_units: int  # the responses as they are drawn: each by itself, or for a difference both models' to an example
+    n_responses_read: int  # of those, read blind and drawn
     n_items_read: int
-    n_responses_waiting: int
-    half_width_now: float
-    half_width_all: float
-    designs: dict[str, Needed]
+    n_responses_waiting: int  # assigned and not read yet; counted as if they were read
+    half_width_now: (
+        float  # expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn
+    )
+    half_width_all: float  # when everything is read: above 0 only where new examples count too
+    designs: dict[str, Needed]  # what each design takes; empty where nothing can be drawn
     disagreement: Disagreement
     components: Components
     claims: pd.DataFrame
+    """One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike needs);
+    infinite where it cannot be told. None of them of a judge's errors."""
     n_readers_needed: int | None
+    """Physicians with whom reading everything is enough, where those who have read are too few; None where no number is."""
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:

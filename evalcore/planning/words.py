@@ -7,21 +7,7 @@ import plotly.graph_objects as go
 
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER
 from evalcore.figures.frames import LEGEND, inked
-from evalcore.planning.pilot_estimates import (
-    ASSUMED_ACCURACY,
-    ASSUMED_CORRELATION,
-    EXAMPLES,
-    MORE_READERS,
-    MORE_RESPONSES,
-    NOW,
-    PILOT_READS,
-    READERS,
-    REST,
-    SECOND_READS,
-    UNITS,
-    Basis,
-    Components,
-)
+from evalcore.planning import pilot_estimates
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
 from evalcore.planning.targets import Target, detectable
 from evalcore.rubric.drawings import Goal
@@ -37,17 +23,17 @@ CLAIM_WORDS = {
 }
 """What an interval holds for."""
 SOURCE_WORDS = {
-    EXAMPLES: ("Examples differ", "more examples"),
-    UNITS: ("The judge misses more on one response than on another", "more responses read"),
-    READERS: ("One physician is stricter than another", "more physicians"),
-    REST: ("A physician is not equally strict on every response", "more reads, first or second"),
+    pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
+    pilot_estimates.UNITS: ("The judge misses more on one response than on another", "more responses read"),
+    pilot_estimates.READERS: ("One physician is stricter than another", "more physicians"),
+    pilot_estimates.REST: ("A physician is not equally strict on every response", "more reads, first or second"),
 }
 """By source of error: its name, and what makes it less."""
 OPTION_WORDS = {
-    NOW: "As it stands",
-    MORE_RESPONSES: "More responses, the same physicians",
-    MORE_READERS: "More responses, by as many physicians again",
-    SECOND_READS: "Second reads of the same responses",
+    pilot_estimates.NOW: "As it stands",
+    pilot_estimates.MORE_RESPONSES: "More responses, the same physicians",
+    pilot_estimates.MORE_READERS: "More responses, by as many physicians again",
+    pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
@@ -166,10 +152,11 @@ def detectable_words(found: Answer, power: float) -> str:
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
-    return (
-        f"With what is read and assigned, a true difference of {least:.3f} {holds_words(found.target)} would be found with "
-        f"{100 * power:.0f} % power; non-inferiority with that margin would be shown as often where the two are truly alike."
+    found_words = (
+        f"a true difference of {least:.3f} {holds_words(found.target)} would be found with {100 * power:.0f} % power"
     )
+    also = "non-inferiority with that margin would be shown as often where the two are truly alike"
+    return f"With what is read and assigned, {found_words}; {also}."
 
 
 def components_words(found: Answer) -> str:
@@ -192,7 +179,7 @@ def components_words(found: Answer) -> str:
     return " ".join([*sentences, *(f"“{name}” was estimated below 0 by chance and is set to 0." for name in names)])
 
 
-def components_table(parts: Components) -> dict[str, list[str]]:
+def components_table(parts: pilot_estimates.Components) -> dict[str, list[str]]:
     """What the standard error on new examples, for physicians in general, is made of, one row a source."""
     sources = pd.Series(parts.sources())
     shares = sources / (sources.sum() or math.nan)
@@ -214,7 +201,7 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     known = table.loc[table["standard_error"].notna()]
     errors = {str(name): float(error) for name, error in zip(known["option"], known["standard_error"], strict=True)}
     n_reads = {str(name): int(n) for name, n in zip(known["option"], known["n_reads"], strict=True)}
-    now = errors.pop(NOW, None)
+    now = errors.pop(pilot_estimates.NOW, None)
     if now is None or not errors:
         return ""
     best = min(errors, key=errors.__getitem__)
@@ -234,18 +221,19 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
 def basis_words(found: Answer) -> str:
     """Where the expectations come from."""
     basis, n = found.pilot.basis, f"{found.pilot.n_reads:,}"
-    if basis is Basis.ASSUMED:
+    if basis is pilot_estimates.Basis.ASSUMED:
+        right = f"{100 * pilot_estimates.ASSUMED_ACCURACY:.0f} %"
         return (
-            f"Too little has been read to measure anything here: this assumes a judge that is right on {100 * ASSUMED_ACCURACY:.0f} % of the criteria, "
-            f"and errors on one response that are alike (correlation {ASSUMED_CORRELATION})."
+            f"Too little has been read to measure anything here: this assumes a judge that is right on {right} of the criteria, "
+            f"and errors on one response that are alike (correlation {pilot_estimates.ASSUMED_CORRELATION})."
         )
     words = {
-        Basis.DRAWN: f"Estimated from {n} criteria that were drawn and read blind.",
-        Basis.NOT_DRAWN: f"Estimated from {n} criteria that were read blind, though not all of them were drawn: this is a guess.",
-        Basis.OTHERS: f"Estimated from {n} criteria of responses of all models, since too few of these were read.",
+        pilot_estimates.Basis.DRAWN: f"Estimated from {n} criteria that were drawn and read blind.",
+        pilot_estimates.Basis.NOT_DRAWN: f"Estimated from {n} criteria that were read blind, though not all of them were drawn: this is a guess.",
+        pilot_estimates.Basis.OTHERS: f"Estimated from {n} criteria of responses of all models, since too few of these were read.",
     }
-    few = f" That is a pilot: below {PILOT_READS} the answer may still change as more is read."
-    return words[basis] + (few if found.pilot.n_reads < PILOT_READS else "")
+    few = f" That is a pilot: below {pilot_estimates.PILOT_READS} the answer may still change as more is read."
+    return words[basis] + (few if found.pilot.n_reads < pilot_estimates.PILOT_READS else "")
 
 
 def so_far_words(found: Answer) -> str:
@@ -316,28 +304,16 @@ def narrowing(
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
         rows = table.loc[table["design"].eq(design)]
+        line, shown = {"color": colour, "width": 2.5, "dash": dash}, "%{x:,} " + units + ", " + name
+        hover = shown + ": ±%{y:" + tick_format + "}<extra></extra>"
         figure.add_scatter(
-            x=rows["n_units"],
-            y=rows["half_width"],
-            mode="lines",
-            name=name,
-            line={"color": colour, "width": 2.5, "dash": dash},
-            hovertemplate="%{x:,} " + units + ", " + name + ": ±%{y:" + tick_format + "}<extra></extra>",
+            x=rows["n_units"], y=rows["half_width"], mode="lines", name=name, line=line, hovertemplate=hover
         )
-    figure.add_hline(
-        y=within,
-        line={"color": GREY, "width": 1, "dash": "dot"},
-        annotation_text="wanted",
-        annotation_position="top right",
-    )
+    wanted = {"annotation_text": "wanted", "annotation_position": "top right"}
+    figure.add_hline(y=within, line={"color": GREY, "width": 1, "dash": "dot"}, **wanted)
     whole = {"dtick": 1} if table["n_units"].max() <= FEW_UNITS else {}
     figure.update_xaxes(title=f"Further {units} read", gridcolor=FAINT, rangemode="tozero", tickformat=",", **whole)
     top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)
     figure.update_yaxes(title=axis, gridcolor=FAINT, range=[0, top], tickformat=tick_format, automargin=True)
-    figure.update_layout(
-        height=CURVE_PIXELS,
-        margin={"l": 8, "r": 8, "t": 32, "b": 40},
-        legend=LEGEND,
-        dragmode=False,
-    )
+    figure.update_layout(height=CURVE_PIXELS, margin={"l": 8, "r": 8, "t": 32, "b": 40}, legend=LEGEND, dragmode=False)
     return inked(figure, ink)

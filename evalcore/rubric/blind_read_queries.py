@@ -27,10 +27,7 @@ _READ = (
 
 
 def blind_reads(
-    session: Session,
-    judge: str | None = None,
-    *,
-    known: Callable[[], RubricData] | None = None,
+    session: Session, judge: str | None = None, *, known: Callable[[], RubricData] | None = None
 ) -> pd.DataFrame:
     """Standing blind first reads of criteria, each beside one judge's standing label on the same item; without `judge` once beside each judge.
 
@@ -45,39 +42,6 @@ def blind_reads(
         revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any `revised` verdict on the response; the judge
         shown is then the one that the study's rules show today.
     """
-    firsts = _firsts()
-    reads = frame(session, _beside(firsts, judge)).sort_values(
-        ["verdict_id", "judge", "judged_by"], na_position="first"
-    )
-    reads = reads.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
-    shown = frame(session, select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge)))
-    reads["item_id"] = reads["response_id"] * ITEM_BASE + reads["criterion_id"]
-    today = reads["response_id"].map(shown.set_index("response_id")["judge"])
-    is_shown = reads.pop("shown_judge").astype(object).fillna(today).eq(reads["judge"])
-    drawn = is_drawn(reads)
-    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
-    if drawn.any():
-        known = known or partial(rubric_queries.judged, session)
-        reads["inclusion_probability"] = over_all(
-            rubric_queries.drawings_of(session, reads, drawn, known=known), reads, drawn
-        )
-    for name in ("revealed", "decided"):
-        reads[name] = reads[name].astype(bool) & is_shown
-    return (
-        reads.drop(columns="person_id")
-        .astype({"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")})
-        .reset_index(drop=True)
-    )
-
-
-def second_looks(session: Session) -> "pd.Series[str]":
-    """What was said on each second look without the judge's verdict, before any amendment, by response_id, criterion_id and rater_id."""
-    looks = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
-    return looks.set_index(LOOK)["label"].astype("str")
-
-
-def _firsts() -> Subquery:
-    """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
     verdict, rater = TABLES["verdict"], TABLES["rater"]
     conditions: list[ColumnElement[bool]] = [
         *_at_stage(verdict, Stage.FIRST),
@@ -88,8 +52,35 @@ def _firsts() -> Subquery:
         rater.c.kind == RaterKind.REVIEWER,
     ]
     own = verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in _READ[1:-2])
-    columns = *own, rater.c.name.label("rater"), rater.c.person_id
-    return select(*columns).join(rater, rater.c.id == verdict.c.rater_id).where(*conditions).subquery("firsts")
+    of_reviewers = select(*own, rater.c.name.label("rater"), rater.c.person_id).join(
+        rater, rater.c.id == verdict.c.rater_id
+    )
+    firsts = of_reviewers.where(*conditions).subquery("firsts")
+    # few beside the judges' verdicts, so everything else is looked up from them
+    order = ["verdict_id", "judge", "judged_by"]
+    reads = frame(session, _beside(firsts, judge)).sort_values(order, na_position="first")
+    reads = reads.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
+    shown = frame(session, select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge)))
+    reads["item_id"] = reads["response_id"] * ITEM_BASE + reads["criterion_id"]
+    today = reads["response_id"].map(shown.set_index("response_id")["judge"])
+    is_shown = reads.pop("shown_judge").astype(object).fillna(today).eq(reads["judge"])
+    drawn = is_drawn(reads)
+    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
+    if drawn.any():
+        drawings = rubric_queries.drawings_of(
+            session, reads, drawn, known=known or partial(rubric_queries.judged, session)
+        )
+        reads["inclusion_probability"] = over_all(drawings, reads, drawn)
+    for name in ("revealed", "decided"):
+        reads[name] = reads[name].astype(bool) & is_shown
+    types: dict[str, Any] = {"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")}
+    return reads.drop(columns="person_id").astype(types).reset_index(drop=True)
+
+
+def second_looks(session: Session) -> "pd.Series[str]":
+    """What was said on each second look without the judge's verdict, before any amendment, by response_id, criterion_id and rater_id."""
+    looks = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
+    return looks.set_index(LOOK)["label"].astype("str")
 
 
 def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
@@ -98,9 +89,12 @@ def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
 
 
 def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
-    judged, revised = (TABLES["verdict"].alias(name) for name in ("judged", "revised"))
+    judged, revised, said = (TABLES["verdict"].alias(name) for name in ("judged", "revised", "said"))
     rater, criterion, example = TABLES["rater"].alias("judge"), TABLES["criterion"], TABLES["example"]
-    readings, revisers, looks = _readings(), _revisers(), _looks()
+    readings, looks = _readings(), _looks()
+    is_revision = *_at_stage(said, Stage.REVISED), said.c.criterion_id.is_not(None), said.c.label.is_not(None)
+    of_revisers = select(said.c.response_id, said.c.rater_id).where(*is_revision, not_superseded(said))
+    revisers = of_revisers.distinct().subquery("revisers")  # who has revised or kept anything on which response
 
     def same(table: Any, names: list[str]) -> ColumnElement[bool]:
         return and_(*(table.c[name] == firsts.c[name] for name in names))
@@ -141,7 +135,6 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
 
 
 def _readings() -> Subquery:
-    """Locked blind readings of rubrics: response_id, person_id, state, judge, control_share, is_waiting (the control is not done)."""
     task, reading, assignment = (TABLES[name] for name in ("task", "reading", "assignment"))
     # while the control is looked at, nothing of the judge is shown
     is_waiting = case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
@@ -163,27 +156,10 @@ def _readings() -> Subquery:
 
 
 def _looks() -> Subquery:
-    """What was said on a second look without the judge's label, before any amendment: response_id, criterion_id, rater_id, label."""
     verdict, newer = (TABLES["verdict"].alias(name) for name in ("look", "newer_look"))
     is_last = ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id, newer.c.blinded)).correlate(verdict)
     return (
         select(*(verdict.c[name] for name in (*LOOK, "label")))
         .where(*_at_stage(verdict, Stage.REVISED), verdict.c.blinded, verdict.c.criterion_id.is_not(None), is_last)
         .subquery("looks")
-    )
-
-
-def _revisers() -> Subquery:
-    """Who has revised or kept anything on which response."""
-    verdict = TABLES["verdict"].alias("said")
-    return (
-        select(verdict.c.response_id, verdict.c.rater_id)
-        .where(
-            *_at_stage(verdict, Stage.REVISED),
-            verdict.c.criterion_id.is_not(None),
-            verdict.c.label.is_not(None),
-            not_superseded(verdict),
-        )
-        .distinct()
-        .subquery("revisers")
     )

@@ -151,7 +151,6 @@ def parts(
 
 
 def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
-    """The share of each group in what a column counts: share, low, high."""
     units = tallied.loc[tallied.index.repeat(tallied[column].astype("int64")), ["group", "example_id"]]
     shares = [share_interval(units["group"].eq(name), units["example_id"], level=level) for name in groups]
     names = ["share", "low", "high"]
@@ -161,7 +160,6 @@ def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float)
 def _tallied(
     grouping: Grouping, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, hidden: frozenset[int]
 ) -> pd.DataFrame:
-    """One row a unit or several alike: value, example_id, n, n_read, n_unread, n_hidden, and of what may be told n_reads of n_population."""
     if grouping.unit == EXAMPLES:
         rows = examples.assign(
             n=1, n_units_read=examples["n_read"].gt(0), n_reads=examples["n_read"], n_population=examples["n_responses"]
@@ -176,22 +174,20 @@ def _tallied(
         rows = rows.assign(n=1, n_units_read=rows["is_read"], n_reads=rows["is_read"], n_population=1)
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
     is_shown = (~rows["example_id"].isin(list(hidden))).astype(int)
-    return pd.DataFrame(
-        {
-            "value": rows[column],
-            "example_id": rows["example_id"],
-            "n": rows["n"],
-            "n_unread": (rows["n"] - rows["n_units_read"]) * is_shown,
-            "n_hidden": rows["n"] * (1 - is_shown),
-            "n_read": rows["n_units_read"] * is_shown,
-            "n_reads": rows["n_reads"] * is_shown,
-            "n_population": rows["n_population"] * is_shown,
-        }
-    ).reset_index(drop=True)
+    told = {
+        "n_unread": rows["n"] - rows["n_units_read"], "n_read": rows["n_units_read"], "n_reads": rows["n_reads"],
+        "n_population": rows["n_population"],
+    }  # fmt: skip
+    columns = {
+        "value": rows[column],
+        "example_id": rows["example_id"],
+        "n": rows["n"],
+        "n_hidden": rows["n"] * (1 - is_shown),
+    }
+    return pd.DataFrame(columns | {name: n * is_shown for name, n in told.items()}).reset_index(drop=True)
 
 
 def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDArray[np.object_]:
-    """The group of each row in words; the rarest together, but those that the benchmark has."""
     values = tallied["value"]
     if grouping in _STEPS:
         _, begins, steps = _STEPS[grouping]
@@ -211,7 +207,6 @@ def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDA
 
 
 def _order(grouping: Grouping, n: pd.Series) -> list[str]:
-    """Groups that have an order in it, else the largest first; what is not known last."""
     if grouping in _STEPS:
         ranks = {name: place for place, name in enumerate(_STEPS[grouping][2])}
         return sorted(n.index, key=lambda group: ranks.get(group, len(ranks)))
@@ -335,31 +330,23 @@ def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
 
 def part_columns(grouping: Grouping, table: pd.DataFrame) -> dict[str, Any]:
     """`parts` in words, a row a group: of all units, in the full benchmark where something is published of it, what is read of it, and of all reads."""
-    rows = table.to_dict(orient="records")
-    columns = {grouping.label: table["group"], grouping.unit.capitalize(): [_here_words(row) for row in rows]}
+    here, published, of_reads = [], [], []
+    for row in table.to_dict(orient="records"):
+        share = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
+        here.append(share if math.isnan(row["low"]) else f"{share} {interval_words(row['low'], row['high'])}")
+        beside = percent_words(row["published_share"])
+        if not math.isnan(row["published"]):
+            beside = share_words(int(row["published"]), int(row["published_whole"]), row["published_share"])
+        published.append(beside)
+        interval = interval_words(row["read_low"], row["read_high"])
+        words = f"{percent_words(row['read_share'])} {interval}, of the study {percent_words(row['population_share'])}"
+        of_reads.append(NO_VALUE if math.isnan(row["read_share"]) or math.isnan(row["population_share"]) else words)
+    columns = {grouping.label: table["group"], grouping.unit.capitalize(): here}
     if table["published_share"].notna().any():
-        columns["Full benchmark"] = [_benchmark_words(row) for row in rows]
+        columns["Full benchmark"] = published
     n = table["n_read"] + table["n_unread"]
     read = zip(table["n_read"], n, quotient(table["n_read"], n), strict=True)
-    return columns | {"Read": [share_words(*row) for row in read], "Of all reads": [_reads_words(row) for row in rows]}
-
-
-def _here_words(row: Mapping[Any, Any]) -> str:
-    share = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
-    return share if math.isnan(row["low"]) else f"{share} {interval_words(row['low'], row['high'])}"
-
-
-def _benchmark_words(row: Mapping[Any, Any]) -> str:
-    if math.isnan(row["published"]):
-        return percent_words(row["published_share"])
-    return share_words(int(row["published"]), int(row["published_whole"]), row["published_share"])
-
-
-def _reads_words(row: Mapping[Any, Any]) -> str:
-    if math.isnan(row["read_share"]) or math.isnan(row["population_share"]):
-        return NO_VALUE
-    interval = interval_words(row["read_low"], row["read_high"])
-    return f"{percent_words(row['read_share'])} {interval}, of the study {percent_words(row['population_share'])}"
+    return columns | {"Read": [share_words(*row) for row in read], "Of all reads": of_reads}
 
 
 def size_columns(sizes: pd.DataFrame) -> dict[str, Any]:
@@ -372,8 +359,12 @@ def size_columns(sizes: pd.DataFrame) -> dict[str, Any]:
 def spread_columns(spreads: pd.DataFrame) -> dict[str, Any]:
     """`spreads` in words."""
     headers = {
-        "mean": "Mean", "median": "Median", "low": "From", "high": "To", "published_mean": "Mean of the full benchmark",
-    }  # fmt: skip
+        "mean": "Mean",
+        "median": "Median",
+        "low": "From",
+        "high": "To",
+        "published_mean": "Mean of the full benchmark",
+    }
     cells = {words: [decimal(n, int(name.endswith("mean"))) for n in spreads[name]] for name, words in headers.items()}
     return {"": spreads["what"], **cells}
 
@@ -382,13 +373,15 @@ def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
     """How large conversations, rubrics and responses are, and how much of the criteria is undesirable."""
     of = {row["what"]: row for row in spreads.to_dict(orient="records")}
     n = dict(zip(sizes["what"], sizes["n"], strict=True))
-    words = [
-        f"A conversation has {_median(of['turns of a conversation'], 'turn')} and {_median(of['characters of a conversation'], 'character')}",
-        f"its rubric {_median(of['criteria of a conversation'], 'criterion', 'criteria')}",
-    ]
+    a_criterion = _median(of["criteria of a conversation"], "criterion", "criteria")
+    turns, characters = (
+        _median(of["turns of a conversation"], "turn"),
+        _median(of["characters of a conversation"], "character"),
+    )
+    words = f"A conversation has {turns} and {characters}, its rubric {a_criterion}"
     if n["responses"]:
-        words.append(f"a response {_median(of['characters of a response'], 'character')}")
-    sentence = f"{', '.join(words)} (medians, with the least and the most)."
+        words += f", a response {_median(of['characters of a response'], 'character')}"
+    sentence = f"{words} (medians, with the least and the most)."
     if n["criteria"]:
         share = share_words(n["of these undesirable"], n["criteria"], n["of these undesirable"] / n["criteria"])
         sentence += f" Of the criteria {share} are undesirable."

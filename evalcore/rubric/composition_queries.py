@@ -36,12 +36,8 @@ def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
 
 def _read_responses() -> Subquery:
     verdict = TABLES["verdict"].c
-    return (
-        select(verdict.response_id, verdict.example_id)
-        .where(*_read(verdict.response_id.is_not(None)))
-        .distinct()
-        .subquery("read")
-    )
+    read = select(verdict.response_id, verdict.example_id).where(*_read(verdict.response_id.is_not(None)))
+    return read.distinct().subquery("read")
 
 
 def examples(session: Session) -> pd.DataFrame:
@@ -125,9 +121,8 @@ def responses(session: Session) -> pd.DataFrame:
         .order_by(response.c.id)
     )
     table = frame(session, statement).astype("int64")
-    names = frame(session, select(TABLES["model"].c.id, TABLES["model"].c.name), ["model_id", "model"]).sort_values(
-        "model"
-    )
+    named = select(TABLES["model"].c.id, TABLES["model"].c.name)
+    names = frame(session, named, ["model_id", "model"]).sort_values("model")
     place = pd.Index(names["model_id"]).get_indexer(table.pop("model_id"))
     model = pd.Categorical.from_codes(place, categories=pd.Index(names["model"], dtype="str"))
     return table.assign(model=model, is_read=table["is_read"].astype(bool))

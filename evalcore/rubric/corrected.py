@@ -15,16 +15,6 @@ from scipy.special import ndtri, stdtr, stdtrit
 from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, cells_of
-from evalcore.stats.estimator import (
-    MIN_OF_A_SIGN,
-    BenchmarkVariance,
-    Fit,
-    Population,
-    Sample,
-    benchmark_variance,
-    effective_readers,
-    with_strictness,
-)
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
@@ -37,8 +27,6 @@ MIN_PHYSICIANS = 3  # to say something of physicians in general: of two the spre
 MIN_EFFECTIVE = 2.75
 """Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
 TUNED_TO = 300  # units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one
-
-# ---------------------------------------------------------------- what an interval is to hold for
 
 
 def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
@@ -137,7 +125,7 @@ Widths = tuple[tuple[float, float], ...]
 class Estimate(msgspec.Struct, frozen=True):
     """One kind of score of one model."""
 
-    fit: Fit  # how it was made
+    fit: estimator.Fit  # how it was made
     unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
     psi: Floats  # influence of each example (`estimator.influences`)
     widths: Widths  # of the estimate; NaN where the variance cannot be told
@@ -169,12 +157,11 @@ def widest(widths: Widths, level: float) -> tuple[float, float, float]:
 
 
 def _widths(
-    of_benchmark: BenchmarkVariance,
+    of_benchmark: estimator.BenchmarkVariance,
     unseen: float,
     new_examples: tuple[float, int] | None,
     between: tuple[float, float] | None,
 ) -> Widths:
-    """By the table of `corrected_scores`: `new_examples` is V_B with its number of examples, `between` that of physicians; None where nothing is claimed."""
     widths = [(of_benchmark.variance + unseen, of_benchmark.freedom)]
     if new_examples is not None:
         variance, n = new_examples
@@ -182,13 +169,15 @@ def _widths(
     if between is not None:
         any_reader = of_benchmark.draw + of_benchmark.any_reader + unseen
         bases = [(any_reader, of_benchmark.freedom), *widths[1:]]
-        widths += [with_strictness(*base, between, of_benchmark.alike) for base in bases]
+        widths += [estimator.with_strictness(*base, between, of_benchmark.alike) for base in bases]
     return tuple(widths)
 
 
-def of_reads(population: Population, sample: Sample, fit: Fit, claim: Claim, physicians: Physicians) -> Estimate:
+def of_reads(
+    population: estimator.Population, sample: estimator.Sample, fit: estimator.Fit, claim: Claim, physicians: Physicians
+) -> Estimate:
     """An estimate from what was read, with its variance by the table of `corrected_scores`."""
-    these = benchmark_variance(population, sample, fit)
+    these = estimator.benchmark_variance(population, sample, fit)
     unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
     psi = estimator.influences(population, sample, fit)
     new_examples = (float(psi.var(ddof=1)) / len(psi), len(psi)) if claim is Claim.NEW_EXAMPLES else None
@@ -197,42 +186,37 @@ def of_reads(population: Population, sample: Sample, fit: Fit, claim: Claim, phy
     return Estimate(fit, unseen, psi, _widths(these, unseen, new_examples, between))
 
 
-def no_estimate(population: Population) -> Estimate:
+def no_estimate(population: estimator.Population) -> Estimate:
     """An estimate without a value."""
     none = np.empty(0)
-    fit = Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
+    fit = estimator.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
     return Estimate(fit, np.nan, np.full(population.n_examples, np.nan), ((np.nan, 0),))
-
-
-# ---------------------------------------------------------------- the estimator's inputs
 
 
 @dataclass(frozen=True)
 class EstimatorInputs:
-    """What the estimator takes of one model in one evaluation.
-
-    Attributes:
-        cache: Estimates by the claim that they were made for: scores and differences of one view ask for the same.
-    """
+    """What the estimator takes of one model in one evaluation."""
 
     model: str
     evaluation: str
-    population: Population  # the items that count
-    sample: Sample  # what was read of them
+    population: estimator.Population  # the items that count
+    sample: estimator.Sample  # what was read of them
     example_ids: Numbers  # by number of the example in `population`
     judges: tuple[str, ...]  # whose labels they are
     readers: tuple[str, ...]  # by number of the physician in `sample`, the name
     counts: dict[str, float]  # the columns of `corrected_scores` from n_examples to n_units
-    cache: dict[Any, Any] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(
+        default_factory=dict
+    )  # estimates by claim: scores and differences of one view ask for the same
 
     @cached_property
-    def physicians_fit(self) -> Fit:
-        """The estimate by physicians only, the same for all claims, which differ in its variance; something must have been read."""
+    def physicians_fit(self) -> estimator.Fit:
+        """The same for all claims, which differ in its variance; something must have been read."""
         return estimator.by_physicians(self.population, self.sample)
 
     @cached_property
-    def corrected_fit(self) -> Fit:
-        """The corrected estimate, likewise."""
+    def corrected_fit(self) -> estimator.Fit:
+        """Likewise."""
         return estimator.corrected(self.population, self.sample)
 
 
@@ -247,10 +231,7 @@ def estimator_inputs(
 
     Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item; reads that were made blind of a drawn item. Reads that
     could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated label takes the place of the readers' votes.
-    `weights` are by example_id, 0 or more; examples without one are left out.
-
-    Raises:
-        ValueError: A judge is not in the study.
+    `weights` are by example_id, 0 or more; examples without one are left out. A judge that is not in the study is a ValueError.
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     if unknown := sorted(set(chosen) - set(rubric_data.judges)):
@@ -290,11 +271,11 @@ def estimator_inputs(
             "n_read": len(sample.rows),
             "n_reads": int(reads_of_model["met"].notna().sum()),
             "n_readers": sample.n_readers,
-            "n_effective_readers": effective_readers(loads),
+            "n_effective_readers": estimator.effective_readers(loads),
             "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
             "n_units": sample.n_units,
         }
-        population = Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
+        population = estimator.Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
         about = str(model), str(evaluation), population, sample, example_ids
         models.append(EstimatorInputs(*about, tuple(chosen), readers, counts))
     return models
@@ -302,7 +283,7 @@ def estimator_inputs(
 
 def _sample(
     rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
-) -> tuple[Sample, tuple[str, ...]]:
+) -> tuple[estimator.Sample, tuple[str, ...]]:
     """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
 
     The probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read, and an item that
@@ -318,7 +299,7 @@ def _sample(
     places = np.searchsorted(read, used["row"].to_numpy(dtype=np.int64))
     met = used["met"].to_numpy(dtype=np.float64)
     readers, names = pd.factorize(used["rater"], sort=True)
-    sample = Sample(
+    sample = estimator.Sample(
         rows=np.searchsorted(rows, read),
         votes=voted_label,
         probabilities=(probabilities * stands_for).clip(max=1.0),
@@ -339,7 +320,7 @@ def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tup
     """
     population, sample = inputs.population, inputs.sample
     signs = {
-        name: max(0, min(MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
+        name: max(0, min(estimator.MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
         for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
     }
     examples = max(0, MIN_EXAMPLES_READ - len(np.unique(population.example[sample.rows])))
@@ -356,8 +337,6 @@ def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tup
     words += [by_whom] if readers else []
     return n_needed, ", ".join(words)
 
-
-# ---------------------------------------------------------------- scores
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
@@ -376,10 +355,7 @@ def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
 
 
 def corrected_scores(
-    inputs: Sequence[EstimatorInputs],
-    *,
-    claim: Claim = Claim.BENCHMARK,
-    physicians: Physicians = Physicians.THESE,
+    inputs: Sequence[EstimatorInputs], *, claim: Claim = Claim.BENCHMARK, physicians: Physicians = Physicians.THESE
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with 95 % intervals.
 
@@ -439,13 +415,9 @@ def estimates_of(
     inputs: EstimatorInputs, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
 ) -> Estimates:
     """The scores of one model, as `corrected_scores` says; made once for each claim."""
-    if (claim, physicians) not in inputs.cache:
-        inputs.cache[claim, physicians] = _estimated(inputs, claim, physicians)
-    estimates: Estimates = inputs.cache[claim, physicians]
-    return estimates
-
-
-def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) -> Estimates:
+    if (claim, physicians) in inputs.cache:
+        known: Estimates = inputs.cache[claim, physicians]
+        return known
     population, sample = inputs.population, inputs.sample
     of_kind = dict.fromkeys(KINDS, no_estimate(population))
     if n := population.n_examples:
@@ -461,10 +433,9 @@ def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) ->
     for kind, fit in fits.items():
         if not n_needed and (kind == PHYSICIANS or inputs.judges):
             of_kind[kind] = of_reads(population, sample, fit, claim, physicians)
-    return Estimates(of_kind, n_needed, needed)
+    estimates = inputs.cache[claim, physicians] = Estimates(of_kind, n_needed, needed)
+    return estimates
 
-
-# ---------------------------------------------------------------- differences
 
 DIFFERENCE_COLUMNS = [
     "model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "sim_low", "sim_high", "p", "p_holm",
@@ -472,10 +443,7 @@ DIFFERENCE_COLUMNS = [
 
 
 def corrected_differences(
-    inputs: Sequence[EstimatorInputs],
-    *,
-    claim: Claim = Claim.NEW_EXAMPLES,
-    physicians: Physicians = Physicians.THESE,
+    inputs: Sequence[EstimatorInputs], *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
 ) -> pd.DataFrame:
     """The differences of every two models' corrected scores, on the examples that both have answered.
 
@@ -507,16 +475,11 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
         One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
         1..n; NaN for a model of which none is known.
     """
-    rows = differences.assign(
-        known=differences["difference"].notna(),
-        n_worse=differences["sim_low"].gt(0),
-        n_better=differences["sim_high"].lt(0),
-    )
-    turned = rows.rename(
-        columns={"model_1": "model_2", "model_2": "model_1", "n_worse": "n_better", "n_better": "n_worse"}
-    )
+    n_worse, n_better = differences["sim_low"].gt(0), differences["sim_high"].lt(0)
+    rows = differences.assign(known=differences["difference"].notna(), n_worse=n_worse, n_better=n_better)
+    names = {"model_1": "model_2", "model_2": "model_1", "n_worse": "n_better", "n_better": "n_worse"}
     keys = ["evaluation", "model"]
-    sides = pd.concat([rows, turned]).rename(columns={"model_1": "model"})
+    sides = pd.concat([rows, rows.rename(columns=names)]).rename(columns={"model_1": "model"})
     counts = sides.groupby(keys, sort=True)[["known", "n_worse", "n_better"]].sum().reset_index()
     is_known = counts["known"].gt(0)
     n_models = is_known.groupby(counts["evaluation"]).transform("sum")
@@ -530,10 +493,6 @@ class ModelEstimate:
 
     inputs: EstimatorInputs
     estimate: Estimate
-
-    def on(self, common: Numbers) -> Floats:
-        """The influence values of the examples that both have answered."""
-        return on_examples(self.inputs, self.estimate, common)
 
     @cached_property
     def whole(self) -> "_Part":
@@ -550,13 +509,13 @@ class ModelEstimate:
         read = items[sample.rows]
         its_reads = read[sample.places]
         return _Part(
-            Population(
+            estimator.Population(
                 population.moves[items] / population.shares[common].sum(),
                 population.undesirable[items],
                 population.labels[items],
                 (np.cumsum(of_examples) - 1)[population.example[items]],
             ),
-            Sample(
+            estimator.Sample(
                 rows=(np.cumsum(items) - 1)[sample.rows[read]],
                 votes=sample.votes[read],
                 probabilities=sample.probabilities[read],
@@ -566,7 +525,7 @@ class ModelEstimate:
                 said=sample.said[its_reads],
                 own=None if sample.own is None else sample.own[its_reads],
             ),
-            Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read]),
+            estimator.Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read]),
         )
 
 
@@ -574,9 +533,9 @@ class ModelEstimate:
 class _Part:
     """What was read of some of a model's examples, and what follows of it for pairs, each worked out once."""
 
-    population: Population
-    sample: Sample
-    fit: Fit
+    population: estimator.Population
+    sample: estimator.Sample
+    fit: estimator.Fit
 
     @cached_property
     def adds(self) -> tuple[Floats, Floats]:
@@ -588,13 +547,11 @@ class _Part:
         return draw, most
 
     @cached_property
-    def variance(self) -> BenchmarkVariance:
-        """V_A, by unit."""
-        return benchmark_variance(self.population, self.sample, self.fit)
+    def variance(self) -> estimator.BenchmarkVariance:
+        return estimator.benchmark_variance(self.population, self.sample, self.fit)
 
     @cached_property
     def by_physician(self) -> tuple[Floats, Floats]:
-        """`estimator.by_physician`."""
         return estimator.by_physician(self.population, self.sample, self.fit)
 
 
@@ -619,15 +576,11 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
     for one, other in combinations(models, 2):
         first, second = one.inputs, other.inputs
         common, *places = np.intersect1d(first.example_ids, second.example_ids, assume_unique=True, return_indices=True)
-        row: dict[str, Any] = {
-            "model_1": first.model,
-            "model_2": second.model,
-            "evaluation": first.evaluation,
-            "n_examples": len(common),
-        }
+        names = {"model_1": first.model, "model_2": second.model, "evaluation": first.evaluation}
+        row: dict[str, Any] = {**names, "n_examples": len(common)}
         rows.append(row)
         if min(one.estimate.freedom, other.estimate.freedom, len(common) - 1) > 0:
-            apart = one.on(places[0]) - other.on(places[1])
+            apart = on_examples(first, one.estimate, places[0]) - on_examples(second, other.estimate, places[1])
             row["difference"] = float(apart.mean())
             known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
     for row, widths in known:
@@ -647,7 +600,7 @@ def _pair_widths(
     first, second = one.part(places[0]), other.part(places[1])
     draw, most = (float(((a - b) ** 2).sum()) * n / (n - 1) for a, b in zip(first.adds, second.adds, strict=True))
     room = max(0.0, most - draw)
-    variance = BenchmarkVariance(
+    variance = estimator.BenchmarkVariance(
         draw=draw,
         readers=min(room, first.variance.readers + second.variance.readers),
         any_reader=min(room, first.variance.any_reader + second.variance.any_reader),
@@ -663,7 +616,6 @@ def _pair_widths(
 
 
 def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
-    """`estimator.between_physicians` of a difference: one who is strict with both models takes nothing from it."""
     names = sorted({name for readers, _ in both for name in readers})
     apart, loads = np.zeros(len(names)), np.zeros(len(names))
     for (readers, part), sign in zip(both, (1, -1), strict=True):

@@ -54,8 +54,7 @@ def by_group(
 
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
 
-    Raises:
-        ValueError: There is no such grouping, or a judge is not in the study.
+    There being no such grouping, or no such judge, is a ValueError.
     """
     if grouping not in GROUPINGS:
         msg = f"grouping: expected one of {', '.join(GROUPINGS)}, got {grouping}"
@@ -72,7 +71,6 @@ def by_group(
 
 
 def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricData:
-    """With the criteria of its group as all that a response is asked, where it has all that the whole rubric asks."""
     items = rubric_data.items
     responses = pd.factorize(items["response_id"])[0]
     missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
@@ -109,9 +107,6 @@ def _holm_within(table: pd.DataFrame, of: list[str]) -> pd.DataFrame:
     for rows in table.groupby(of, sort=False, observed=True).indices.values():
         p_holm[rows] = adjusted(table["p"].to_numpy(dtype=np.float64)[rows], holm)
     return table.assign(p_holm=p_holm)
-
-
-# ---------------------------------------------------------------- whether groups differ
 
 
 def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
@@ -222,9 +217,6 @@ def _with_p(f: float, first: float, second: float) -> Test:
     return f, first, second, float(fdtrc(first, second, f))
 
 
-# ---------------------------------------------------------------- in words
-
-
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
     """Whether something is the same in all groups, in a sentence, by a row of `interactions`.
 
@@ -235,7 +227,7 @@ def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
     subject = f"the difference between {test['model_1']} and {test['model_2']}"
     if test["about"] == JUDGE_ERROR:
         subject = f"the judge's error about {test['model_1']}"
-    many = counted(test["n_groups"] + test["n_left_out"], grouping, _plural(grouping))
+    many = counted(test["n_groups"] + test["n_left_out"], grouping, PLURALS.get(grouping, grouping + "s"))
     if np.isnan(test["p_holm"]):
         return f"Whether {subject} depends on the {grouping} cannot be said: enough is read in {test['n_groups']} of {many}."
     p = f"p {chance_words(test['p_holm'])} by Holm"
@@ -243,10 +235,6 @@ def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
     if test["p_holm"] < CLEAR_BELOW:
         return f"{subject[0].upper()}{subject[1:]} depends on the {grouping} {how}."
     return f"Whether {subject} depends on the {grouping} is not clear {how}."
-
-
-def _plural(grouping: str) -> str:
-    return PLURALS.get(grouping, grouping + "s")
 
 
 def error_words(tests: pd.DataFrame, grouping: str) -> str:
@@ -276,10 +264,8 @@ def group_words(
     if not scores["enough"].astype(bool).any():
         if (most := scores["n_examples"].max()) >= MIN_EXAMPLES_READ:
             return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
-        return (
-            f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these "
-            f"{_plural(grouping)} has {most:,}."
-        )
+        start = f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read"
+        return f"{start}, and the largest of these {PLURALS.get(grouping, grouping + 's')} has {most:,}."
     pairs = tests.loc[tests["about"].eq(DIFFERENCE)]
     means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
     sentences: list[str] = []
@@ -293,7 +279,16 @@ def group_words(
 
 def group_columns(scores: pd.DataFrame, grouping: str) -> dict[str, Any]:
     """A row a group and a column a model, by `group_corrected_scores`: its corrected score, or what lacks for one."""
-    words = [_score_or_lacking(row) for row in scores.to_dict(orient="records")]
+    words = []
+    for row in scores.to_dict(orient="records"):
+        if row["enough"]:
+            words.append(score_words(row["corrected"], row["corrected_low"], row["corrected_high"]))
+        elif not row["n_items"]:
+            words.append(NO_VALUE)
+        elif row["n_examples"] < MIN_EXAMPLES_READ:
+            words.append(f"only {counted(int(row['n_examples']), 'example')}")
+        else:
+            words.append(f"needs {counted(int(row['n_needed']), 'more criterion', 'more criteria')}")
     columns = _by_model(scores.assign(words=words), grouping)
     return columns | {"Criteria read": scores.groupby("group", sort=False)["n_read"].sum()}
 
@@ -319,13 +314,3 @@ def _by_model(table: pd.DataFrame, grouping: str, more: str = "") -> dict[str, A
     columns: dict[str, Any] = {grouping.capitalize(): cells.index}
     columns |= {f"{model}{more}": cells[model].fillna(NO_VALUE) for model in cells}
     return columns | {"Examples": table.groupby("group", sort=False)["n_examples"].max()}
-
-
-def _score_or_lacking(row: Mapping[Any, Any]) -> str:
-    if row["enough"]:
-        return score_words(row["corrected"], row["corrected_low"], row["corrected_high"])
-    if not row["n_items"]:
-        return NO_VALUE
-    if row["n_examples"] < MIN_EXAMPLES_READ:
-        return f"only {counted(int(row['n_examples']), 'example')}"
-    return f"needs {counted(int(row['n_needed']), 'more criterion', 'more criteria')}"

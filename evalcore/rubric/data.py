@@ -15,8 +15,7 @@ from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
     "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
-    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars",
-    "reachable",
+    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars", "reachable",
 )  # fmt: skip
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
@@ -115,7 +114,6 @@ def is_scored(items: pd.DataFrame) -> pd.Series:
 
 
 def _possible(items: pd.DataFrame) -> pd.Series:
-    """By item the positive points of its response."""
     return items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
 
 
@@ -162,17 +160,9 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     counted = first_reads(reads)
     if drawn:
         counted = counted.loc[is_drawn(counted)]
-    table = (
-        counted.assign(unknown=counted["met"].isna())
-        .groupby("row")
-        .agg(
-            vote=("met", "mean"),
-            n_reads=("met", "count"),
-            n_cannot_assess=("unknown", "sum"),
-            inclusion_probability=("inclusion_probability", "max"),
-            unit=("unit", "first"),
-        )
-    )
+    named = {"vote": ("met", "mean"), "n_reads": ("met", "count"), "n_cannot_assess": ("unknown", "sum")}
+    named |= {"inclusion_probability": ("inclusion_probability", "max"), "unit": ("unit", "first")}
+    table = counted.assign(unknown=counted["met"].isna()).groupby("row").agg(**named)
     if settled:
         final = settlements(reads).dropna(subset="met").drop_duplicates("row", keep="last")
         table["vote"] = final.set_index("row")["met"].reindex(table.index).fillna(table["vote"])

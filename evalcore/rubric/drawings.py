@@ -30,15 +30,12 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class Drawable:
-    """The items that a number is about, as they are drawn.
-
-    Attributes:
-        weights: How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the
-            response alone, so that a size made of it can be made again when responses have been added.
-    """
+    """The items that a number is about, as they are drawn."""
 
     rubric_data: RubricData  # these items alone
     weights: Floats
+    """How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the response alone,
+    so that a size made of it can be made again when responses have been added."""
     unit: Numbers  # what is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example
     disagreement: Floats  # of all judges and their repeats on each item, in [0, 1]; NaN with fewer than two labels
 
@@ -61,8 +58,8 @@ def drawable(
     together = ["response_id"]
     if goal is Goal.JUDGE_ERROR:
         chosen = chosen.where(labelled)
-        weights = np.ones(len(chosen.items))
-        return Drawable(chosen, weights, _codes(chosen.items, together), disagreement(chosen.votes))
+        ones = np.ones(len(chosen.items))
+        return Drawable(chosen, ones, _codes(chosen.items, together), disagreement(chosen.votes))
     lacking = chosen.items.loc[~labelled, "response_id"].unique()
     chosen = chosen.where(is_scored(chosen.items) & ~chosen.items["response_id"].isin(lacking))
     if goal is Goal.DIFFERENCE:  # examples that each of the models has answered
@@ -75,11 +72,7 @@ def drawable(
 
 
 def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
-    """A number for each distinct value of some columns of numbers, in their order."""
     return np.asarray(items.groupby(names, sort=True, observed=True).ngroup(), dtype=np.int64)
-
-
-# ---------------------------------------------------------------- sizes
 
 
 def disagreement(votes: pd.DataFrame) -> Floats:
@@ -153,9 +146,6 @@ def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
     of_units = clipped(drawing_sizes(population, recipe["correlation"]), recipe["scale"], recipe["floor"])
     by_item = pd.Series(of_units[population.unit], index=population.rubric_data.items["response_id"].to_numpy())
     return by_item.loc[~by_item.index.duplicated()]
-
-
-# ---------------------------------------------------------------- all drawings together
 
 
 @dataclass(frozen=True)

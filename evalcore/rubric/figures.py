@@ -48,29 +48,21 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
             value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
             colour = GREY if kind == "physicians_only" else colours[row["model"]]
             bar = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
+            whole = {"mode": "markers", "showlegend": False, "name": words, "marker": _marker(colour, size, symbol)}
             figure.add_scatter(
                 x=[value],
                 y=[place + shift],
-                mode="markers",
-                showlegend=False,
-                name=words,
-                marker=_marker(colour, size, symbol),
                 error_x=bar | {"thickness": 3 if kind == "corrected" else 1.5},
                 customdata=[[low, high, html.escape(row["model"])]],
                 hovertemplate=f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]<extra></extra>",
+                **whole,
             )
         figure.add_scatter(x=[None], y=[None], mode="markers", name=words, marker=_marker(MARK, size, symbol))
+    font = {"size": TEXT_PIXELS, "color": ink}
     for place, words in enumerate(table["needs"]):
         if words:
-            figure.add_annotation(
-                x=0,
-                xref="x domain",
-                xanchor="left",
-                y=place + KINDS[-1][-1],
-                text=html.escape(words),
-                showarrow=False,
-                font={"size": TEXT_PIXELS, "color": ink},
-            )
+            at = {"x": 0, "xref": "x domain", "xanchor": "left", "y": place + KINDS[-1][-1]}
+            figure.add_annotation(text=html.escape(words), showarrow=False, font=font, **at)
     _numbered_rows(figure, list(table["model"]), size=MODEL_PIXELS, ink=ink)
     return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
@@ -89,24 +81,24 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
         place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
         names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
-        for kind, symbol, size, hover in (
-            ("judge_only", "circle-open", 8, "%{customdata[0]}, %{fullData.name}, judge only: %{x:.3f}<extra></extra>"),
-            (
-                "corrected", "circle", 10,
-                "%{customdata[0]}, %{fullData.name}, corrected: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
-            ),
-        ):  # fmt: skip
-            figure.add_scatter(
-                x=rows[kind],
-                y=place,
-                mode="markers",
-                name=html.escape(model),
-                showlegend=kind == "corrected",
-                marker=_marker(colour, size, symbol, 1.5),
-                error_x=reach(rows, kind, "corrected_low", "corrected_high", colour) if kind == "corrected" else None,
-                customdata=names,
-                hovertemplate=hover,
-            )
+        bounds = "[%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
+        hover = "%{customdata[0]}, %{fullData.name}, KIND: %{x:.3f}<extra></extra>"
+        common = {"y": place, "mode": "markers", "name": html.escape(model), "customdata": names}
+        figure.add_scatter(
+            x=rows["judge_only"],
+            showlegend=False,
+            marker=_marker(colour, 8, "circle-open", 1.5),
+            hovertemplate=hover.replace("KIND", "judge only"),
+            **common,
+        )
+        figure.add_scatter(
+            x=rows["corrected"],
+            showlegend=True,
+            marker=_marker(colour, 10, "circle", 1.5),
+            error_x=reach(rows, "corrected", "corrected_low", "corrected_high", colour),
+            hovertemplate=hover.replace("KIND", "corrected").replace("<extra>", f" {bounds}<extra>"),
+            **common,
+        )
     _numbered_rows(figure, groups, size=TEXT_PIXELS, ink=ink)
     return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
 
@@ -120,18 +112,11 @@ def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", 
 
 
 def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int, ink: str) -> None:
-    """Rows from top to bottom at places 0, 1, ..., with a line between two, over an axis of scores."""
     for place in range(1, len(names)):
         figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
-    figure.update_yaxes(
-        tickvals=list(range(len(names))),
-        ticktext=[html.escape(name) for name in names],
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        tickfont={"size": size, "color": ink},
-    )
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[html.escape(name) for name in names])
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
+    figure.update_yaxes(tickfont={"size": size, "color": ink})
     _score_axis(figure)
 
 
@@ -152,16 +137,11 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
         is_barred = rows["n_examples"].ge(FEWEST_BARRED)
+        bars: dict[str, Any] = reach(rows, "raw_mean", "raw_low", "raw_high", colours[str(model)])
         figure.add_scatter(
             x=rows["mean_chars"],
             y=rows["raw_mean"],
-            error_y={
-                "array": (rows["raw_high"] - rows["raw_mean"]).where(is_barred),
-                "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(is_barred),
-                "color": colours[str(model)],
-                "thickness": 1.5,
-                "width": 0,
-            },
+            error_y=bars | {side: bars[side].where(is_barred) for side in ("array", "arrayminus")} | {"width": 0},
             customdata=rows[["raw_low", "raw_high", "n_examples"]],
             hovertemplate="%{fullData.name}, %{x:,.0f} characters: %{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], "
             "%{customdata[2]:,} examples<extra></extra>",
@@ -321,13 +301,8 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
         margin={"l": 8, "r": 150 if len(marked) else 8, "t": 28, "b": 40},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
         xaxis={"title": unit.capitalize(), "tickformat": ",d", "rangemode": "tozero"},
-        yaxis={
-            "autorange": "reversed",
-            "title": what,
-            "automargin": True,
-            "categoryorder": "array",
-            "categoryarray": list(labels),
-        },
+        yaxis={"autorange": "reversed", "title": what, "automargin": True},
         dragmode=False,
     )
+    figure.update_yaxes(categoryorder="array", categoryarray=list(labels))
     return figure

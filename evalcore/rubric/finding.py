@@ -27,9 +27,6 @@ def claim_words(claim: Claim, physicians: Physicians) -> str:
     return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
 
 
-# ---------------------------------------------------------------- tables
-
-
 def best_first(scores: pd.DataFrame) -> pd.DataFrame:
     """`corrected_scores` of one data set in the order of the screens: by the corrected score where every model has one, else by the judge's."""
     best = "corrected" if scores["enough"].all() else "judge_only"
@@ -62,10 +59,7 @@ def score_columns(scores: pd.DataFrame) -> dict[str, Any]:
 
 def pair_columns(pairs: pd.DataFrame) -> dict[str, Any]:
     """Differences of pairs of models, corrected or in the judge's opinion, with the p and intervals that they have."""
-    columns: dict[str, Any] = {
-        "Pair": pairs["model_1"] + " − " + pairs["model_2"],
-        "Difference": _differences(pairs),
-    }
+    columns: dict[str, Any] = {"Pair": pairs["model_1"] + " − " + pairs["model_2"], "Difference": _differences(pairs)}
     if "sim_low" in pairs and len(pairs) > 1:
         ends = zip(pairs["sim_low"], pairs["sim_high"], strict=True)
         columns["All pairs at once"] = [f"[{', '.join(decimal(end, 3, signed=True) for end in row)}]" for row in ends]
@@ -132,7 +126,6 @@ def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[s
 
 
 def _by_claim(cells: pd.DataFrame, subjects: pd.Series) -> dict[str, Any]:
-    """A column a claim; headings are as narrow as their cells (`claim_notes` says what they stand for)."""
     columns = {}
     for (claim, physicians), mine in cells.groupby(["claim", "physicians"], sort=False):
         examples = "New examples" if claim == Claim.NEW_EXAMPLES else "This benchmark"
@@ -154,9 +147,6 @@ def claim_notes(where: str) -> str:
         f"{CLAIM_COLUMNS} {ANYTIME}: {where}, an interval that stays valid if you look at it while reading goes on, and stop when it "
         "suits you."
     )
-
-
-# ---------------------------------------------------------------- sentences and cells
 
 
 def rank_words(ranks: pd.DataFrame) -> str:

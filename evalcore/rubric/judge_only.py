@@ -8,16 +8,9 @@ import pandas as pd
 from scipy.special import comb, stdtrit
 
 from evalcore.rubric.scores import SMALL
+from evalcore.stats import pair_tests
 from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_SPREAD, SCORE_COLUMNS, as_scores, clustered_means, wilson
-from evalcore.stats.pair_tests import (
-    adjusted,
-    benjamini_hochberg,
-    holm,
-    percentiles,
-    resampled_means,
-    sign_flip_chances,
-)
 
 N_RESAMPLES = N_FLIPS = 10_000
 LENGTH_TOLERANCE = 0.1  # lengths that differ by at most this share of their mean count as alike (arXiv 2505.08775)
@@ -25,8 +18,6 @@ TIE = 1e-9  # scores closer than this are equal: the difference is rounding (a j
 PER_CHARS = 1_000  # slopes are said as points of score a thousand characters
 N_BINS = 5
 MIN_SLOPE_EXAMPLES = 3  # A line through two examples fits them exactly and has no interval
-
-# ---------------------------------------------------------------- pairs of models
 
 
 def differences(
@@ -44,9 +35,6 @@ def differences(
         One row a pair, in the order of the columns of `scores`: model_1, model_2, n_examples (with a score of both), n_left_out (with a score
         of one of them only), difference, low, high, p, p_holm, p_bh, p_max_t (all in (0, 1]), small. Undefined is NaN: everything
         without a shared example, low and high with one example or where d is the same on all of them (its spread was not seen).
-
-    Raises:
-        ValueError: An example has two rows, or a model two columns.
     """
     if not scores.index.is_unique or not scores.columns.is_unique:
         msg = "scores: expected one row an example and one column a model, got an example or a model twice"
@@ -58,11 +46,11 @@ def differences(
     shared = ~np.isnan(gaps)
     n_examples = shared.sum(axis=0)
     either = (~np.isnan(values[:, first]) | ~np.isnan(values[:, second])).sum(axis=0)
-    low, high = percentiles(resampled_means(gaps, rng=rng, n_resamples=n_resamples), level=LEVEL)
+    low, high = pair_tests.percentiles(pair_tests.resampled_means(gaps, rng=rng, n_resamples=n_resamples), level=LEVEL)
     highest = np.where(shared, gaps, -np.inf).max(axis=0, initial=-np.inf)
     lowest = np.where(shared, gaps, np.inf).min(axis=0, initial=np.inf)
     unseen = ~(highest > lowest + TIE)
-    p, p_max_t = sign_flip_chances(np.where(shared, gaps, 0.0), rng=rng, n_flips=n_flips)
+    p, p_max_t = pair_tests.sign_flip_chances(np.where(shared, gaps, 0.0), rng=rng, n_flips=n_flips)
     p, p_max_t = np.where(n_examples > 0, p, np.nan), np.where(n_examples > 0, p_max_t, np.nan)
     return pd.DataFrame(
         {
@@ -74,8 +62,8 @@ def differences(
             "low": np.where(unseen, np.nan, low),
             "high": np.where(unseen, np.nan, high),
             "p": p,
-            "p_holm": adjusted(p, holm),
-            "p_bh": adjusted(p, benjamini_hochberg),
+            "p_holm": pair_tests.adjusted(p, pair_tests.holm),
+            "p_bh": pair_tests.adjusted(p, pair_tests.benjamini_hochberg),
             "p_max_t": p_max_t,
             "small": n_examples < SMALL,
         }
@@ -95,20 +83,15 @@ def judge_only_warning(judge: str) -> str:
 
 
 class WinRate(msgspec.Struct, frozen=True):
-    """How often the first model's responses beat the second's.
+    """How often the first model's responses beat the second's."""
 
-    Attributes:
-        share: Mean over examples of the share of decided pairs that the first wins, in [0, 1], with low and high; NaN without a decided pair.
-        n_pairs: Pairs with a score of both that count, n_ties (equal scores, which decide nothing) and n_wins (of the first) among them.
-    """
-
-    share: float
+    share: float  # mean over examples of the share of decided pairs that the first wins, in [0, 1]; NaN without a decided pair
     low: float
     high: float
     n_examples: int  # with at least one decided pair
-    n_pairs: int
-    n_ties: int
-    n_wins: int
+    n_pairs: int  # with a score of both that count
+    n_ties: int  # of these: equal scores, which decide nothing
+    n_wins: int  # of these: the first's
     n_unscored: int  # pairs left out because one of them has no score
     n_unlike: int  # pairs left out because their lengths differ, or one is not known; 0 where length is not controlled
 
@@ -148,25 +131,19 @@ def win_rate(responses_1: pd.DataFrame, responses_2: pd.DataFrame, *, length_con
 
 
 def _win_interval(wins: Floats, decided: Floats) -> tuple[float, float, float]:
-    """Mean over examples of wins / decided, with its interval."""
     n_examples, n_decided = len(wins), float(decided.sum())
     if not n_examples:
         return math.nan, math.nan, math.nan
     shares = wins / decided
-    mean = float(shares.mean())
-    effective = float(n_examples)
+    mean, effective = float(shares.mean()), float(n_examples)
     if n_examples > 1:
-        variance = float(shares.var(ddof=1)) / n_examples
+        variance, tail = float(shares.var(ddof=1)) / n_examples, (1 + LEVEL) / 2
         if 0 < mean < 1:
             effective = min(mean * (1 - mean) / variance, n_decided) if variance > 0 else n_decided
-        tail = (1 + LEVEL) / 2
         few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
         effective = min(max(effective * few, n_examples), n_decided)
     low, high = wilson(mean * effective, effective)
     return mean, max(min(float(low), mean), 0.0), min(max(float(high), mean), 1.0)
-
-
-# ---------------------------------------------------------------- one model's responses
 
 
 def worst_at_k(responses: pd.DataFrame) -> pd.DataFrame:
@@ -311,7 +288,6 @@ def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS) -> pd.DataFram
 
 
 def _cells(responses: pd.DataFrame) -> tuple[Numbers, Numbers, Truths, pd.DataFrame]:
-    """Number of each response's model and evaluation, number of its example, whether it has score and length; models and evaluations by number."""
     cells, keys = cells_of(responses, ["model", "evaluation"])
     kept = (responses["score"].notna() & responses["n_chars"].notna()).to_numpy(dtype=bool)
     return cells, pd.factorize(responses["example_id"].to_numpy())[0], kept, keys

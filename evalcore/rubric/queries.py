@@ -101,10 +101,6 @@ def _judged(session: Session, labels: Labels, described: Described) -> RubricDat
 
 
 def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbers) -> tuple[Column, dict[int, Column]]:
-    """What a judge says of each of n items, by its newest prompt; and what it said when it was asked again with that prompt, by repeat.
-
-    `raters` are the judge's, oldest first: prompt_version and number. `place` says in which row the item of each label stands.
-    """
     own = np.full(n, np.nan, dtype=np.float32)
     again: dict[int, Column] = {}
     prompts = [(*version_and_repeat(version), labels.judges == number) for version, number in raters]
@@ -127,10 +123,12 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
-        item_ids = _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged]))
-        together = _items(session, item_ids, _described(session))
-        labels = _moved(labels, items, together)
-        repeats = _moved(repeats, items, together) if repeats.shape[1] else repeats
+        ids = items["item_id"].to_numpy()
+        together = _items(session, _sorted_unique(np.concatenate([ids, unjudged])), _described(session))
+        labels, repeats = (
+            told.set_index(ids).reindex(together["item_id"]).reset_index(drop=True) if len(told) == len(ids) else told
+            for told in (labels, repeats)
+        )
         items = together
     table = table.assign(row=_places(items, keys))
     drawn = is_drawn(table)
@@ -138,25 +136,23 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=table.iloc[:0])
     drawings = drawings_of(session, table, drawn, known=lambda: known)
     table["inclusion_probability"] = over_all(drawings, table, drawn)
-    table["unit"] = _units(items, table, drawn)
+    first = table.loc[drawn & table["stage"].eq(Stage.FIRST)]
+    n_read = first.groupby("response_id")["item_id"].nunique()
+    n_items = items["response_id"].value_counts().reindex(n_read.index)
+    # drawn together: the response where every item of it was, else the item
+    is_whole = table["response_id"].isin(n_read.index[n_read.eq(n_items)])
+    table["unit"] = table["response_id"].where(is_whole, table["item_id"])
     items = items.assign(reachable=reachable(drawings, items["response_id"]))
     return replace(known, items=items, reads=table[list(READ_COLUMNS)])
 
 
-def _moved(labels: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """Labels of items as labels of more items."""
-    return labels.set_index(before["item_id"].to_numpy()).reindex(after["item_id"]).reset_index(drop=True)
-
-
 def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
-    """In which row each item stands."""
     numbers = items["item_id"].to_numpy()
     order = np.argsort(numbers, kind="stable")  # nearly sorted: positions follow the criteria's numbers
     return order[np.searchsorted(numbers, keys, sorter=order)]
 
 
 def _by_name(judge_ids: Numbers, named: dict[int, tuple[str, str]]) -> dict[str, list[int]]:
-    """Each judge's raters, oldest first; the judges with most labels of their own first, those without any left out."""
     counts = np.bincount(judge_ids, minlength=1)
     numbers = pd.Series(np.flatnonzero(counts))
     names = numbers.map({number: name for number, (name, _) in named.items()})
@@ -167,10 +163,6 @@ def _by_name(judge_ids: Numbers, named: dict[int, tuple[str, str]]) -> dict[str,
 
 
 def _labels(session: Session) -> Labels:
-    """What every judge said. Each query gives one row, the labels of many responses as numbers joined by commas.
-
-    A row a label would take five times as long; few rows let another thread work meanwhile, since SQLite's driver waits its turn for each.
-    """
     table = TABLES["verdict"].c
     connection = session.connection()
     last, base = (
@@ -206,15 +198,31 @@ def _sorted_unique(numbers: Numbers) -> Numbers:
 
 
 def _described(session: Session) -> Described:
-    return Described(_responses(session), _criteria(session))
+    response, model, example, criterion = (TABLES[name].c for name in ("response", "model", "example", "criterion"))
+    scored = _n_scored()
+    responses = (
+        select(
+            response.id.label("response_id"),
+            response.example_id,
+            model.name.label("model"),
+            response.dataset.label("evaluation"),
+            response.sample_index,
+            func.coalesce(response.n_criteria, scored.c.n_scored, 0).label("n_expected"),
+            *(example[name] for name in ("theme", "category", "language")),
+            func.length(response.text).label("n_chars"),
+        )
+        .join(Model, model.id == response.model_id)
+        .join(Example, example.id == response.example_id)
+        .join(scored, scored.c.example_id == response.example_id)  # a case of triage has no criteria
+        .order_by(response.id)
+    )
+    named = criterion.id.label("criterion_id"), *(criterion[name] for name in _OF_CRITERION)
+    criteria = frame(session, select(*named).order_by(criterion.id)).astype({"points": float})
+    both = frame(session, responses), criteria
+    return Described(*(table.astype({name: "category" for name in _NAMES if name in table}) for table in both))
 
 
 def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
-    """`RubricData.items` of these items, by response and position; what was imported since they were described is described anew.
-
-    Raises:
-        OverreadError: A label belongs to nothing that the study holds.
-    """
     response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
     of_response, of_criterion = _rows(described, response_ids, criterion_ids)
     if ((of_response < 0) | (of_criterion < 0)).any():
@@ -235,59 +243,27 @@ def _items(session: Session, item_ids: Numbers, described: Described) -> pd.Data
 
 
 def _rows(described: Described, response_ids: Numbers, criterion_ids: Numbers) -> tuple[Numbers, Numbers]:
-    """Where responses and criteria stand in what is known of them; -1 where nothing is."""
     of_response = pd.Index(described.responses["response_id"]).get_indexer(response_ids)
     return of_response, pd.Index(described.criteria["criterion_id"]).get_indexer(criterion_ids)
 
 
-def _responses(session: Session) -> pd.DataFrame:
-    response, model, example = (TABLES[name].c for name in ("response", "model", "example"))
-    scored = _n_scored()
-    statement = (
-        select(
-            response.id.label("response_id"),
-            response.example_id,
-            model.name.label("model"),
-            response.dataset.label("evaluation"),
-            response.sample_index,
-            func.coalesce(response.n_criteria, scored.c.n_scored, 0).label("n_expected"),
-            *(example[name] for name in ("theme", "category", "language")),
-            func.length(response.text).label("n_chars"),
-        )
-        .join(Model, model.id == response.model_id)
-        .join(Example, example.id == response.example_id)
-        .join(scored, scored.c.example_id == response.example_id)  # a case of triage has no criteria
-        .order_by(response.id)
-    )
-    return _categorical(frame(session, statement))
-
-
 def _n_scored() -> Subquery:
-    """Criteria with points of each example."""
     criterion = TABLES["criterion"].c
     n_scored = func.count(criterion.points).label("n_scored")
     return select(criterion.example_id, n_scored).group_by(criterion.example_id).subquery()
 
 
-def _criteria(session: Session) -> pd.DataFrame:
-    table = TABLES["criterion"].c
-    statement = select(table.id.label("criterion_id"), *(table[name] for name in _OF_CRITERION)).order_by(table.id)
-    return _categorical(frame(session, statement).astype({"points": float}))
-
-
-def _categorical(table: pd.DataFrame) -> pd.DataFrame:
-    return table.astype({name: "category" for name in _NAMES if name in table.columns})
-
-
 def reads(session: Session) -> pd.DataFrame:
     """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
-    table = TABLES["verdict"].c
+    table, rater = (TABLES[name].c for name in ("verdict", "rater"))
     words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
     named = ("example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
-    rater = TABLES["rater"].c
     is_reviewer = rater.kind == RaterKind.REVIEWER
     reviewers = frame(session, select(rater.id, rater.name.label("rater"), rater.person_id).where(is_reviewer))
-    coded = (_coded(table[name], options).label(name) for name, options in words.items())
+    coded = (
+        case(*((table[name] == word, place) for place, word in enumerate(of)), else_=len(of)).label(name)
+        for name, of in words.items()
+    )
     statement = (
         select(*(table[name] for name in named), *coded)
         .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
@@ -303,19 +279,6 @@ def reads(session: Session) -> pd.DataFrame:
         rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
     rows["met"] = rows.pop("label").map(MET).astype(float)
     return rows.astype({"inclusion_probability": float, "blinded": object, "rater": object})
-
-
-def _coded(column: Any, words: tuple[StrEnum, ...]) -> ColumnElement[int]:
-    """The place of a word; the place behind the last where there is none."""
-    return case(*((column == word, place) for place, word in enumerate(words)), else_=len(words))
-
-
-def _units(items: pd.DataFrame, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
-    """What was drawn together: the response where every item of it was, else the item."""
-    first = reads.loc[is_drawn & reads["stage"].eq(Stage.FIRST)]
-    n_read = first.groupby("response_id")["item_id"].nunique()
-    n_items = items["response_id"].value_counts().reindex(n_read.index)
-    return reads["response_id"].where(reads["response_id"].isin(n_read.index[n_read.eq(n_items)]), reads["item_id"])
 
 
 def response_sums(session: Session) -> pd.DataFrame:
@@ -350,9 +313,6 @@ def response_sums(session: Session) -> pd.DataFrame:
     sums = frame(session, statement).sort_values(["n_judged", "rater_id"], kind="stable")
     sums = sums.drop_duplicates(["response_id", "judge"], keep="last")  # of several prompts of one judge
     return sums.sort_index().drop(columns="rater_id").reset_index(drop=True)
-
-
-# ---------------------------------------------------------------- drawings
 
 
 def drawings_of(
@@ -433,10 +393,6 @@ def _is_drawing(ask: Ask) -> list[ColumnElement[bool]]:
 def _assigned(
     session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
 ) -> Iterator[Drawing]:
-    """The drawings made here from which any of these responses was read. What somebody chose, also for what physicians had said of it, was not drawn.
-
-    `asked` are the responses whose probabilities will be asked for; None: any.
-    """
     labels = None if known is None else cache(known)
     task = TABLES["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
@@ -462,7 +418,6 @@ def _is_list(chosen_by: dict[str, Any]) -> bool:
 
 
 def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[int] | None:
-    """Which responses a drawing was made from. What was read by then is no part of it: it had its own drawing."""
     if _is_list(chosen_by):
         return None
     if "plan" in chosen_by:  # drawn by `planning`
@@ -478,7 +433,6 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
 
 
 def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
-    """Which reads were made on the Review page, so that their probability is that of their task."""
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
     statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)

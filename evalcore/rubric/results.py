@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evalcore.errors import OverreadError
-from evalcore.rubric import queries
+from evalcore.rubric import corrected, queries
 from evalcore.rubric.benchmark import THEMES, Weighting, weighting
-from evalcore.rubric.corrected import (
-    DefaultClaim,
-    EstimatorInputs,
-    claim_sentence,
-    corrected_differences,
-    corrected_scores,
-    default_claim,
-    estimator_inputs,
-    rank_intervals,
-)
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
 from evalcore.rubric.sensitivity import sensitivity
@@ -47,8 +37,6 @@ FIELDS = {
     "settled": "adjudicated labels", "weighted": "weights",
 }  # fmt: skip
 """What may be chosen otherwise for looking, in words."""
-
-# ---------------------------------------------------------------- the part that an analysis is about
 
 
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
@@ -102,11 +90,7 @@ def example_ids(session: "Session", spec: Analysis) -> list[int] | None:
 
 
 def with_defaults(spec: Analysis, known: pd.DataFrame) -> Analysis:
-    """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it (by `evaluations`).
-
-    Raises:
-        OverreadError: No judge has labelled anything, or not what the specification names.
-    """
+    """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it (by `evaluations`)."""
     of = judges_of(known)
     if not of:
         msg = "No judge has labelled a response yet: import a file of results first"
@@ -145,11 +129,7 @@ def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int
 
 
 def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
-    """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike.
-
-    Raises:
-        OverreadError: Weights are asked for, and the examples have no themes to weight by.
-    """
+    """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike."""
     if not spec.weighted:
         return None
     common = common_weighting(part)
@@ -164,26 +144,18 @@ def correcting(part: RubricData, spec: Analysis) -> dict[str, Any]:
     return {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(part, spec)}
 
 
-# ---------------------------------------------------------------- its numbers
-
-
 @dataclass(frozen=True)
 class Results:
-    """The numbers of one analysis.
-
-    Attributes:
-        claims: `scores` for each of `CLAIMS`, with place (of the claim, from 0), claim and physicians before; claims in their order, models by name.
-        primary: The row of the primary comparison, first model less second; None where none is stated or there is no difference.
-    """
+    """The numbers of one analysis."""
 
     spec: Analysis  # what was computed: data set, judges, claim and physicians are filled in
-    usual: DefaultClaim  # what the intervals hold for where nobody has said it, and why
+    usual: corrected.DefaultClaim  # what the intervals hold for where nobody has said it, and why
     scores: pd.DataFrame  # `corrected_scores` for the claim of `spec`
     differences: pd.DataFrame  # `corrected_differences` for the same claim; only pairs that have one
-    claims: pd.DataFrame
+    claims: pd.DataFrame  # `scores` for each of `CLAIMS`, in order, with place (from 0), claim, physicians before
     difference_claims: pd.DataFrame  # `differences` for each of `CLAIMS`, likewise
     ranks: pd.DataFrame  # `rank_intervals` of `differences`
-    primary: dict[str, float] | None
+    primary: dict[str, float] | None  # the stated pair's row, first less second; None where there is none
     held: Verdict | None  # the primary comparison against the margin; None where none is stated
 
     @property
@@ -210,7 +182,7 @@ class Results:
     @property
     def means(self) -> str:
         """What the intervals mean, a sentence."""
-        return claim_sentence(self.claim, self.physicians)
+        return corrected.claim_sentence(self.claim, self.physicians)
 
     @property
     def finding(self) -> str:
@@ -220,11 +192,11 @@ class Results:
 
 def results(part: RubricData, spec: Analysis) -> Results:
     """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open."""
-    inputs = estimator_inputs(part, **correcting(part, spec))
-    by_default = default_claim(inputs)
+    inputs = corrected.estimator_inputs(part, **correcting(part, spec))
+    by_default = corrected.default_claim(inputs)
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
-    scores = {which: corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
+    scores = {which: corrected.corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
     differences = {which: _differences(inputs, *which, scores[which]) for which in CLAIMS}
     pair = None if spec.primary is None else pair_row(differences[chosen], *spec.primary)
     names = ("difference", "low", "high", "se", "df", "p", "n_examples")
@@ -232,35 +204,27 @@ def results(part: RubricData, spec: Analysis) -> Results:
     held = None
     if primary is not None and spec.margin is not None:
         held = against_margin(primary["difference"], primary["se"], primary["df"], spec.margin)
-    return Results(
-        spec=spec,
-        usual=by_default,
-        scores=scores[chosen],
-        differences=differences[chosen],
-        claims=_by_claim(scores),
-        difference_claims=_by_claim(differences),
-        ranks=rank_intervals(differences[chosen]),
-        primary=primary,
-        held=held,
-    )
+    own = scores[chosen], differences[chosen]
+    by_claim = _by_claim(scores), _by_claim(differences)
+    return Results(spec, by_default, *own, *by_claim, corrected.rank_intervals(own[1]), primary, held)
 
 
 def _differences(
-    inputs: Sequence[EstimatorInputs], claim: Claim, physicians: Physicians, scores: pd.DataFrame
+    inputs: Sequence[corrected.EstimatorInputs], claim: Claim, physicians: Physicians, scores: pd.DataFrame
 ) -> pd.DataFrame:
-    """Of the models of which enough is read for this claim."""
-    differences = corrected_differences(inputs, claim=claim, physicians=physicians)
+    differences = corrected.corrected_differences(inputs, claim=claim, physicians=physicians)
     enough = scores.loc[scores["enough"].astype(bool), "model"]
     kept = differences["difference"].notna() & differences[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
     return differences.loc[kept].reset_index(drop=True)
 
 
 def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFrame:
-    """One below the other, with place, claim and physicians before."""
-    named = []
-    for place, ((claim, physicians), table) in enumerate(tables.items()):
-        columns = ["place", "claim", "physicians", *table.columns]
-        named.append(table.assign(place=place, claim=claim.value, physicians=physicians.value)[columns])
+    named = [
+        table.assign(place=place, claim=claim.value, physicians=physicians.value)[
+            ["place", "claim", "physicians", *table]
+        ]
+        for place, ((claim, physicians), table) in enumerate(tables.items())
+    ]
     return pd.concat([table for table in named if len(table)] or named[:1], ignore_index=True)
 
 
@@ -270,12 +234,13 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
         return []
     first, second = numbers.spec.primary
     if numbers.primary is None:
-        return [
-            f"Primary comparison, {first} with {second}: too little has been read for a difference ({numbers.where})."
-        ]
+        start = f"Primary comparison, {first} with {second}"
+        return [f"{start}: too little has been read for a difference ({numbers.where})."]
     row = numbers.primary
-    words, chance = difference_words(row["difference"], row["low"], row["high"]), chance_words(row["p"])
-    where = f"{numbers.where}; p {chance}"
+    words, where = (
+        difference_words(row["difference"], row["low"], row["high"]),
+        f"{numbers.where}; p {chance_words(row['p'])}",
+    )
     sentences = [f"Primary comparison: {first} less {second} is {words} after correction ({where})."]
     if numbers.held is not None:
         sentences.append(margin_words(numbers.held, first, second, "corrected score"))
@@ -310,9 +275,6 @@ def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str
     return f"This is the stated analysis (version {stated.version}), {when_words(stated)}."
 
 
-# ---------------------------------------------------------------- read and computed in one go
-
-
 @dataclass(frozen=True)
 class ComputedAnalysis:
     """An analysis of a study: its numbers, and what they are of."""
@@ -331,9 +293,6 @@ def compute(
     """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
 
     Another data set brings its own usual judge, unless judges are among the changes.
-
-    Raises:
-        OverreadError: No judge has labelled anything, or not what the analysis names.
     """
     known, stated = evaluations(rubric_data), contents.stated_analysis(session)
     spec, changes = Analysis() if stated is None else stated.spec, changes or {}

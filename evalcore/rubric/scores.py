@@ -53,9 +53,6 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
         `RESPONSE_COLUMNS`, sorted by response_id: is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
         negative; NaN where the response is not complete or nothing positive can be achieved). Criteria without points do not enter. A criterion
         that the judge could not assess counts as one without a label.
-
-    Raises:
-        ValueError: There is no such judge.
     """
     items, met = rubric_data.items, _labels_of(rubric_data, judge)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
@@ -69,7 +66,6 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 
 
 def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
-    """One judge's labels, one an item: 1 met, 0 not met, NaN none."""
     if judge not in rubric_data.judged.columns:
         msg = f"judge: expected one of {', '.join(rubric_data.judges) or 'none, as no judge has given a label'}, got {judge}"
         raise ValueError(msg)
@@ -82,9 +78,6 @@ def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     Returns:
         Index example_id, sorted; one column a model, sorted by name (columns.name `model`). At most 1, may be negative. NaN where no response
         of the model has a score; a response without one is left out of the mean.
-
-    Raises:
-        ValueError: The data are of several evaluations, or there is no such judge.
     """
     responses = response_scores(rubric_data, judge)
     evaluations = sorted(map(str, responses["evaluation"].dropna().unique()))
@@ -99,9 +92,8 @@ def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     scored = ~np.isnan(score)
     sums = np.bincount(cells[scored], score[scored], shape[0] * shape[1])
     means = quotient(sums, np.bincount(cells[scored], minlength=len(sums)))
-    return pd.DataFrame(
-        means.reshape(shape), index=pd.Index(example_ids, name="example_id"), columns=pd.Index(models, name="model")
-    )
+    models_by_name = pd.Index(models, name="model")
+    return pd.DataFrame(means.reshape(shape), pd.Index(example_ids, name="example_id"), models_by_name)
 
 
 def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.DataFrame:
@@ -114,9 +106,6 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         everything), tag (`theme:hedging`), n_examples and n_responses with a score, n_left_out (examples that carry the tag and have no score in it),
         n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without a score), raw_mean over
         responses; small (fewer than 20 examples). NaN: raw_mean without a score; the bounds with one example, or where all have the same score.
-
-    Raises:
-        ValueError: `by` names something else, or there is no such judge.
     """
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
@@ -124,38 +113,32 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     responses = response_scores(rubric_data, judge)
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
-        is_of_criteria = grouping in OF_CRITERIA
-        table = _summed(
-            _of_criteria(rubric_data, judge, responses, grouping)
-            if is_of_criteria
-            else _of_examples(responses, grouping)
-        )
+        if grouping in OF_CRITERIA:
+            tagged = _of_criteria(rubric_data, judge, responses, grouping)
+        else:
+            group = (
+                pd.Series(OVERALL, index=responses.index, dtype="category")
+                if grouping == OVERALL
+                else responses[grouping]
+            )
+            tagged = responses[["model", "evaluation", "example_id", "score", "is_complete"]].assign(group=group)
+            tagged = tagged.loc[group.notna()]
+        table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
 def _with_clusters(by: Sequence[str]) -> list[str]:
-    """Each grouping once; with physicians' agreed categories the clusters of their criteria."""
     return list(dict.fromkeys(one for name in by for one in ((name, CLUSTER) if name == CATEGORY else (name,))))
 
 
 def _tags(grouping: str, group: pd.Series) -> pd.Series:
-    """Groups as HealthBench names them: `theme:hedging`."""
     names = group.astype(object)
     of = "physician_agreed_category" if grouping == CATEGORY else grouping
     return names if grouping == OVERALL else of + ":" + names
 
 
-def _of_examples(responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    """The overall score of each response, under the tag of its example."""
-    everything = pd.Series(OVERALL, index=responses.index, dtype="category")
-    group = everything if grouping == OVERALL else responses[grouping]
-    tagged = responses[["model", "evaluation", "example_id", "score", "is_complete"]].assign(group=group)
-    return tagged.loc[tagged["group"].notna()]
-
-
 def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    """The score of each response on the criteria of each tag; one row a response and tag."""
     items, met = rubric_data.items, _labels_of(rubric_data, judge)
     names, groups = pd.factorize(items[grouping])
     points = items["points"].to_numpy(dtype=float)
@@ -171,7 +154,6 @@ def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, g
 
 
 def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
-    """One row a model, evaluation and group of scores under their tags."""
     cells, table = cells_of(tagged, ["group", "evaluation", "model"])
     examples, example_ids = pd.factorize(tagged["example_id"].to_numpy(), sort=True)
     score = tagged["score"].to_numpy(dtype=float)
@@ -192,7 +174,6 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _n_distinct(pairs: Numbers, kept: Truths, cells: Numbers, n_cells: int) -> Numbers:
-    """Examples in each cell, each once, among the rows that are kept."""
     rows = np.unique(pairs[kept], return_index=True)[1]
     return np.bincount(cells[kept][rows], minlength=n_cells)
 

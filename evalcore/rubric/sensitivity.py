@@ -10,7 +10,6 @@ import pandas as pd
 
 from evalcore.rubric.corrected import CORRECTED, corrected_scores, estimator_inputs
 from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_drawn
-from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Claim, Physicians, Stage
@@ -62,7 +61,14 @@ def sensitivity(
     """
     drawn = first_reads(rubric_data.reads).loc[is_drawn]
     drawn = drawn.join(rubric_data.items[MODEL].astype(str), on="row")
-    waiting = _waiting(rubric_data, drawn, unread)
+    chances = pd.Series(dtype=float)
+    if unread is not None and len(unread):
+        chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
+        chances = chances.loc[~chances.index.isin(drawn["response_id"].unique())]
+    items = rubric_data.items.loc[rubric_data.items["response_id"].isin(chances.index)]
+    waiting = items[["item_id", "example_id", "response_id"]].join(items[MODEL].astype(str)).rename_axis("row")
+    waiting["inclusion_probability"] = items["response_id"].map(chances).astype(float)
+    waiting = waiting.reset_index()  # the items of responses that were drawn and that nobody has read blind
     amounts = _amounts(drawn, waiting)
     plain: pd.DataFrame | None = None
     tables = []
@@ -84,28 +90,11 @@ def sensitivity(
     return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
 
 
-def _waiting(rubric_data: RubricData, drawn: pd.DataFrame, unread: pd.DataFrame | None) -> pd.DataFrame:
-    """The items of responses that were drawn and that nobody has read blind: row, the names of an item, model, evaluation, inclusion_probability."""
-    chances = pd.Series(dtype=float)
-    if unread is not None and len(unread):
-        chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
-        chances = chances.loc[~chances.index.isin(drawn["response_id"].unique())]
-    items = rubric_data.items.loc[rubric_data.items["response_id"].isin(chances.index)]
-    waiting = items[["item_id", "example_id", "response_id"]].join(items[MODEL].astype(str)).rename_axis("row")
-    waiting["inclusion_probability"] = items["response_id"].map(chances).astype(float)
-    return waiting.reset_index()
-
-
 def _amounts(drawn: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
-    """By model and evaluation: n_unknown (reads that could not assess) of n_reads, and n_unread (responses drawn and not read) of n_drawn."""
-    reads, late = drawn.groupby(MODEL), waiting.groupby(MODEL)
-    columns = {
-        "n_reads": reads.size(),
-        "n_known": reads["met"].count(),
-        "n_read": reads["response_id"].nunique(),
-        "n_unread": late["response_id"].nunique(),
-    }
-    amounts = pd.DataFrame(columns).fillna(0).astype(int)
+    reads = drawn.groupby(MODEL)
+    n_unread, n_read = (rows.groupby(MODEL)["response_id"].nunique() for rows in (waiting, drawn))
+    counts = {"n_reads": reads.size(), "n_known": reads["met"].count(), "n_read": n_read, "n_unread": n_unread}
+    amounts = pd.DataFrame(counts).fillna(0).astype(int)
     n_unknown, n_drawn = amounts["n_reads"] - amounts["n_known"], amounts["n_read"] + amounts["n_unread"]
     return amounts.assign(n_unknown=n_unknown, n_drawn=n_drawn)
 
@@ -113,7 +102,6 @@ def _amounts(drawn: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
 def _filled(
     rubric_data: RubricData, drawn: pd.DataFrame, waiting: pd.DataFrame, scenario: Scenario
 ) -> RubricData | None:
-    """The study with labels where reads are missing; None where nothing is put in."""
     if scenario is Scenario.ESTIMATED:
         return None
     reads = rubric_data.reads
@@ -127,25 +115,18 @@ def _filled(
         reads = reads.assign(met=np.where(blank, helps[reads["row"].to_numpy(dtype=np.int64)], met))
     if scenario in CANNOT or waiting.empty:
         return replace(rubric_data, reads=reads) if blank.any() else None
-    return replace(rubric_data, reads=pd.concat([reads, _supposed(drawn, waiting, helps)]))
-
-
-def _supposed(drawn: pd.DataFrame, waiting: pd.DataFrame, helps: Floats) -> pd.DataFrame:
-    """A read of every item of the responses that nobody has read."""
+    # a read of every item of the responses that nobody has read
     readers = {model: sorted(names) for model, names in drawn.groupby(MODEL)["rater"].unique().items()}
-    numbers = pd.factorize(waiting["response_id"], sort=True)[0]
     raters = []
-    for number, *model in zip(numbers, *(waiting[name] for name in MODEL), strict=True):
+    for number, *model in zip(
+        pd.factorize(waiting["response_id"], sort=True)[0], *(waiting[name] for name in MODEL), strict=True
+    ):
         names: Sequence[str] = readers.get(tuple(model), ["nobody"])
         raters.append(names[number % len(names)])
-    return waiting.drop(columns=MODEL).assign(
-        rater=raters,
-        met=helps[waiting["row"].to_numpy()],
-        stage=Stage.FIRST.value,
-        blinded=True,
-        selection=DRAWN[0].value,
-        unit=waiting["response_id"],
-    )
+    met, unit = helps[waiting["row"].to_numpy()], waiting["response_id"]
+    supposed = waiting.drop(columns=MODEL).assign(rater=raters, met=met, blinded=True, unit=unit)
+    supposed = supposed.assign(stage=Stage.FIRST.value, selection=DRAWN[0].value)
+    return replace(rubric_data, reads=pd.concat([reads, supposed]))
 
 
 def sensitivity_sentence(table: pd.DataFrame) -> str:

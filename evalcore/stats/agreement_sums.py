@@ -111,9 +111,8 @@ def jackknife(labels: Labels) -> Jackknife:
     is_pairable = n_of_unit > 1
     counted = is_pairable[labels.unit]
     by_rater = _by_rater(labels, counted)
-    chance = _chance_without(
-        cell_of_unit[labels.unit[counted]], labels.rater[counted], labels.value[counted], group, by_rater
-    )
+    lost = labels.rater[counted], labels.value[counted]
+    chance = _chance_without(cell_of_unit[labels.unit[counted]], *lost, group, by_rater)
     without = Sums(all_pairs[group] - pairs, all_coincidences[group] - coincidences, all_shares[group] - shares, chance)
     has_pairs = pairs.sum(axis=(1, 2)) > 0
     return Jackknife(
@@ -135,10 +134,8 @@ def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
     group[part] = group_of_label
     left = counts[labels.unit]
     left[np.arange(len(left)), labels.value] -= 1  # no rater has two labels on a unit, so each label goes on its own
-    pairs, coincidences, shares = (
-        _summed(after - before[labels.unit], part, len(group))
-        for after, before in zip(_of_units(left), _of_units(counts), strict=True)
-    )
+    parts = zip(_of_units(left), _of_units(counts), strict=True)
+    pairs, coincidences, shares = (_summed(after - before[labels.unit], part, len(group)) for after, before in parts)
     # what a unit of two loses is both labels, since the other one has nothing left to be compared with
     counted = n_of_unit[labels.unit] > 1
     of_two = np.flatnonzero(n_of_unit[labels.unit] == 2)  # noqa: PLR2004 - two labels
@@ -146,14 +143,12 @@ def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
     lost = np.concatenate([np.flatnonzero(counted), couples[:, 0], couples[:, 1]])
     by = np.concatenate([part[counted], part[couples[:, 1]], part[couples[:, 0]]])
     chance = _chance_without(by, labels.rater[lost], labels.value[lost], group, _by_rater(labels, counted))
-    sums = Sums(
-        whole.pairs[group] + pairs, whole.coincidences[group] + coincidences, whole.shares[group] + shares, chance
-    )
+    before = whole.pairs[group], whole.coincidences[group], whole.shares[group]
+    sums = Sums(before[0] + pairs, before[1] + coincidences, before[2] + shares, chance)
     return Without(_clean(sums), group)
 
 
 def _counts(labels: Labels) -> tuple[Floats, Floats]:
-    """How often each category was given to each unit, (units, K), and how many labels the unit has."""
     size = len(labels.group) * labels.n_categories
     flat = np.bincount(labels.unit * labels.n_categories + labels.value, minlength=size)
     counts = flat.reshape(len(labels.group), labels.n_categories).astype(float)
@@ -161,7 +156,6 @@ def _counts(labels: Labels) -> tuple[Floats, Floats]:
 
 
 def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """What each unit adds to `Sums`: pairs, coincidences, shares."""
     n = counts.sum(axis=1)[:, None, None]
     both = counts[:, :, None] * (counts[:, None, :] - np.eye(counts.shape[1]))
     coincidences = both / np.maximum(n - 1, 1)
@@ -169,7 +163,6 @@ def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _by_rater(labels: Labels, counted: Truths) -> Floats:
-    """How often each rater gave each category in each group, on the labels that count: (groups, raters, K)."""
     n_raters = int(labels.rater.max(initial=0)) + 1
     shape = (labels.n_groups, n_raters, labels.n_categories)
     place = (labels.group[labels.unit] * n_raters + labels.rater) * labels.n_categories + labels.value
@@ -177,7 +170,6 @@ def _by_rater(labels: Labels, counted: Truths) -> Floats:
 
 
 def _chance(by_rater: Floats) -> Floats:
-    """`Sums.by_chance` of each group."""
     return _squared(by_rater.sum(axis=1)) - _own(by_rater)
 
 
@@ -200,14 +192,12 @@ def _chance_without(part: Numbers, rater: Numbers, value: Numbers, group: Number
 
 
 def _numbered(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """The pairs that occur, and of each row the number of its pair."""
     width = int(second.max(initial=0)) + 1
     codes, pairs = pd.factorize(first * width + second)
     return np.asarray(pairs, dtype=np.int64), np.asarray(codes, dtype=np.int64)
 
 
 def _squared(rows: Floats) -> Floats:
-    """Each row times itself: (rows, K) to (rows, K, K)."""
     return np.asarray(rows[:, :, None] * rows[:, None, :])
 
 
@@ -246,7 +236,6 @@ _GWETS = {Coefficient.AC1: 0, Coefficient.AC2_LINEAR: 1, Coefficient.AC2_QUADRAT
 
 
 def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]:
-    """Seen, and by chance: the mean distance of the pairs of labels that there are, and that there would be."""
     n_categories = sums.pairs.shape[-1]
     if coefficient in _KAPPAS:
         distance = distances(n_categories, _KAPPAS[coefficient])
@@ -270,7 +259,6 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
 
 
 def _weighted(matrix: Floats, distance: Floats) -> Floats:
-    """The mean distance over the pairs that a matrix counts."""
     return np.asarray((matrix * distance).sum(axis=(1, 2)) / matrix.sum(axis=(1, 2)))
 
 

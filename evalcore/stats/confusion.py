@@ -15,13 +15,7 @@ _ROUNDING = 1e-9
 
 
 def rates(
-    counts: AnyNumbers,
-    weights: Floats,
-    examples: AnyNumbers,
-    groups: AnyNumbers,
-    n_groups: int,
-    *,
-    level: float = LEVEL,
+    counts: AnyNumbers, weights: Floats, examples: AnyNumbers, groups: AnyNumbers, n_groups: int
 ) -> dict[str, pd.DataFrame]:
     """Accuracy, sensitivity and specificity of each group, weighted, with intervals clustered by example.
 
@@ -44,7 +38,7 @@ def rates(
         n = right + wrong
         kept = np.flatnonzero(n)
         of_items = right[kept], examples[kept], groups[kept]
-        shares = grouped_shares(*of_items, n_groups, sizes=n[kept], weights=weights[kept], level=level)
+        shares = grouped_shares(*of_items, n_groups, sizes=n[kept], weights=weights[kept])
         tables[measure] = shares.astype({"n_hits": np.int64})
     return tables
 
@@ -57,10 +51,8 @@ def f1_scores(counts: Floats) -> pd.DataFrame:
     """
     both, rater_only, other_only, neither = np.asarray(counts, dtype=float).T
     table: dict[str, Floats] = {}
-    for name, right, false, missed in (
-        ("met", both, rater_only, other_only),
-        ("not_met", neither, other_only, rater_only),
-    ):
+    sides = (("met", both, rater_only, other_only), ("not_met", neither, other_only, rater_only))
+    for name, right, false, missed in sides:
         precision, recall = quotient(right, right + false), quotient(right, right + missed)
         defined = ~np.isnan(precision) & ~np.isnan(recall)
         f1 = np.where(defined, quotient(2 * right, 2 * right + false + missed), math.nan)
@@ -87,7 +79,6 @@ def f1_interval(
     whole: Floats,
     *,
     of: Callable[[Floats], Floats] = balanced,
-    level: float = LEVEL,
 ) -> tuple[Floats, Floats, AnyNumbers]:
     """Bounds of the balanced F1 (or what else `of` measures of rows of counts) of each group, and how many examples it has.
 
@@ -106,6 +97,6 @@ def f1_interval(
     spread = np.bincount(of_group, weights=deviation**2, minlength=n)
     variance = spread * (n_examples - 1) / np.maximum(n_examples, 1)
     varies = variance > np.finfo(float).eps  # of numbers in [0, 1]: less is rounding
-    half = np.where(varies, stdtrit(np.maximum(n_examples - 1, 1), (1 + level) / 2) * np.sqrt(variance), math.nan)
+    half = np.where(varies, stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2) * np.sqrt(variance), math.nan)
     value = of(whole)
     return np.clip(value - half, 0, 1), np.clip(value + half, 0, 1), n_examples

@@ -83,9 +83,6 @@ class Fit:
         return round(float(self.leverage.sum()))
 
 
-# ---------------------------------------------------------------- estimates
-
-
 def by_judges(population: Population) -> Fit:
     """What the judges say, S = sum a f, f the mean of their labels: nothing is read, and judges' errors are all in it."""
     mean = population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.moves), np.nan)
@@ -141,7 +138,6 @@ def _both_sides(truths: Truths) -> bool:
 
 
 def _fitted(population: Population, sample: Sample, columns: Floats, weights: Floats, factors: Floats) -> Fit:
-    """The regression of votes on the columns, and the estimate by it."""
     x = columns[sample.rows]
     weights = weights / weights.sum() if weights.any() else weights
     pull = (x * weights[:, None]) @ np.linalg.pinv((x.T * weights) @ x, rcond=1e-9, hermitian=True)
@@ -153,9 +149,6 @@ def total(population: Population, sample: Sample, predicted: Floats) -> float:
     """The sum over all items a m, and over the items read a (y - m)/pi: right on average over draws, whatever m is."""
     left = (sample.votes - predicted[sample.rows]) / sample.probabilities
     return float((population.moves * predicted).sum() + (population.moves[sample.rows] * left).sum())
-
-
-# ---------------------------------------------------------------- variances
 
 
 def deviations(population: Population, sample: Sample, fit: Fit) -> Floats:
@@ -359,9 +352,6 @@ def freedom_of_sum(first: float, first_degrees: float, second: float, second_deg
     if not first + second:
         return first_degrees
     return (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)
-
-
-# ---------------------------------------------------------------- what the judges were worth
 
 
 def further_reads(population: Population, sample: Sample, *, alone: Fit, helped: Fit) -> tuple[float, float, float]:

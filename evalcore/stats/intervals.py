@@ -52,12 +52,7 @@ def share_interval(
         effective n     n_eff = n/d (t(n-1) / t(G-1))^2               between n^2 / sum n_g^2 and n; few clusters know their own spread badly
         interval        Wilson on p and n_eff
 
-    Raises:
-        ValueError: The columns differ in length, hits are no truth values, or a cluster is missing.
-
-    References:
-        Wilson 1927; Kish 1965 (design effect); Korn and Graubard 1998 (degrees of freedom); Dean and Pagano 2015.
-
+    Wilson 1927; Kish 1965 (design effect); Korn and Graubard 1998 (degrees of freedom); Dean and Pagano 2015.
     >>> alone = share_interval([True] * 81 + [False] * 182, range(263))
     >>> round(alone.low, 4), round(alone.high, 4)
     (0.2553, 0.3662)
@@ -81,7 +76,6 @@ def grouped_shares(
     *,
     sizes: AnyNumbers | None = None,
     weights: AnyNumbers | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
 
@@ -93,7 +87,7 @@ def grouped_shares(
     Returns:
         One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
     """
-    shares = _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights, level=level)
+    shares = _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights)
     return shares.drop(columns="design_effect")
 
 
@@ -105,7 +99,7 @@ def _shares(
     *,
     sizes: AnyNumbers | None = None,
     weights: AnyNumbers | None = None,
-    level: float,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
@@ -132,17 +126,8 @@ def _shares(
         few = (stdtrit(np.maximum(n - 1, 1), tail) / stdtrit(np.maximum(n_clusters - 1, 1), tail)) ** 2
         effective = np.where(n_clusters > 1, np.clip(n / effect * few, fewest, n), fewest)
     low, high = wilson(share * effective, effective, level=level)
-    return pd.DataFrame(
-        {
-            "n": counted if sizes is not None else counted.astype(np.int64),
-            "n_hits": counted_hits,
-            "share": share,
-            "low": low,
-            "high": high,
-            "n_clusters": n_clusters,
-            "design_effect": effect,
-        }
-    )
+    columns = {"n": counted if sizes is not None else counted.astype(np.int64), "n_hits": counted_hits, "share": share}
+    return pd.DataFrame(columns | {"low": low, "high": high, "n_clusters": n_clusters, "design_effect": effect})
 
 
 def wilson(k: npt.ArrayLike, n: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Floats, Floats]:
@@ -165,13 +150,7 @@ def wilson(k: npt.ArrayLike, n: npt.ArrayLike, *, level: float = LEVEL) -> tuple
 
 
 def clustered_means(
-    cells: Numbers,
-    clusters: Numbers,
-    values: Floats,
-    *,
-    n_cells: int,
-    weights: Floats | None = None,
-    level: float = LEVEL,
+    cells: Numbers, clusters: Numbers, values: Floats, *, n_cells: int, weights: Floats | None = None
 ) -> pd.DataFrame:
     """The mean of each cell with its interval, clustered: m = sum y_g / n of n values in G clusters, n_g of them in cluster g with the sum y_g.
 
@@ -195,7 +174,7 @@ def clustered_means(
     squares = np.bincount(cell_of, (sums - mean[cell_of] * sizes) ** 2, n_cells)
     error = np.sqrt(quotient(squares * n_clusters, (n_clusters - 1) * whole**2))
     error[error <= NO_SPREAD * np.maximum(1.0, np.abs(mean))] = np.nan
-    half = stdtrit(np.where(n_clusters > 1, n_clusters - 1, np.nan), (1 + level) / 2) * error
+    half = stdtrit(np.where(n_clusters > 1, n_clusters - 1, np.nan), (1 + LEVEL) / 2) * error
     columns = {"n_values": n_values, "n_clusters": n_clusters, "mean": mean, "low": mean - half, "high": mean + half}
     return pd.DataFrame(columns)
 

@@ -71,9 +71,8 @@ def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamp
 def distinct_columns(table: Weights) -> tuple[Weights, Numbers]:
     """The columns of a table that differ, and which of them each column is: complete tables need one product instead of hundreds."""
     places: dict[bytes, int] = {}
-    which = np.array(
-        [places.setdefault(column.tobytes(), len(places)) for column in np.ascontiguousarray(table.T)], dtype=np.int64
-    )
+    columns = np.ascontiguousarray(table.T)
+    which = np.array([places.setdefault(column.tobytes(), len(places)) for column in columns], dtype=np.int64)
     first = [int(np.flatnonzero(which == place)[0]) for place in range(len(places))]
     return np.ascontiguousarray(table[:, first]), which
 
@@ -139,30 +138,20 @@ def adjusted(p: Floats, adjust: Callable[[Floats], Floats]) -> Floats:
     return table
 
 
-# ---------------------------------------------------------------- against a margin
-
-
 class Verdict(msgspec.Struct, frozen=True):
-    """What a difference says against a margin. Bounds are in the units of the difference: first model less second.
-
-    Attributes:
-        bound: How bad the first model may be: the worse end of the two-sided interval of `level` (0.95: that is one-sided 0.975).
-        low, high: The interval of equivalence, of 2 level - 1 (0.95: 90 %, as two one-sided tests ask).
-        p_equivalent: The greater of two one-sided p, of "apart by the margin or more"; `equivalent` where it is below 1 - level.
-        non_inferior, equivalent: Whether it is shown. False does not mean that the opposite is.
-    """
+    """What a difference says against a margin. Bounds are in the units of the difference: first model less second."""
 
     margin: float  # how much worse still counts as not worse; above 0
     is_higher_better: bool
-    level: float  # of the two-sided interval whose worse end is the bound
+    level: float  # of the two-sided interval whose worse end is the bound (0.95: that is one-sided 0.975)
     difference: float
-    bound: float = math.nan
-    low: float = math.nan
+    bound: float = math.nan  # how bad the first model may be
+    low: float = math.nan  # the interval of equivalence, of 2 level - 1 (0.95: 90 %, as two one-sided tests ask)
     high: float = math.nan
     p_non_inferior: float = math.nan  # one-sided, of "worse by the margin or more"
-    p_equivalent: float = math.nan
-    non_inferior: bool = False
-    equivalent: bool = False
+    p_equivalent: float = math.nan  # the greater of two one-sided p, of "apart by the margin or more"
+    non_inferior: bool = False  # whether it is shown; False does not mean that the opposite is
+    equivalent: bool = False  # likewise
     inferior: bool = False  # whether even the better end of the two-sided interval is worse than the margin allows
 
     @property
@@ -180,13 +169,7 @@ def against_margin(difference: float, se: float, df: float, margin: float, *, hi
         equivalent      that, and P(T <= (g - margin)/s), both < 1 - LEVEL      the interval of 2 level - 1 lies within ±margin
 
     Nothing is shown without a difference, error or degrees of freedom. With an error of 0 p is 0 or 1, and a difference of exactly the margin shows nothing.
-
-    Raises:
-        ValueError: The margin is not a number above 0.
-
-    References:
-        Schuirmann 1987 (two one-sided tests); Piaggio et al. 2012 (CONSORT for non-inferiority and equivalence).
-
+    A margin that is no number above 0 is a ValueError (Schuirmann 1987, two one-sided tests; Piaggio et al. 2012, CONSORT).
     >>> held = against_margin(-0.01, 0.015, 40, 0.05)
     >>> held.non_inferior, round(held.bound, 4), round(held.p_non_inferior, 4)
     (True, -0.0403, 0.0055)
@@ -259,7 +242,6 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
     if not held.equivalent:
         return verdict
     also = "also " if held.non_inferior else ""
-    interval = (
-        f"{100 * (2 * held.level - 1):.4g} % interval of the difference [{signed(held.low)}, {signed(held.high)}]"
-    )
-    return f"{verdict} It is {also}equivalent: the {interval} lies within ±{margin}."
+    interval = f"[{signed(held.low)}, {signed(held.high)}] lies within ±{margin}"
+    share = f"{100 * (2 * held.level - 1):.4g} %"
+    return f"{verdict} It is {also}equivalent: the {share} interval of the difference {interval}."

@@ -5,6 +5,7 @@ import hmac
 import math
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -77,36 +78,23 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
     inside = by_pair.loc[by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)]
     n_met, n_pairs = inside[["rater_1", "rater_2"]].drop_duplicates().shape[0], math.comb(len(kept), 2)
     if n_met < LEAST_SHARE * n_pairs:
-        st.html(
-            html.quiet(
-                f"Of the {n_pairs:,} pairs of the {len(kept)} raters with the most labels, {n_met:,} have a criterion in common: too few to draw. "
-                "The table has every pair, those with most criteria first."
-            )
-        )
+        have = f"Of the {n_pairs:,} pairs of the {len(kept)} raters with the most labels, {n_met:,} have a criterion in common"
+        st.html(html.quiet(f"{have}: too few to draw. The table has every pair, those with most criteria first."))
         return
-    chosen = st.segmented_control(
-        "By pair",
-        [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])],
-        default=Coefficient.AC1,
-        required=True,
-        format_func=metric.NAMES.__getitem__,
-        key="agreement_shown",
-        bind="query-params",
-    )
+    options = [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])]
+    control: dict[str, Any] = {
+        "format_func": metric.NAMES.__getitem__,
+        "key": "agreement_shown",
+        "bind": "query-params",
+    }
+    chosen = st.segmented_control("By pair", options, default=Coefficient.AC1, required=True, **control)
     rows = inside.loc[inside["coefficient"].eq(chosen)]
-    why = (" " + rows["reason"]).where(rows["value"].isna(), "")
-    shown = rows.assign(
-        shown=[metric.value_words(chosen, value) for value in rows["value"]],
-        words=metric.cells(rows) + why,
-        small=rows["n_items"].lt(MIN_ITEMS),
-    )
-    st.plotly_chart(
-        pair_matrix(shown, kept, ink=theme.ink()),
-        config={"displayModeBar": False},
-        key="agreement_matrix",
-        width="content",
-        alt="Agreement of each two raters",
-    )
+    words = metric.cells(rows) + (" " + rows["reason"]).where(rows["value"].isna(), "")
+    values = [metric.value_words(chosen, value) for value in rows["value"]]
+    shown = rows.assign(shown=values, words=words, small=rows["n_items"].lt(MIN_ITEMS))
+    figure, alt = pair_matrix(shown, kept, ink=theme.ink()), "Agreement of each two raters"
+    bare = {"displayModeBar": False}
+    st.plotly_chart(figure, config=bare, key="agreement_matrix", width="content", alt=alt)
     if shown["small"].any():
         st.html(html.quiet(f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled."))
     if n_raters > MOST_RATERS:
@@ -119,17 +107,11 @@ def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
     if not known:
         return
     st.subheader("By kind of criterion", anchor=False)
-    chosen = st.segmented_control(
-        "By", known, default=known[0], required=True, key="agreement_by", label_visibility="collapsed"
-    )
+    look: dict[str, Any] = {"key": "agreement_by", "label_visibility": "collapsed"}
+    chosen = st.segmented_control("By", known, default=known[0], required=True, **look)
     rows = groups.loc[groups["grouping"].eq(KINDS[chosen or known[0]])]
-    wide(
-        rows.assign(group=rows["group"].map(filters.plain)),
-        {"group": chosen or known[0]},
-        f"agreement_groups_{chosen}",
-        "Agreement by kind of criterion",
-        prefix=prefix,
-    )
+    named, keys = rows.assign(group=rows["group"].map(filters.plain)), {"group": chosen or known[0]}
+    wide(named, keys, f"agreement_groups_{chosen}", "Agreement by kind of criterion", prefix=prefix)
     st.html(html.quiet(f"95 % intervals for {whom}."))
 
 
@@ -143,7 +125,6 @@ def _measured(
     names: tuple[tuple[str, str], ...],
     coefficients: tuple[Coefficient, ...],
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Agreement pooled and by group, and by pair, of raters in this order by the names that the viewer sees; and those with the most labels."""
     labels, shown = labels_of(rubric_data, judges=judges), dict(names)
     labels["rater"] = labels["rater"].cat.reorder_categories(list(shown)).cat.rename_categories(shown)
     pooled = agreement(labels, by=metric.GROUPINGS, coefficients=coefficients)
@@ -159,9 +140,8 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     more_coefficients = row.toggle("More coefficients", key="agreement_all", bind="query-params")
     raters = judges_choice.computed(_raters, viewer, judges)
     names = tuple(shown_names(raters, judges, viewer, _secret()).items())
-    pooled, by_pair, most = judges_choice.computed(
-        _measured, viewer, judges, names, metric.OF_TWO_CATEGORIES if more_coefficients else metric.SHOWN
-    )
+    wanted = metric.OF_TWO_CATEGORIES if more_coefficients else metric.SHOWN
+    pooled, by_pair, most = judges_choice.computed(_measured, viewer, judges, names, wanted)
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     if not overall["n_items"].any():
         st.html(html.notice(NOTHING_READ))
@@ -172,19 +152,12 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     first, *more = metric.finding(overall, who)
     st.html(html.finding(first))
     st.html(html.items(more))
-    tables.show(
-        metric.pooled_columns(overall, who),
-        key="agreement_pooled",
-        alt="Coefficients of agreement of all raters together",
-        optional=("Without an interval because",),
-    )
+    alt, optional = "Coefficients of agreement of all raters together", ("Without an interval because",)
+    tables.show(metric.pooled_columns(overall, who), key="agreement_pooled", alt=alt, optional=optional)
     if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
         matrix(by_pair, most, len(names))
-    wide(
-        by_pair.sort_values("n_items", ascending=False, kind="stable") if len(names) > MOST_RATERS else by_pair,
-        {"rater_1": "Rater", "rater_2": "and rater"},
-        "agreement_pairs",
-        "Agreement of each two raters",
-    )
+    pairs = by_pair.sort_values("n_items", ascending=False, kind="stable") if len(names) > MOST_RATERS else by_pair
+    keys = {"rater_1": "Rater", "rater_2": "and rater"}
+    wide(pairs, keys, "agreement_pairs", "Agreement of each two raters")
     kinds(pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)], prefix, whom)
     st.html(html.foot(FOOT))

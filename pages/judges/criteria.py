@@ -44,7 +44,6 @@ def _health(rubric_data: RubricData, judge: str, by: str, which: Reads | None) -
 
 
 def _usual(rubric_data: RubricData, judge: str) -> str:
-    """Axes where no category has enough to say how the judge does, and an axis has more."""
     category, axis = (metric.largest_group(rubric_data, judge, by=by) for by in (CATEGORY, "axis"))
     return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
@@ -52,14 +51,9 @@ def _usual(rubric_data: RubricData, judge: str) -> str:
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
     usual = judges_choice.computed(_usual, viewer, judge)
-    chosen = row.segmented_control(
-        "By",
-        list(GROUPINGS),
-        default=judges_choice.left("criteria_by", usual),
-        required=True,
-        key="criteria_by",
-        bind="query-params",
-    )
+    look: dict[str, Any] = {"key": "criteria_by", "bind": "query-params"}
+    default = judges_choice.left("criteria_by", usual)
+    chosen = row.segmented_control("By", list(GROUPINGS), default=default, required=True, **look)
     by = GROUPINGS[chosen or usual]
     which = judges_choice.chosen_reads(row, asked=judges_choice.computed(judges_choice.has_choice, viewer))
     table, selection = judges_choice.computed(_health, viewer, judge, by, which)
@@ -79,12 +73,9 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     shown = shown.assign(words=_words(shown, by), alarms=metric.alarm_words(shown)).reset_index(drop=True)
     drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
     if by != metric.CRITERION and len(drawn):
-        st.plotly_chart(
-            health(drawn, judge, ink=theme.ink()),
-            config={"displayModeBar": False},
-            key="criteria_health",
-            alt="Share met by the judge and by physicians, by group of criteria",
-        )
+        figure, bare = health(drawn, judge, ink=theme.ink()), {"displayModeBar": False}
+        alt = "Share met by the judge and by physicians, by group of criteria"
+        st.plotly_chart(figure, config=bare, key="criteria_health", alt=alt)
         if len(drawn) < len(read):
             st.html(html.quiet(f"Drawn are {len(drawn):,} of {len(read):,}: those with alarms or most reads."))
     touched = _listing(shown, by)
@@ -108,11 +99,8 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
-    """The groups as a table; which row was clicked."""
-    table = tables.frame(
-        metric.columns(shown, shown["words"].tolist()),
-        optional=("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ"),
-    )
+    optional = ("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ")
+    table = tables.frame(metric.columns(shown, shown["words"].tolist()), optional=optional)
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
     names = () if by == metric.CRITERION else (by.capitalize(),)
     pixels = tables.row_pixels(table, names)
@@ -138,7 +126,6 @@ def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) 
 
 
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
-    """What was said on each item of a group, those first on which the judge differs most from physicians."""
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
     items = judges_choice.computed(_read_items, viewer, judge, by, group)
@@ -157,15 +144,12 @@ def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
             st.html(html.notice(chosen["reasons"], kind="warning"))
         what = f"{counted(len(items), 'item')} that physicians have read, those first on which the judge differs most"
         st.html(html.quiet(what))
+    link: dict[str, Any] = {"label": "Open the conversation", "icon": ":material/menu_book:"}
     for row in part:
         with st.container(width=ITEM_PIXELS, gap="xsmall"):
             st.html(("" if is_one else _criterion(row, texts)) + _verdicts(row, judge))
-            st.page_link(
-                routes.BROWSE,
-                label="Open the conversation",
-                icon=":material/menu_book:",
-                query_params={"example": str(row["example_id"]), "model": row["model"], "judge": judge},
-            )
+            opened = {"example": str(row["example_id"]), "model": row["model"], "judge": judge}
+            st.page_link(routes.BROWSE, query_params=opened, **link)
 
 
 def _criterion(row: Mapping[Any, Any], texts: Mapping[int, str]) -> str:

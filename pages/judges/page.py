@@ -60,11 +60,7 @@ def show(section: str, judges: list[str], row: DeltaGenerator) -> None:
         st.html(html.notice(NO_CRITERION))
         return
     _headed(section, judges_choice.computed(judges_choice.beside, viewer, judge))
-    shown = {
-        PHYSICIANS: quality.show,
-        CRITERIA: criteria.show,
-        VERSIONS: versions.show,
-    }
+    shown = {PHYSICIANS: quality.show, CRITERIA: criteria.show, VERSIONS: versions.show}
     shown[section](viewer, judge, row)
 
 
@@ -78,8 +74,4 @@ def _headed(section: str, line: str) -> None:
 viewer = common.require()
 top = st.container()
 chosen = page_cache.section("judges", SECTIONS)
-show(
-    chosen,
-    common.read("judges"),
-    st.container(horizontal=True, vertical_alignment="top", key="judges_row"),
-)
+show(chosen, common.read("judges"), st.container(horizontal=True, vertical_alignment="top", key="judges_row"))

@@ -21,12 +21,8 @@ from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
 SPREAD = {
-    "Physicians, median": "median",
-    "Lowest": "lowest",
-    "First quarter": "q25",
-    "Third quarter": "q75",
-    "Highest": "highest",
-}
+    "Physicians, median": "median", "Lowest": "lowest", "First quarter": "q25", "Third quarter": "q75", "Highest": "highest",
+}  # fmt: skip
 SAY_NOTHING = {"displayModeBar": False}
 
 
@@ -53,9 +49,8 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     others = [name for name in known if name != judge]
     beside = []
     if others:
-        beside = row.multiselect(
-            "Judges beside it", others, default=others, key="judges_beside", width=320, placeholder="None"
-        )
+        look: dict[str, Any] = {"key": "judges_beside", "width": 320, "placeholder": "None"}
+        beside = row.multiselect("Judges beside it", others, default=others, **look)
     min_pairs = row.number_input(
         "Physicians with more pairs than", 0, 10_000, metric.MIN_PAIRS, step=10, key="judges_min_pairs",
         bind="query-params", width=240,
@@ -65,12 +60,8 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     found = judges_choice.computed(_measured, viewer, judges, judge, which)
     quality, values = found["quality"], found["values"]
     if not quality["rater_kind"].eq(metric.JUDGE).any():
-        st.html(
-            html.notice(
-                "No physician has read blind what these judges have labelled, so there is nothing to hold their labels against. "
-                "Assign responses to readers, or import their first reads."
-            )
-        )
+        nothing = "No physician has read blind what these judges have labelled, so there is nothing to hold their labels against."
+        st.html(html.notice(f"{nothing} Assign responses to readers, or import their first reads."))
         st.page_link(routes.STUDY, label="Go to Study", icon=":material/database:")
         return
     ranks = metric.percentiles(values, min_pairs=min_pairs)
@@ -78,15 +69,10 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     for sentence in (found["selection"], found["jury"]):
         if sentence:
             st.html(html.quiet(sentence))
-    tables.show(
-        metric.f1_columns(
-            quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(metric.PHYSICIAN)], ranks
-        ),
-        key="quality_pooled",
-        alt="Balanced F1 of judges, their jury and physicians, over all criteria",
-        optional=("Percentile",),
-        names=("Who",),
-    )
+    pooled = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(metric.PHYSICIAN)]
+    alt, optional = "Balanced F1 of judges, their jury and physicians, over all criteria", ("Percentile",)
+    columns = metric.f1_columns(pooled, ranks)
+    tables.show(columns, key="quality_pooled", alt=alt, optional=optional, names=("Who",))
     if (quality["rater_kind"].eq(metric.JUDGE) & quality["rater"].eq(judge)).any():
         with_names = allows(check_can_see_audit, viewer) and not common.blind(viewer)
         st.subheader("Among physicians", anchor=False)
@@ -117,48 +103,35 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
     kept = metric.kept_physicians(values, min_pairs=min_pairs)
     mine = ranks.loc[ranks["judge"].eq(judge) & (ranks["n_physicians"].gt(0) | ranks["grouping"].eq(OVERALL))]
     if kept.empty:
-        st.html(
-            html.quiet(
-                f"No physician has more than {min_pairs:,} pairs with other physicians. More criteria read by two, or a smaller number above, bring them here."
-            )
-        )
+        nobody = f"No physician has more than {min_pairs:,} pairs with other physicians"
+        st.html(html.quiet(f"{nobody}. More criteria read by two, or a smaller number above, bring them here."))
         return
     words = {group: ALL_CRITERIA if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
     names = kept["rater"].map(html.reader_name) if with_names else "a physician"
-    st.plotly_chart(
-        figures.among_physicians(
-            mine.assign(words=mine["group"].map(words)),
-            kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names),
-            ink=theme.ink(),
-        ),
-        config=SAY_NOTHING,
-        key="quality_among",
-        alt="The judge's balanced F1 among those of physicians",
-    )
-    tables.show(
-        {
-            "Criteria": mine["group"].map(words),
-            "The judge": mine["balanced_f1"].map(decimal),
-            "Percentile": [metric.percentile_words(row) for row in mine.to_dict(orient="records")],
-            **{title: mine[column].map(decimal) for title, column in SPREAD.items()},
-            "Physicians": mine["n_physicians"],
-            "Left out": mine["n_physicians_left_out"],
-            "Pairs of the judge": mine["n_pairs"],
-        },
-        key="quality_ranks",
-        alt="The judge's balanced F1 among physicians' own",
-        optional=("Left out", "Percentile"),
-    )
+    shown = kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names)
+    figure = figures.among_physicians(mine.assign(words=mine["group"].map(words)), shown, ink=theme.ink())
+    alt = "The judge's balanced F1 among those of physicians"
+    st.plotly_chart(figure, config=SAY_NOTHING, key="quality_among", alt=alt)
+    columns = {
+        "Criteria": mine["group"].map(words),
+        "The judge": mine["balanced_f1"].map(decimal),
+        "Percentile": [metric.percentile_words(row) for row in mine.to_dict(orient="records")],
+        **{title: mine[column].map(decimal) for title, column in SPREAD.items()},
+        "Physicians": mine["n_physicians"],
+        "Left out": mine["n_physicians_left_out"],
+        "Pairs of the judge": mine["n_pairs"],
+    }
+    alt, optional = "The judge's balanced F1 among physicians' own", ("Left out", "Percentile")
+    tables.show(columns, key="quality_ranks", alt=alt, optional=optional)
 
 
 def _by_category(quality: pd.DataFrame, judge: str) -> None:
     sides = metric.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
     if sides.empty:
-        st.html(
-            html.quiet(
-                "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
-            )
+        nothing = (
+            "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
         )
+        st.html(html.quiet(nothing))
         return
     sides = sides.assign(category=sides["category"].str.replace("_", " "))
     drawn = sides.loc[sides["judge_low"].notna() | sides["physicians_low"].notna()]
@@ -168,31 +141,22 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
     if drawn.empty:
         st.html(html.quiet("No category has both labels in enough conversations for an interval yet."))
     else:
-        st.plotly_chart(
-            figures.by_category(drawn, judge, ink=theme.ink()),
-            config=SAY_NOTHING,
-            key="quality_categories",
-            alt="Balanced F1 by category, of the judge and of physicians against one another",
-        )
-        tables.show(
-            {
-                "Category": drawn["category"],
-                "The judge": words["judge"],
-                "Physicians": words["physicians"],
-                "Pairs": drawn["judge_pairs"],
-                "Physicians' pairs": drawn["physicians_pairs"],
-                "Why empty": why,
-            },
-            key="quality_category_table",
-            alt="Balanced F1 by category, of the judge and of physicians",
-            optional=("Why empty",),
-        )
+        alt = "Balanced F1 by category, of the judge and of physicians against one another"
+        figure = figures.by_category(drawn, judge, ink=theme.ink())
+        st.plotly_chart(figure, config=SAY_NOTHING, key="quality_categories", alt=alt)
+        columns = {
+            "Category": drawn["category"],
+            "The judge": words["judge"],
+            "Physicians": words["physicians"],
+            "Pairs": drawn["judge_pairs"],
+            "Physicians' pairs": drawn["physicians_pairs"],
+            "Why empty": why,
+        }
+        alt = "Balanced F1 by category, of the judge and of physicians"
+        tables.show(columns, key="quality_category_table", alt=alt, optional=("Why empty",))
     if n := int((sides["judge"].notna() & ~sides.index.isin(drawn.index)).sum()):
-        st.html(
-            html.quiet(
-                f"Left out: {n} of {len(sides)} categories with a value and no interval, since too few conversations hold both labels."
-            )
-        )
+        why_left = "with a value and no interval, since too few conversations hold both labels"
+        st.html(html.quiet(f"Left out: {n} of {len(sides)} categories {why_left}."))
     mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, metric.TOGETHER])]
     for sentence in metric.undefined_words(mine):
         st.html(html.quiet(sentence))

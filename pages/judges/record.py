@@ -1,6 +1,7 @@
 """The record of a judge: how often it is right, and what physicians changed after seeing its label. A section of the Judges page."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -90,18 +91,15 @@ def begin(viewer: Viewer, judge: str, judges: Sequence[str]) -> None:
 def record_table(every: pd.DataFrame) -> None:
     """How often the judge is right, by kind of criterion; kinds without a read are named in a sentence."""
     record = every.loc[every["n"].gt(0)]
-    tables.show(
-        {
-            "Criteria": record["kind"],
-            "Matches physicians' blind reads": rate_cells(record, "share", "n_right", "n"),
-            "Conversations": record["n_examples"],
-            "Could not assess": record["n_cannot_assess"],
-            "Not labelled": record["n_without_label"],
-        },
-        key="record",
-        alt="How often the judge is right, by kind of criterion",
-        optional=("Could not assess", "Not labelled"),
-    )
+    columns = {
+        "Criteria": record["kind"],
+        "Matches physicians' blind reads": rate_cells(record, "share", "n_right", "n"),
+        "Conversations": record["n_examples"],
+        "Could not assess": record["n_cannot_assess"],
+        "Not labelled": record["n_without_label"],
+    }
+    alt, optional = "How often the judge is right, by kind of criterion", ("Could not assess", "Not labelled")
+    tables.show(columns, key="record", alt=alt, optional=optional)
     if len(none := every.loc[every["n"].eq(0), "kind"]):
         st.html(html.quiet(f"Without a read that can be compared: {', '.join(none)}."))
 
@@ -109,18 +107,11 @@ def record_table(every: pd.DataFrame) -> None:
 def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
     """The three movements side by side, a row a group."""
     of = {movement: rows.loc[rows["movement"].eq(movement)] for movement in MOVED}
-    tables.show(
-        {
-            first: [html.reader_name(group) for group in of[shift.CHANGED]["group"]],
-            **{
-                name: rate_cells(of[movement], "share", "n_moved", "n", none=none)
-                for movement, (name, none) in MOVED.items()
-            },
-        },
-        key=key,
-        alt=f"Changes of first reads after the reveal, by {first.lower()}",
-        names=("Reader",),
-    )
+    columns: dict[str, Any] = {first: [html.reader_name(group) for group in of[shift.CHANGED]["group"]]}
+    for movement, (name, none) in MOVED.items():
+        columns[name] = rate_cells(of[movement], "share", "n_moved", "n", none=none)
+    alt = f"Changes of first reads after the reveal, by {first.lower()}"
+    tables.show(columns, key=key, alt=alt, names=("Reader",))
 
 
 def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
@@ -138,12 +129,9 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
         st.html(html.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
     by_kind = shown.loc[shown["grouping"].isin([OVERALL, "kind"])].replace({"group": {OVERALL: ALL_CRITERIA}})
-    st.plotly_chart(
-        shift_figure(by_kind, ink=theme.ink()),
-        config={"displayModeBar": False},
-        key="shift",
-        alt="Shares of first reads that moved toward the judge and away from it, by kind of criterion",
-    )
+    figure, bare = shift_figure(by_kind, ink=theme.ink()), {"displayModeBar": False}
+    alt = "Shares of first reads that moved toward the judge and away from it, by kind of criterion"
+    st.plotly_chart(figure, config=bare, key="shift", alt=alt)
     shift_table(by_kind, "Criteria", "shift_table")
     if with_names:
         st.subheader("By reader", anchor=False)

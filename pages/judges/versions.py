@@ -47,7 +47,6 @@ FAMILY_FOOT = (
 
 
 def _others(rubric_data: RubricData, judge: str) -> list[str]:
-    """The other judges and this one when it was asked again, those first that labelled most of what this one labelled."""
     known = pd.concat([rubric_data.judged, rubric_data.asked_again(judge).judged.drop(columns=judge)], axis=1)
     others = known.loc[rubric_data.judged[judge].notna()].drop(columns=judge).notna().sum()
     return [str(name) for name in others.sort_values(ascending=False, kind="stable").index]
@@ -91,45 +90,30 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
         st.html(html.quiet(f"No item that both labelled has {a} {shown.lower()}."))
     columns = drift.flips_columns(rows)
     drawn = rows.assign(words=columns["Criteria"], n_not_met_before=rows["n"] - rows["n_met_before"])
-    st.plotly_chart(
-        figures.flips(drawn.head(MAX_DRAWN), ink=theme.ink()),
-        config=SAY_NOTHING,
-        key="versions_flips",
-        alt="Shares of labels that changed from met to not met and back, by group of criteria",
-    )
+    figure = figures.flips(drawn.head(MAX_DRAWN), ink=theme.ink())
+    alt = "Shares of labels that changed from met to not met and back, by group of criteria"
+    st.plotly_chart(figure, config=SAY_NOTHING, key="versions_flips", alt=alt)
     tables.show(columns, key="versions_table", alt="Labels that flip between two judges, by group of criteria")
     alone = rows.loc[rows["grouping"].eq(OVERALL)].iloc[0]
     if alone["n_before_only"] or alone["n_after_only"]:
-        st.html(
-            html.quiet(
-                f"Not compared, since one of the two alone has labelled them: {alone['n_before_only']:,} items ({before}), "
-                f"{alone['n_after_only']:,} items ({judge})."
-            )
-        )
+        counts = f"{alone['n_before_only']:,} items ({before}), {alone['n_after_only']:,} items ({judge})"
+        st.html(html.quiet(f"Not compared, since one of the two alone has labelled them: {counts}."))
     # scores of the models that both judged whole; the others are named
     named = scores.assign(words=drift.score_names(scores))
     whole = named["n_responses"].gt(0)
     if whole.any():
-        st.plotly_chart(
-            figures.score_drift(named.loc[whole], colour_of(common.read("models")), ink=theme.ink()),
-            config=SAY_NOTHING,
-            key="versions_scores",
-            alt="Mean score of each model by the earlier and the later judge",
-        )
-        tables.show(
-            drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]},
-            key="versions_score_table",
-            alt="Mean scores by the earlier and the later judge, by model",
-            optional=("Left out",),
-            names=("Model",),
-        )
+        figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")), ink=theme.ink())
+        alt = "Mean score of each model by the earlier and the later judge"
+        st.plotly_chart(figure, config=SAY_NOTHING, key="versions_scores", alt=alt)
+        columns = drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]}
+        alt, optional = "Mean scores by the earlier and the later judge, by model", ("Left out",)
+        tables.show(columns, key="versions_score_table", alt=alt, optional=optional, names=("Model",))
     if not whole.all():
         missing = _listed(named.loc[~whole, "words"].tolist())
         st.html(html.quiet(f"No response that both judges have labelled whole: {missing}."))
 
 
 def _listed(names: list[str]) -> str:
-    """Names as a list in a sentence; of many the first."""
     rest = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + rest
 
@@ -137,7 +121,6 @@ def _listed(names: list[str]) -> str:
 def _favoured(
     rubric_data: RubricData, judge: str, table: families.Table
 ) -> tuple[dict[Any, Any], pd.DataFrame, list[str]]:
-    """What self-preference says of this judge, by what physicians say, and who has no family."""
     visible = rubric_data.items["model"].cat.remove_unused_categories().cat.categories
     names = [*visible, *rubric_data.judges]
     known = families.families_of(names, table)
@@ -157,12 +140,9 @@ def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
     if len(strata):
         columns = self_preference.columns(strata)
         is_together = strata["label"].eq(self_preference.TOGETHER)
-        st.plotly_chart(
-            figures.own_family(strata.assign(words=columns["Criteria"], is_together=is_together), ink=theme.ink()),
-            config=SAY_NOTHING,
-            key="versions_bias",
-            alt="How much more often the judge's label is in the favour of its own family's responses, by what physicians say",
-        )
+        drawn = strata.assign(words=columns["Criteria"], is_together=is_together)
+        alt = "How much more often the judge's label is in the favour of its own family's responses, by what physicians say"
+        st.plotly_chart(figures.own_family(drawn, ink=theme.ink()), config=SAY_NOTHING, key="versions_bias", alt=alt)
         alt = (
             "How often the judge's label is in the response's favour, own family beside others, by what physicians say"
         )
@@ -196,16 +176,11 @@ def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
         },
         alt="Patterns of names and the family that each gives",
     )
+    off = bool(why_not)
+    undo: dict[str, Any] = {"icon": ":material/undo:", "key": "families_reset"}
     with st.container(horizontal=True):
-        save = st.button(
-            "Save the table", type="primary", icon=":material/save:", key="families_save", disabled=bool(why_not)
-        )
-        back = st.button(
-            "Back to the table of Overread",
-            icon=":material/undo:",
-            key="families_reset",
-            disabled=bool(why_not) or not is_own,
-        )
+        save = st.button("Save the table", type="primary", icon=":material/save:", key="families_save", disabled=off)
+        back = st.button("Back to the table of Overread", disabled=off or not is_own, **undo)
     if save or back:
         rows = edited.fillna("").astype(str).itertuples(index=False)
         given = [] if back else [(pattern, family) for pattern, family in rows if pattern or family]

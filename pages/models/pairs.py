@@ -32,15 +32,13 @@ def judged_pairs(rubric_data: RubricData, chosen: Analysis, seed: int) -> pd.Dat
 
 
 def _several(viewer: Viewer, chosen: Analysis) -> list[str]:
-    """The models of the part; where it is one alone, a notice says so, and there is none to compare."""
     names: list[str] = models_choice.about(viewer, chosen)["models"]
     if len(names) > 1:
         return names
-    st.html(
-        html.notice(
-            "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
-        )
+    alone = (
+        "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
     )
+    st.html(html.notice(alone))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     return []
 
@@ -90,16 +88,11 @@ def _pairs(pairs: pd.DataFrame, *, corrected: bool, key: str) -> None:
     if pairs.empty:
         st.html(html.quiet("No pair with this model can be compared here."))
         return
-    theme.figure(
-        figures.differences(pairs, corrected=corrected, ink=theme.ink()),
-        key=f"models_pairs_{key}",
-        alt="Differences of the scores of each pair of models, with 95 % intervals",
-    )
+    figure = figures.differences(pairs, corrected=corrected, ink=theme.ink())
+    alt = "Differences of the scores of each pair of models, with 95 % intervals"
+    theme.figure(figure, key=f"models_pairs_{key}", alt=alt)
     columns, alt = finding.pair_columns(pairs), "Differences of each pair of models"
     tables.show(columns, key=f"models_pairs_table_{key}", names=("Pair",), alt=alt)
-
-
-# ---------------------------------------------------------------- head to head
 
 
 def both(rubric_data: RubricData, chosen: Analysis, first: str, second: str) -> dict[str, Any]:
@@ -128,30 +121,24 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
     of_both = models_choice.computed(both, viewer, chosen, first, second)
     table = of_both["table"]
     if table.empty:
-        st.html(
-            html.notice(
-                "The two models share no example on which both have a score. Choose another pair, other examples, or fewer judges."
-            )
-        )
+        nothing = "The two models share no example on which both have a score. Choose another pair, other examples, or fewer judges."
+        st.html(html.notice(nothing))
         return
-    table["words"] = _first_words(viewer, table["example_id"])
+    judges = common.read("judges")
+    listed = common.read("listed", Filters(), judges[0] if judges else "", common.blind(viewer))
+    table["words"] = table["example_id"].map(listed["first_words"]).fillna("–")
     judge = models_choice.judge_of(chosen)
     st.html(html.finding(finding.win_sentence(of_both["wins"], first, second, judge)))
     st.html(html.quiet(finding.alike_sentence(of_both["alike"])))
-    st.html(
-        html.quiet(
-            "A point is a conversation. Click one, or a row of the table, to read it with both responses beside one rubric."
-        )
+    how = (
+        "A point is a conversation. Click one, or a row of the table, to read it with both responses beside one rubric."
     )
+    st.html(html.quiet(how))
     left, right = st.columns([52, 48], gap="medium")
     with left:
-        event = theme.figure(
-            figures.head_to_head(table, first, second),
-            key="models_points",
-            alt=f"Scores of {len(table):,} conversations: one model across, the other up",
-            on_select="rerun",
-            selection_mode="points",
-        )
+        figure, click = figures.head_to_head(table, first, second), {"on_select": "rerun", "selection_mode": "points"}
+        alt = f"Scores of {len(table):,} conversations: one model across, the other up"
+        event = theme.figure(figure, key="models_points", alt=alt, **click)
     order = table["apart"].abs().sort_values(ascending=False, kind="stable").index
     farthest = table.reindex(order).head(N_FARTHEST)
     column_of = st.column_config
@@ -191,14 +178,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
     )
 
 
-def _first_words(viewer: Viewer, example_ids: pd.Series) -> "pd.Series[str]":
-    judges = common.read("judges")
-    listed = common.read("listed", Filters(), judges[0] if judges else "", common.blind(viewer))
-    return example_ids.map(listed["first_words"]).fillna("–")
-
-
 def _open(viewer: Viewer, chosen: Analysis, example_id: int, first: str, second: str) -> None:
-    """Go to Browse, with a response of each model beside one rubric."""
     with reading(common.engine()) as session:
         opened = open_example(session, example_id)
     if opened is None or example_id in common.blind(viewer):

@@ -21,8 +21,6 @@ from pages.shared import common, filters, html, models_choice, routes, tables, t
 GROUPINGS = ("axis", "theme", "category", "cluster", "language")
 """In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
 
-# ---------------------------------------------------------------- scores
-
 
 def show(viewer: Viewer, chosen: Analysis) -> None:
     """Judge only, physicians only, corrected: the finding, the figure, the tables, and how they were made."""
@@ -38,15 +36,10 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
     if not scores["n_read"].any():
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
-    theme.figure(
-        figures.forest(
-            scores.assign(needs=lacks.mask(scores["enough"].astype(bool), "")),
-            colour_of(models_choice.models()),
-            ink=theme.ink(),
-        ),
-        key="models_forest",
-        alt="Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals",
-    )
+    shown = scores.assign(needs=lacks.mask(scores["enough"].astype(bool), ""))
+    figure = figures.forest(shown, colour_of(models_choice.models()), ink=theme.ink())
+    alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
+    theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)
     tables.show(columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model")
     if scores["n_read"].any():  # no claim stands alone
@@ -82,9 +75,6 @@ def foot(scores: pd.DataFrame, chosen: Analysis) -> str:
     )
 
 
-# ---------------------------------------------------------------- by theme and axis
-
-
 def grouped(rubric_data: RubricData, chosen: Analysis, grouping: str) -> dict[str, pd.DataFrame]:
     """The corrected scores, differences and tests of one grouping, and the scores by the judge alone; those with most examples first."""
     inputs = corrected_groups.by_group(rubric_data, grouping, **results.correcting(rubric_data, chosen))
@@ -107,11 +97,10 @@ def _most_first(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_group(viewer: Viewer, chosen: Analysis) -> None:
     """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
-    usual = GROUPINGS[0]
-    grouping = (
-        st.segmented_control("By", GROUPINGS, default=usual, key="models_by", required=True, **models_choice.KEPT)
-        or usual
+    control = st.segmented_control(
+        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **models_choice.KEPT
     )
+    grouping = control or GROUPINGS[0]
     of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)
     if of_groups["judged"].empty:
         untagged = f"Nothing here is tagged with a {grouping}: the tags come with the file of examples. Import it on the Study page."
@@ -121,15 +110,17 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     if not of_groups["judged"]["n_responses"].any():
         st.html(html.notice(models_choice.NO_LABELS))
         return
-    scores, differences, judged = (_named(of_groups[name], grouping) for name in ("scores", "differences", "judged"))
+    names = LANGUAGES if grouping == "language" else {}
+    scores, differences, judged = (
+        table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
+        for table in (of_groups[name] for name in ("scores", "differences", "judged"))
+    )
     words = corrected_groups.group_words(scores, of_groups["tests"], grouping, chosen.primary)
     _corrected_groups(scores, differences, words, grouping)
-    judge, names = models_choice.judge_of(chosen), (grouping.capitalize(),)
+    judge = models_choice.judge_of(chosen)
     with st.expander(f"{judge}'s opinion alone, not corrected"):
-        columns = corrected_groups.judged_columns(judged, grouping)
-        tables.show(
-            columns, key="models_groups_judged", names=names, alt=f"Scores by {grouping} in the judge's opinion"
-        )
+        columns, alt = corrected_groups.judged_columns(judged, grouping), f"Scores by {grouping} in the judge's opinion"
+        tables.show(columns, key="models_groups_judged", names=(grouping.capitalize(),), alt=alt)
         st.html(
             html.foot(
                 f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "
@@ -150,51 +141,34 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     )
 
 
-def _named(table: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    names = LANGUAGES if grouping == "language" else {}
-    return table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
-
-
 def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: str, grouping: str) -> None:
-    """What is known after correction: the figure, whether groups differ, and the tables."""
     enough, names = scores["enough"].astype(bool), (grouping.capitalize(), "Models")
     if not enough.any():
         st.html(html.notice(words))
     else:
         st.html(html.finding(words))
         shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
-        theme.figure(
-            figures.by_group(shown, colour_of(models_choice.models()), ink=theme.ink()),
-            key=f"models_groups_{grouping}",
-            alt=f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it",
-        )
+        figure = figures.by_group(shown, colour_of(models_choice.models()), ink=theme.ink())
+        alt = f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it"
+        theme.figure(figure, key=f"models_groups_{grouping}", alt=alt)
     if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
         columns = corrected_groups.group_columns(scores, grouping)
         tables.show(columns, key="models_groups", names=names[:1], alt=f"Corrected scores by {grouping}")
     known = differences.loc[differences["difference"].notna()]
     if not known.empty:
         with st.expander("Differences between models"):
-            columns, alt = (
-                corrected_groups.group_difference_columns(known, grouping),
-                "Differences of corrected scores by",
-            )
-            tables.show(columns, key="models_group_differences", names=names, alt=f"{alt} {grouping}")
+            columns = corrected_groups.group_difference_columns(known, grouping)
+            alt = f"Differences of corrected scores by {grouping}"
+            tables.show(columns, key="models_group_differences", names=names, alt=alt)
             st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
-
-
-# ---------------------------------------------------------------- more
 
 
 def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame]:
     """Worst-at-k, score by length, and the whole scores, in the judge's opinion."""
     one, judge = results.jury(rubric_data, chosen.judges)
     responses = response_scores(one, judge)
-    return {
-        "worst": worst_at_k(responses),
-        "slopes": length_slopes(responses),
-        "bins": length_bins(responses),
-        "overall": group_scores(one, judge, by=(OVERALL,)),
-    }
+    tables_of = {"worst": worst_at_k(responses), "slopes": length_slopes(responses), "bins": length_bins(responses)}
+    return tables_of | {"overall": group_scores(one, judge, by=(OVERALL,))}
 
 
 def missing(rubric_data: RubricData, chosen: Analysis, viewer: Viewer) -> pd.DataFrame:
@@ -211,13 +185,10 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
         return
     _missing(models_choice.computed(missing, viewer, chosen, viewer))
     judge = models_choice.judge_of(chosen)
-    st.html(
-        html.quiet(
-            f"All numbers below but the published ones are {judge}'s opinion, not corrected by physicians, each example counted alike."
-        )
-    )
+    opinion = f"All numbers below but the published ones are {judge}'s opinion, not corrected by physicians, each example counted alike."
+    st.html(html.quiet(opinion))
     everybody = models_choice.models()
-    look = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
+    look: dict[str, Any] = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
     _repeats(of_judge["worst"], look)
     st.subheader("Whether longer responses score higher", anchor=False)
     st.html(html.finding(length_finding(of_judge["slopes"])))
@@ -228,15 +199,12 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
     st.subheader("Beside published scores of HealthBench", anchor=False)
     st.html(html.notice(benchmark.NOT_COMPARABLE, kind="warning"))
     published = benchmark.published_scores()
-    published = published.loc[
-        published["subset"].eq(benchmark.HARD if chosen.subset == benchmark.HARD else benchmark.FULL)
-    ]
+    subset = benchmark.HARD if chosen.subset == benchmark.HARD else benchmark.FULL
     own = of_judge["overall"].sort_values("score", ascending=False)
-    theme.figure(
-        figures.beside_published(own, published, look["colours"], ink=theme.ink()),
-        key="models_published",
-        alt="This study's scores over published scores of other models by another judge",
-    )
+    others = published.loc[published["subset"].eq(subset)]
+    figure = figures.beside_published(own, others, look["colours"], ink=theme.ink())
+    alt = "This study's scores over published scores of other models by another judge"
+    theme.figure(figure, key="models_published", alt=alt)
     st.html(
         html.foot(
             "Worst-at-k: of each example's responses by a model, the mean of the lowest score over all choices of k of them, then the mean over "
@@ -254,21 +222,15 @@ def _missing(table: pd.DataFrame) -> None:
         return
     alt = "Corrected scores if the missing reads had all spoken for the model or all against it"
     tables.show(missing_columns(table), key="models_missing_table", names=("Model",), alt=alt)
-    st.html(
-        html.quiet(
-            "Estimated as if the missing were like the rest. For the model: met, or not met where a criterion is undesirable; against it: the reverse."
-        )
-    )
+    how = "Estimated as if the missing were like the rest. For the model: met, or not met where a criterion is undesirable; against it: the reverse."
+    st.html(html.quiet(how))
 
 
 def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
     st.subheader("How low a model falls on its worst of several answers", anchor=False)
     if worst.empty or worst["k"].max() < 2:  # noqa: PLR2004 - one answer has no worst
-        st.html(
-            html.notice(
-                "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
-            )
-        )
+        once = "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
+        st.html(html.notice(once))
         return
     figure = figures.worst_at_k(worst, **look)
     theme.figure(figure, key="models_worst", alt="Score of the worst of k answers, by model")

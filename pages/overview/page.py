@@ -1,6 +1,7 @@
 """Where the study stands, and what to do next."""
 
 from datetime import timedelta
+from typing import Any
 
 import streamlit as st
 
@@ -11,19 +12,10 @@ from evalcore.rubric.composition_queries import changed_since
 from evalcore.rubric.figures import groups_read
 from evalcore.stats.intervals import share_words
 from evalcore.stats.wording import counted, listed
+from evalcore.study import policies
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
 from evalcore.study.db import reading
-from evalcore.study.policies import (
-    allows,
-    check_can_adjudicate,
-    check_can_assign,
-    check_can_give_verdict,
-    check_can_import,
-    check_can_read,
-    check_can_see_audit,
-    own_act,
-)
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
@@ -37,19 +29,20 @@ LATELY = timedelta(days=7)
 def reader_lines(viewer: Viewer) -> list[str]:
     """What waits for a reader, how long it takes, and what they have read so far."""
     lines = []
-    if allows(check_can_read, viewer):
+    if policies.allows(policies.check_can_read, viewer):
         with reading(common.engine()) as session:
             progress = queries.progress(session, viewer, now())
         if progress.n_left:
             left = left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
             lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
-    if allows(check_can_give_verdict, viewer):
+    if policies.allows(policies.check_can_give_verdict, viewer):
         own = common.read("readers")
-        lines += [
-            f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {common.local_time(row.last_at)}."
-            for row in own.loc[own["reader"].eq(viewer.name)].itertuples()
-        ] or ["You have read nothing yet. Open Review to start."]
+        for row in own.loc[own["reader"].eq(viewer.name)].itertuples():
+            read = read_words(row.n_items, row.n_responses, row.n_cases)
+            lines.append(f"You have read {read}, the last on {common.local_time(row.last_at)}.")
+        if not own["reader"].eq(viewer.name).any():
+            lines.append("You have read nothing yet. Open Review to start.")
     return lines
 
 
@@ -59,15 +52,14 @@ def adjudicator_lines(viewer: Viewer) -> list[str]:
     if not queue.waiting:
         return ["Nothing waits for you to settle."]
     waits = "waits" if queue.n_items == 1 else "wait"
-    return [
-        f"{counted(queue.n_items, 'item')} on {counted(len(queue.waiting), 'response or case', 'responses and cases')} {waits} for you to settle."
-    ]
+    where = counted(len(queue.waiting), "response or case", "responses and cases")
+    return [f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle."]
 
 
 def lead_lines(viewer: Viewer) -> list[str]:
     """How far assigned reading is, and each reader."""
     lines = []
-    if allows(check_can_assign, viewer):
+    if policies.allows(policies.check_can_assign, viewer):
         with reading(common.engine()) as session:
             assigned = assignment_queries.assignments(session)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
@@ -105,9 +97,9 @@ def researcher_lines() -> list[str]:
 def lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in, by role."""
     sentences = reader_lines(viewer)
-    if allows(check_can_adjudicate, viewer):
+    if policies.allows(policies.check_can_adjudicate, viewer):
         sentences += adjudicator_lines(viewer)
-    if allows(check_can_import, viewer):
+    if policies.allows(policies.check_can_import, viewer):
         sentences += lead_lines(viewer)
     if Role.RESEARCHER in viewer.roles:
         sentences += researcher_lines()
@@ -116,22 +108,12 @@ def lines(viewer: Viewer) -> list[str]:
 
 def composition() -> None:
     """What the study is made of, one grouping at a time: what stands out in words, the figure, the table."""
-    by, sizes, weights = page_cache.computed(
-        summary, viewer, lambda: common.read("composition"), common.read("subset_sizes"), hidden
-    )
+    frames, sizes_of = (lambda: common.read("composition")), common.read("subset_sizes")
+    by, sizes, weights = page_cache.computed(summary, viewer, frames, sizes_of, hidden)
     st.html(html.quiet(sizes))
-    grouping = (
-        st.segmented_control(
-            "By",
-            list(Grouping),
-            default=Grouping.THEME,
-            key="made_of",
-            bind="query-params",
-            required=True,
-            format_func=lambda option: option.label,
-        )
-        or Grouping.THEME
-    )
+    look: dict[str, Any] = {"key": "made_of", "bind": "query-params", "format_func": lambda option: option.label}
+    chosen = st.segmented_control("By", list(Grouping), default=Grouping.THEME, required=True, **look)
+    grouping: Grouping = chosen or Grouping.THEME
     table, what = by[grouping], f"{grouping.unit.capitalize()} by {grouping.words}"
     imbalances = {name: findings(name, of) for name, of in by.items()}
     st.html(html.finding(" ".join(imbalances[grouping]) or f"No clear imbalance by {grouping.words}."))
@@ -150,13 +132,8 @@ def composition() -> None:
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
-st.html(
-    html.heading(
-        "Where the study stands",
-        f"{holdings(counts)}, judged by {counted(counts['judges'], 'judge')} and read by "
-        f"{counted(counts['reviewers'], 'physician')}",
-    )
-)
+whose = f"judged by {counted(counts['judges'], 'judge')} and read by {counted(counts['reviewers'], 'physician')}"
+st.html(html.heading("Where the study stands", f"{holdings(counts)}, {whose}"))
 if not counts["examples"]:
     st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
@@ -165,30 +142,25 @@ if not counts["examples"]:
 if sentences := lines(viewer):
     st.html(html.items(sentences))
 overrides = common.read("overrides_by_judge", hidden)
-st.html(
-    html.facts(
-        {
-            "conversations": f"{counts['examples'] - counts['cases']:,}",
-            **({"cases of triage": f"{counts['cases']:,}"} if counts["cases"] else {}),
-            "criteria": f"{counts['criteria']:,}",
-            "judges' verdicts": f"{counts['judge_verdicts']:,}",
-            "physicians' verdicts": f"{counts['physician_verdicts']:,}",
-            "items where readers conflict": f"{overrides['conflicting']:,}",
-        }
-    )
-)
+facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
+if counts["cases"]:
+    facts["cases of triage"] = f"{counts['cases']:,}"
+facts |= {
+    "criteria": f"{counts['criteria']:,}",
+    "judges' verdicts": f"{counts['judge_verdicts']:,}",
+    "physicians' verdicts": f"{counts['physician_verdicts']:,}",
+    "items where readers conflict": f"{overrides['conflicting']:,}",
+}
+st.html(html.facts(facts))
 with st.container(horizontal=True):
-    if allows(check_can_read, viewer):
+    if policies.allows(policies.check_can_read, viewer):
         st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
-    if allows(check_can_give_verdict, viewer):
+    if policies.allows(policies.check_can_give_verdict, viewer):
         st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
-        st.page_link(
-            routes.BROWSE,
-            label="See where readers conflict",
-            icon=":material/compare_arrows:",
-            query_params={"reads": filters.READS[CONFLICTING]},  # an address holds an option in the words of the screen
-        )
-    if allows(check_can_import, viewer):
+        conflicts = {"reads": filters.READS[CONFLICTING]}  # an address holds an option in the words of the screen
+        icon = ":material/compare_arrows:"
+        st.page_link(routes.BROWSE, label="See where readers conflict", icon=icon, query_params=conflicts)
+    if policies.allows(policies.check_can_import, viewer):
         st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     if counts["cases"]:
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
@@ -203,22 +175,17 @@ if overrides["by_judge"]:
         )
     )
 if hidden:
-    st.html(
-        html.quiet(
-            f"Conversations that wait for your own {own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
-            "conflicts, the judges and what was read."
-        )
+    left_out = (
+        "are left out of what is said here of readers and their verdicts, their conflicts, the judges and what was read"
     )
-if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
+    st.html(html.quiet(f"Conversations that wait for your own {policies.own_act(viewer)} {left_out}."))
+if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     with reading(common.engine()) as session:
         head = trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
-        st.html(
-            html.quiet(
-                "Keep it outside of this study: overread audit verify --expect HASH fails where the trail was since cut off or written anew."
-            )
-        )
+        keep = "overread audit verify --expect HASH fails where the trail was since cut off or written anew"
+        st.html(html.quiet(f"Keep it outside of this study: {keep}."))
 if counts["examples"] > counts["cases"]:
     st.subheader("What it is made of, and what has been read", anchor=False)
     composition()

@@ -58,7 +58,6 @@ def _said(stated: StatedAnalysis) -> None:
 
 
 def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: bool) -> None:
-    """All of the next version; it begins as the one in force."""
     st.subheader("State the analysis", anchor=False)
     known = models_choice.evaluations(viewer)
     judged = known.loc[known["judges"].map(len).gt(0)]

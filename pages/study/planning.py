@@ -61,15 +61,13 @@ def _planned(
     with reading(common.engine()) as session:
         taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
         stated = contents.stated_analysis(session)
-    target, why = planning_acts.claimed(
-        known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
-    )
+    spec = stated.spec if stated else None
+    target, why = planning_acts.claimed(known, target, spec=spec, claim=claim, physicians=physicians)
     found = answer(known, target, taken=taken, n_each=n_readers)
     easier = ""
     if target.goal is Goal.DIFFERENCE and any(design.reachable for design in found.designs.values()):
-        easier = words.finding(
-            answer(known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers)
-        )
+        powered = planning_acts.powered(target, planning_acts.POWER)
+        easier = words.finding(answer(known, powered, taken=taken, n_each=n_readers))
     return Planned(found, why, easier, seconds)
 
 
@@ -81,23 +79,15 @@ def show(viewer: Viewer) -> None:
     judged = parts.loc[parts["judges"].map(len).gt(0)]
     if judged.empty:
         st.html(html.notice(NO_JUDGE))
-        to_import = {"study_tab": "Import"}
-        st.button(
-            "Import a file",
-            icon=":material/database:",
-            type="tertiary",
-            key="plan_import",
-            on_click=st.session_state.update,
-            args=(to_import,),
-        )
+        look: dict[str, Any] = {"icon": ":material/database:", "type": "tertiary", "key": "plan_import"}
+        st.button("Import a file", on_click=st.session_state.update, args=({"study_tab": "Import"},), **look)
         return
     target, n_readers = _asked(known, judged)
     if target is None:
         return
     claim, physicians = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
-    planned = _planned(
-        settings().db, common.version(), common.blind(viewer), target, claim, physicians, n_readers, viewer
-    )
+    study = settings().db, common.version(), common.blind(viewer)
+    planned = _planned(*study, target, claim, physicians, n_readers, viewer)
     found = planned.answer
     st.html(html.finding(words.finding(found)))
     if planned.why:
@@ -124,7 +114,6 @@ FOOT = (
 
 
 def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]:
-    """The form: a target, or None with a sentence why not; and how many readers a response gets."""
     goal = st.segmented_control(
         "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
     ) or Goal.SCORE  # fmt: skip
@@ -144,19 +133,10 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
         else:
             judges = st.multiselect("Judges", row["judges"], default=row["judges"][:1], key="plan_judges", width=200)
         first, least, most, step, form = PERCENT if is_error else POINTS
-        within = st.number_input(
-            "Within ± percentage points" if is_error else "Within ±",
-            min_value=least,
-            max_value=most,
-            value=first,
-            step=step,
-            format=form,
-            key=f"plan_within_{'error' if is_error else 'score'}",
-            width=190 if is_error else 140,
-        )
-        n_readers = st.number_input(
-            "Readers a response", min_value=1, value=READERS_EACH, step=1, key="plan_readers", width=140
-        )
+        label, width = ("Within ± percentage points", 190) if is_error else ("Within ±", 140)
+        key = f"plan_within_{'error' if is_error else 'score'}"
+        within = st.number_input(label, least, most, first, step, form, key=key, width=width)
+        n_readers = st.number_input("Readers a response", 1, value=READERS_EACH, step=1, key="plan_readers", width=140)
     with common.shown_errors():
         share = within / 100 if is_error else within
         target = planning_acts.target(goal, share, models, known, evaluation=evaluation, judges=judges)
@@ -165,7 +145,6 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
 
 
 def _held_for() -> tuple[Claim | None, Physicians | None]:
-    """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
     usual = {"": "as stated, else the widest possible"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         claim, physicians = (
@@ -176,27 +155,23 @@ def _held_for() -> tuple[Claim | None, Physicians | None]:
 
 
 def _answer(planned: Planned, n_readers: int) -> None:
-    """Both designs side by side, how the interval narrows, and where the expectations come from."""
     found = planned.answer
     target = found.target
     rows = list(found.designs.values())
     if any(row.n_units for row in rows):
         times = [words.hours_short(planning_acts.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
-        tables.show(
-            {
-                "Responses are": [words.DESIGN_WORDS[row.design] for row in rows],
-                **({"Further examples": [row.n_units for row in rows]} if target.goal is Goal.DIFFERENCE else {}),
-                "Further responses": [row.n_responses for row in rows],
-                "Criteria": [row.n_items for row in rows],
-                "Hours of reading": times,
-                "95 % interval then": [words.width_words(target, row.half_width) for row in rows],
-                f"95 % interval with {words.counted_units(target, rows[0].n_same)}": [
-                    words.width_words(target, row.half_width_same) for row in rows
-                ],
-            },
-            key="plan_designs",
-            alt="How much has to be read, by how it is drawn",
-        )
+        columns: dict[str, Any] = {"Responses are": [words.DESIGN_WORDS[row.design] for row in rows]}
+        if target.goal is Goal.DIFFERENCE:
+            columns["Further examples"] = [row.n_units for row in rows]
+        same = f"95 % interval with {words.counted_units(target, rows[0].n_same)}"
+        columns |= {
+            "Further responses": [row.n_responses for row in rows],
+            "Criteria": [row.n_items for row in rows],
+            "Hours of reading": times,
+            "95 % interval then": [words.width_words(target, row.half_width) for row in rows],
+            same: [words.width_words(target, row.half_width_same) for row in rows],
+        }
+        tables.show(columns, key="plan_designs", alt="How much has to be read, by how it is drawn")
     lines = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found), planned.easier]
     lines.append(words.detectable_words(found, planning_acts.POWER))
     if n_items := found.designs[IMPORTANCE].n_items:
@@ -205,19 +180,11 @@ def _answer(planned: Planned, n_readers: int) -> None:
     st.html(html.items(filter(None, lines)))
     table = curve(found)
     if not table.empty:
-        st.plotly_chart(
-            narrowing(
-                table,
-                within=target.half_width,
-                units=words.units_words(target),
-                axis="Half of the 95 % interval",
-                tick_format=".1%" if target.goal is Goal.JUDGE_ERROR else ".3f",
-                ink=theme.ink(),
-            ),
-            config={"displayModeBar": False},
-            key="plan_curve",
-            alt="How the interval narrows as more is read, drawn with equal chances and by importance",
-        )
+        form = ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
+        axes = {"units": words.units_words(target), "axis": "Half of the 95 % interval", "tick_format": form}
+        figure, bare = narrowing(table, within=target.half_width, ink=theme.ink(), **axes), {"displayModeBar": False}
+        alt = "How the interval narrows as more is read, drawn with equal chances and by importance"
+        st.plotly_chart(figure, config=bare, key="plan_curve", alt=alt)
 
 
 def _claims(found: Answer) -> None:
@@ -226,17 +193,13 @@ def _claims(found: Answer) -> None:
     claims, target, n = found.claims, found.target, found.designs[UNIFORM].n_units
     held = zip(claims["claim"], claims["physicians"], strict=True)
     st.subheader("What the same reads can claim", anchor=False)
-    tables.show(
-        {
-            "The 95 % interval holds": [words.CLAIM_WORDS[Claim(claim), Physicians(who)] for claim, who in held],
-            "Expected now": [words.width_words(target, width) for width in claims["half_width_now"]],
-            f"With {words.counted_units(target, n, 'further')}": [
-                words.width_words(target, width) for width in claims["half_width"]
-            ],
-        },
-        key="plan_claims",
-        alt="Expected interval by claim and population of physicians",
-    )
+    then = f"With {words.counted_units(target, n, 'further')}"
+    columns = {
+        "The 95 % interval holds": [words.CLAIM_WORDS[Claim(claim), Physicians(who)] for claim, who in held],
+        "Expected now": [words.width_words(target, width) for width in claims["half_width_now"]],
+        then: [words.width_words(target, width) for width in claims["half_width"]],
+    }
+    tables.show(columns, key="plan_claims", alt="Expected interval by claim and population of physicians")
 
 
 def _components(planned: Planned) -> None:
@@ -248,25 +211,20 @@ def _components(planned: Planned) -> None:
     parts = found.components
     if not parts.is_known:
         return
-    tables.show(
-        words.components_table(parts),
-        key="plan_components",
-        alt="Parts of the standard error on new examples, for physicians in general",
-    )
+    alt = "Parts of the standard error on new examples, for physicians in general"
+    tables.show(words.components_table(parts), key="plan_components", alt=alt)
     n_more, amount = planning_acts.next_reads(found, planned.seconds)
     table = options(parts, target, n_more=n_more)
     st.html(html.finding(words.options_words(table, target, amount)))
-    tables.show(
-        {
-            "Spent on": table["option"].map(words.OPTION_WORDS),
-            "Further reads of a response": table["n_reads"],
-            "Responses read then": table["n_units"],
-            "Physicians": table["n_readers"],
-            "Standard error then": table["standard_error"].map(words.error_words),
-        },
-        key="plan_options",
-        alt=f"Expected standard error after {amount}, by what they are spent on",
-    )
+    columns = {
+        "Spent on": table["option"].map(words.OPTION_WORDS),
+        "Further reads of a response": table["n_reads"],
+        "Responses read then": table["n_units"],
+        "Physicians": table["n_readers"],
+        "Standard error then": table["standard_error"].map(words.error_words),
+    }
+    alt = f"Expected standard error after {amount}, by what they are spent on"
+    tables.show(columns, key="plan_options", alt=alt)
 
 
 def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
