@@ -86,9 +86,6 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
 
     Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
     theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
-
-    Raises:
-        NotAllowed: The viewer does not adjudicate.
     """
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -221,10 +218,6 @@ def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
     """Everything that the adjudicator sees of one response or case.
 
     Items that somebody else has settled are not in question any more; those that the viewer has settled stay, to be corrected.
-
-    Raises:
-        NotFound: There is no such response or case.
-        NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
     """
     with reads(engine) as session:
         case = _case(session, viewer, key)
@@ -240,7 +233,6 @@ def _case(session: Session, viewer: Viewer, key: Key) -> Case:
 
 
 def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -> Iterator[Question]:
-    """The items in question, in the rubric's order, acuity last."""
     rules = contents.rules(session)
     items = without_judge(_needing(session, rules, key, settled_too=True), rules)
     why = {None if pd.isna(row["criterion_id"]) else int(row["criterion_id"]): row for row in items.to_dict("records")}
@@ -275,7 +267,6 @@ def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -
 
 
 def _settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
-    """The newest adjudication that stands on an item."""
     given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
     return max(given, key=lambda verdict: verdict.verdict_id, default=None)
 
@@ -309,7 +300,6 @@ def _shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
 
 
 def _standing(on_item: Sequence[SaidBy]) -> frozenset[int]:
-    """Numbers of the verdicts that stand on an item, settlements too."""
     return frozenset(verdict.verdict_id for verdict in on_item if verdict.label is not None)
 
 
@@ -345,12 +335,7 @@ _AMENDED = "A reader has changed a verdict here since the screen was drawn. It i
 
 
 def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> None:
-    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded.
-
-    Raises:
-        NotFound: The item is not in question.
-        NotAllowed: As for `open_case`.
-    """
+    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded."""
     with writing(engine) as session:
         questions = {question.criterion_id: question for question in _case(session, viewer, key).questions}
         if criterion_id not in questions:
@@ -385,12 +370,6 @@ def settle(
     An item that the viewer has settled before is corrected: the new verdict supersedes the old one. It counts as blinded unless the
     viewer looked at the judge's verdict on it (`look`), saw verdicts on the conversation on another page or in a file, could tell the
     judge's from what the item is in question for, or corrects what is not blinded. A read that is amended later leaves the item settled.
-
-    Raises:
-        NotAllowed: As for `open_case`.
-        NotFound: An item is not in question.
-        AlreadyChanged: Somebody else settled an item, or a reader changed a verdict, since the screen was drawn.
-        OverreadError: A rationale or a cause is missing, or a label is no answer.
     """
     with writing(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -441,7 +420,6 @@ def settle(
 
 
 def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
-    """Nobody has said anything on the item that the screen would show by now."""
     settled = _settlement(on_item)
     if settled is not None and settled.rater_id not in mine:
         raise AlreadyChanged(_SETTLED)

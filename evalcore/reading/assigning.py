@@ -145,12 +145,7 @@ class Assigned:
 
 
 def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = False) -> Assigned:
-    """Choose items and readers, draw, order, and write it down.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        OverreadError: Nothing fits, no reader can read, or a number is out of its range.
-    """
+    """Choose items and readers, draw, order, and write it down."""
     _check(choice)
     seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
     if choice.filters.search or choice.filters.language:
@@ -244,10 +239,6 @@ def assign_responses(
     Args:
         readers: Names of those who may read; empty: everybody who can.
         **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
-
-    Raises:
-        NotFound: The study has no such response, or it has no text, or no rubric where one is asked about.
-        OverreadError: All are assigned already, or no reader can read.
     """
     numbers = tuple(dict.fromkeys(response_ids))
     if not numbers:
@@ -321,7 +312,6 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
 
 
 def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, float]]:
-    """What fits the choice; and the probability of each item, where the choice says it."""
     if choice.chosen:
         return _chosen(session, choice), {}
     if choice.drawn is not None:
@@ -384,7 +374,6 @@ def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[It
 
 
 def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
-    """How the items came to be chosen, and by what, for the record."""
     if choice.chosen:
         return Selection.VOLUNTEERED, {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
     if choice.drawn is not None:
@@ -398,11 +387,7 @@ def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
 
 
 def read_plan(content: bytes) -> tuple[Planned, ...]:
-    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell.
-
-    Raises:
-        OverreadError: A line is not readable as that.
-    """
+    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell."""
     try:
         lines = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""))
         rows = [(lines.line_num, row) for row in lines]

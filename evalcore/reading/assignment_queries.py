@@ -71,12 +71,7 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
 
 
 def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tuple[Item, float]]:
-    """The items that a plan names, with their probabilities: cases where these are asked about, else responses.
-
-    Raises:
-        NotFound: The study has no such item, or several, or it has no criteria where these are asked about, or no text.
-        OverreadError: Two lines name one item.
-    """
+    """The items that a plan names, with their probabilities: cases where these are asked about, else responses."""
     lines = list(plan)
     named = _named(session, {line.prompt_id for line in lines}, of_cases=ask is Ask.GOLD_ACUITY)
     rows = [row for of_name in named.values() for row in of_name]
@@ -105,8 +100,6 @@ def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tupl
 
 
 class _Named(NamedTuple):
-    """A response, or a case, under one of the names that a plan uses."""
-
     example_id: int
     dataset: str
     response_id: int | None
@@ -127,7 +120,6 @@ class _Named(NamedTuple):
 
 
 def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[str, list[_Named]]:
-    """What the study holds under some prompt_ids."""
     columns: list[Any] = [col(Example.prompt_id), col(Example.id), col(Example.dataset)]
     if of_cases:
         statement = select(*columns, literal(None), literal(None), literal(None), literal(1), literal(None))
@@ -162,7 +154,6 @@ def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
 
 
 def _parts(values: list[Any]) -> Iterator[list[Any]]:
-    """A list in parts that fit into one statement."""
     return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 

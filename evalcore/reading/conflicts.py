@@ -126,7 +126,6 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
 
 
 def _items(first: pd.DataFrame) -> pd.DataFrame:
-    """One row an item, index ITEM, of what its first reads say together."""
     least, most = first["label"].map(LEAST), first["label"].map(MOST)
     told = first.assign(
         answer=first["label"].mask(least.notna(), _LEVEL),
@@ -153,7 +152,6 @@ def _items(first: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
-    """One column a reason, without the check."""
     agree = items["n_reads"].gt(1) & items["answer"].isin([Label.MET, Label.NOT_MET]) & items["n_answers"].eq(1)
     against = items["judge_label"].notna() & items["judge_label"].ne(items["answer"])
     is_high = pd.to_numeric(items["points"]).abs().ge(HIGH_POINTS)
@@ -247,7 +245,6 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lines(said: pd.DataFrame) -> pd.Series:
-    """By criterion: what was written, each remark once, on a line of its own."""
     written = said.loc[said["explanation"].notna()].drop_duplicates(["criterion_id", "verdict_id"])
     folded = written.assign(line=[" ".join(text.split()) for text in written["explanation"]])
     return folded.groupby("criterion_id")["line"].agg("\n".join).astype(object)

@@ -34,12 +34,6 @@ def give_verdict(
     Args:
         criterion_id: The criterion; None: the level of care that the response recommends.
         seen: The viewer's own newest open verdict on the item that the screen showed, or None.
-
-    Raises:
-        NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
-        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
-        NotFound: There is no such item.
-        OverreadError: The parts of the decision contradict each other, or the label is none to the question.
     """
     check_answer(decision.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
@@ -72,12 +66,7 @@ def give_verdict(
 
 
 def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:
-    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back.
-
-    Raises:
-        NotAllowed: The viewer does not give verdicts.
-        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
-    """
+    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back."""
     with writing(engine) as session:
         allow(session, viewer, check_can_give_verdict)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)

@@ -416,9 +416,6 @@ def material(session: Session, target: Target) -> Material:
     """The texts of a task or a case, the criteria only where they are asked about.
 
     Instructions to the model that are not the conversation's own are left out: they may name it to a blind reader.
-
-    Raises:
-        NotFound: There is no such example or response.
     """
     ask, example_id, response_id = target
     example = session.get(Example, example_id)
@@ -477,7 +474,6 @@ def _on_item(target: Target) -> list[ColumnElement[bool]]:
 
 
 def _given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int | None, Given]]:
-    """Verdicts with their criterion_id, oldest first."""
     verdict = TABLES["verdict"].c
     columns = [verdict.criterion_id, verdict.id, *(verdict[name] for name in Given.__struct_fields__[1:])]
     rows = session.connection().execute(select(*columns).where(*conditions).order_by(verdict.id))

@@ -145,7 +145,6 @@ def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
 
 
 def _readings(*columns: Any) -> Any:
-    """Locked readings with their task and assignment."""
     statement = select(*columns).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
     return statement.where(col(Reading.state) != ReadingState.READING)
@@ -287,7 +286,6 @@ def open_example(session: Session, example_id: int) -> Opened | None:
 
 
 def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
-    """Who imported the file of a content first, by its hash."""
     if not hashes:
         return {}
     named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
@@ -306,7 +304,6 @@ def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
 
 
 def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
-    """Of physicians, not of judges: on a response or case, on all of an example, or anywhere."""
     verdict = TABLES["verdict"].c
     conditions: list[ColumnElement[bool]] = [is_read(verdict)]
     if isinstance(on, int):

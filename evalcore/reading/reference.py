@@ -86,7 +86,6 @@ def adjudicated_labels(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
-    """By item: the different words of a column, joined by ";"."""
     words = reads[["item_id", column]].dropna().drop_duplicates().sort_values(column)
     return words.groupby("item_id")[column].agg(";".join)
 

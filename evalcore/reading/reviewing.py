@@ -96,11 +96,7 @@ class OpenReview:
 
 
 def open_review(engine: Engine, viewer: Viewer, reading_id: int) -> OpenReview:
-    """One of the reader's own items, whatever its state.
-
-    Raises:
-        NotFound: There is none of this number, or it is somebody else's.
-    """
+    """One of the reader's own items, whatever its state."""
     with reads(engine) as session:
         return _review(session, *_own(session, viewer, reading_id))
 
@@ -115,7 +111,6 @@ def _own(session: Session, viewer: Viewer, reading_id: int, *, lock: bool = Fals
 
 
 def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
-    """Everything that a reading shows at its state; nothing of the judge while the reader is blind."""
     is_locked = reading.state != ReadingState.READING
     judge, judged = _shown_judge(session, reading, asked) if is_locked or not reading.blinded else (None, {})
     first, decided = _said_in(session, reading, asked) if is_locked else ({}, {})
@@ -156,7 +151,6 @@ def _shown_judge(session: Session, reading: Reading, asked: Asked) -> tuple[str 
 def _said_in(
     session: Session, reading: Reading, asked: Asked
 ) -> tuple[dict[int | None, Given], dict[int | None, Given]]:
-    """The locked read and what was decided since."""
     rater = queries.rater_of(session, reading.person_id)
     first = queries.first_said(session, asked, rater, Stage.FIRST if reading.blinded else Stage.OPEN)
     return first, queries.said_by(session, asked, rater, Stage.REVISED)
@@ -243,9 +237,6 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> OpenR
 
     An item whose reservation ran out is given back where nothing was marked and others have filled its places; with marks it stays:
     a physician's work is never lost. Where its place is still free, coming back reserves it anew.
-
-    Raises:
-        NotAllowed: The viewer does not read.
     """
     at = at or now()
     with reads(engine) as session:
@@ -334,11 +325,6 @@ def mark(  # noqa: PLR0913 - what a mark says
         label: The answer; None: only a note so far.
         reason: Why it cannot be assessed; the submission asks for it.
         then: Place, from 0, of the item that is in hand afterwards; None: the same.
-
-    Raises:
-        AlreadyChanged: The read is locked.
-        NotFound: The item is not in the reader's hands, or has no such criterion.
-        OverreadError: The answer is none to this question, or the note is too long.
     """
     at = at or now()
     check_note(note or "")
@@ -364,21 +350,13 @@ _NO_CRITERION = "This item has no criterion {}."
 
 
 def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
-    """Take another item of the review in hand; its place counts from 0.
-
-    Raises:
-        AlreadyChanged: The read is locked.
-    """
+    """Take another item of the review in hand; its place counts from 0."""
     with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
         reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
 
 
 def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
-    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was.
-
-    Raises:
-        AlreadyChanged: The read is locked, or there is nothing to take back.
-    """
+    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was."""
     with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
         last = queries.last_mark(session, reading_id)
         if last is None:
@@ -401,10 +379,6 @@ def submit(
 
     Args:
         knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
-
-    Raises:
-        AlreadyChanged: It is locked already.
-        OverreadError: An item has no answer yet.
     """
     at = at or now()
     with _marking(engine, viewer, reading_id) as (session, person, reading, asked):
@@ -449,7 +423,6 @@ def submit(
 
 
 def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
-    """What every verdict on an assigned item keeps of its task."""
     return {
         "example_id": asked.example_id,
         "response_id": asked.response_id,
@@ -460,7 +433,6 @@ def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
 
 
 def _not_blind(session: Session, viewer: Viewer, reading: Reading, asked: Asked) -> NotBlind | None:
-    """Why what is submitted now was not read blind; None where it was."""
     if not reading.blinded:
         return NotBlind.OPEN
     if queries.is_exposed(session, viewer.person_id, asked.example_id):
@@ -490,12 +462,6 @@ def revise(
         reading_id: The item in hand, or one that is done.
         criterion_id: The criterion; None for a question on the whole.
         seen: The newest decision on the item that the screen showed, or None.
-
-    Raises:
-        NotAllowed: The first read is not locked yet.
-        NotFound: The item is not in the reader's hands, or has no such criterion.
-        AlreadyChanged: Another tab decided since.
-        OverreadError: The answer is none to this question, or the parts contradict each other.
     """
     at = at or now()
     with writing(engine) as session:
@@ -560,11 +526,7 @@ def _is_control(review: OpenReview, criterion_id: int | None) -> bool:
 
 
 def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> None:
-    """Every difference is decided: go on to the next item. Pressed twice it changes nothing.
-
-    Raises:
-        OverreadError: A difference still waits for keep or revise.
-    """
+    """Every difference is decided: go on to the next item. Pressed twice it changes nothing."""
     at = at or now()
     with writing(engine) as session:
         viewer = anew(session, viewer)

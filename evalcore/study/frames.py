@@ -174,7 +174,6 @@ def verdicts(
 
 
 def _origin(verdict: Any) -> list[Any]:
-    """Why a verdict is not blind, and how it came."""
     came = [verdict.source.label("came_by"), verdict.source_hash.label("file_sha256")]
     return [verdict.not_blind, *came, verdict.recorded_at]
 
@@ -193,7 +192,6 @@ def _in_order(
 
 
 def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without verdicts of judges on items that a newer prompt of the same judge has one on."""
     of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
     if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
         return rows
@@ -202,11 +200,7 @@ def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def acuity_verdicts(
-    session: Session,
-    *,
-    kind: RaterKind | None = None,
-    example_ids: Collection[int] | None = None,
-    origin: bool = False,
+    session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None, origin: bool = False
 ) -> pd.DataFrame:
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 

@@ -219,11 +219,7 @@ _DUPLICATE = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_TRIGGER", "23505"} 
 def add_verdicts(
     session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str, **further: Any
 ) -> list[int]:
-    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order.
-
-    Raises:
-        AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
-    """
+    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order."""
     at = now()
     rows = [verdict_row(verdict, {"source": Source.SESSION, "recorded_at": at}, at=at) for verdict in verdicts]
     try:
@@ -262,7 +258,6 @@ def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | No
 
 @cache
 def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
-    """How a value is written for SQLite's driver; None: as it is."""
     dialect = sqlite.dialect()
     process: Callable[[Any], Any] | None = TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
     return process
@@ -546,11 +541,7 @@ def add_person(
     languages: Iterable[str] = (),
     actor: str,
 ) -> Person:
-    """Add somebody who uses this study.
-
-    Raises:
-        OverreadError: The name is empty or taken, or a role is unknown.
-    """
+    """Add somebody who uses this study."""
     name, specialties, languages = name.strip(), _cleaned(specialties), _cleaned(languages)
     wanted = list(dict.fromkeys(roles))
     unknown = [role for role in wanted if role not in set(Role)]
@@ -599,11 +590,7 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
 
 
 def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
-    """Write a new version of what readers are told. Returns its number.
-
-    Raises:
-        OverreadError: It is empty, too long, or holds what no database holds.
-    """
+    """Write a new version of what readers are told. Returns its number."""
     if not guideline.strip() or len(guideline) > MAX_GUIDELINE or not is_storable(guideline):
         msg = f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}"
         raise OverreadError(msg)
@@ -617,11 +604,7 @@ def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
 
 
 def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
-    """Change what the study has chosen; what differs is in the trail.
-
-    Raises:
-        OverreadError: A share is none.
-    """
+    """Change what the study has chosen; what differs is in the trail."""
     for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
         if not 0 <= share <= 1:
             msg = f"{name}: expected a share from 0 to 1, got {share}"
@@ -641,9 +624,6 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
 
     Args:
         at: When, of an invented study; now by default. The event is of now in any case.
-
-    Raises:
-        OverreadError: It is not as `analysis.check` wants it.
     """
     rows, connection = TABLES["analysis"], session.connection()
 
@@ -681,11 +661,7 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
 
 
 def set_families(session: Session, table: families.Table, *, actor: str) -> bool:
-    """Write the table whole, in its order; an empty one brings the table of Overread back. Returns whether anything changed.
-
-    Raises:
-        OverreadError: A row is not as `families.check` wants it.
-    """
+    """Write the table whole, in its order; an empty one brings the table of Overread back. Returns whether anything changed."""
     given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
     wanted = families.check(given, "the table of families") if given else []
     for place, pattern, family in given:

@@ -99,7 +99,6 @@ class _Adjudicating(ItemPanel):
         return self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], -1)
 
     def _stored(self) -> Draft:
-        """The viewer's own settlement where there is one."""
         settled = self._question.settled
         if settled is None:
             return Draft()
@@ -210,7 +209,6 @@ class _Adjudicating(ItemPanel):
         self._on()
 
     def _on(self) -> None:
-        """The next item that is not settled, here or on the next response; else the list."""
         following = self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], self.at)
         if following != self.at:
             self.go(following)
@@ -283,7 +281,6 @@ def judge_verdict(name: str | None, judged: Given | None) -> str:
 
 
 def _label(value: str | None) -> str:
-    """A label with its mark, or a level of care in words."""
     if value in set(Acuity):
         return f'<span class="or-label or-level">{html.escaped(WORDS[Acuity(value)])}</span>'
     return html.label(value)

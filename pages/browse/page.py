@@ -171,7 +171,6 @@ def detail(
 def _laid_out(
     example: dict[str, Any], chosen: pd.DataFrame, judge: str, panel: Callable[[list[int]], None], *, as_markdown: bool
 ) -> None:
-    """One response beside what is said of it; several beside one another above that."""
     shown = [int(number) for number in chosen["response_id"]]
     if len(shown) > 1:
         st.html(html.conversation(example["messages"], as_markdown=as_markdown))
@@ -335,7 +334,6 @@ def _clear() -> None:
 
 
 def _is_on(key: str) -> bool:
-    """Whether a field asks for anything; before it was ever drawn its address says so."""
     if key in st.session_state:
         return bool(st.session_state[key] != NOTHING.get(key))
     return key in st.query_params

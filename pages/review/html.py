@@ -158,7 +158,6 @@ def differing_first(lines: Sequence[str], n_differing: int) -> str:
 
 
 def _label(label: str | None) -> str:
-    """A label with its mark; a level of care as its letter."""
     if label is None:
         return '<span class="or-open">open</span>'
     return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
@@ -169,7 +168,6 @@ def _by(who: str, label: str | None) -> str:
 
 
 def _judge_says(judge: str, judged: Given | None) -> str:
-    """A judge's reasons; nothing where it gave no label."""
     if judged is None or judged.label is None:
         return ""
     why = (

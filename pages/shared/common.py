@@ -206,7 +206,6 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
 def _listed(
     session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
-    """The list of Browse: conversations (of `only`, where that is given) with their scores by model and the marks that physicians left."""
     examples = browse.examples(session, filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
@@ -216,14 +215,12 @@ def _listed(
 
 
 def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
-    """How physicians' verdicts stand to each judge's, and how many items they read differently from one another."""
     marks = visible_verdicts(read_marks(session), None, hidden)
     conflicting = overridden_items(marks, "")["n_conflicting"].sum()
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
 def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataFrame:
-    """What one physician has read, beside what was settled."""
     example_ids = examples_of(session, reader)
     of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
     of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)

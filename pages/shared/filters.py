@@ -85,11 +85,7 @@ class Fields:
         return {"key": self.form + key, "disabled": self.disabled, **kept}
 
     def choose(self, *names: str, **labels: str) -> dict[str, str | None]:
-        """Fields of `SELECTS` beside one another: what was chosen in each.
-
-        Args:
-            labels: Of fields that have another label here.
-        """
+        """Fields of `SELECTS` beside one another: what was chosen in each. `labels`: of fields that have another label here."""
         chosen = {}
         for name in names:
             label, options, shown = SELECTS[name]

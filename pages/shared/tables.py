@@ -30,11 +30,7 @@ def height(n_rows: int, tallest: int = TALLEST, *, row_pixels: int = ROW_PIXELS)
 
 
 def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.DataFrame:
-    """The columns as a table.
-
-    Args:
-        optional: Of these, the columns that are left out where they hold nothing but zeros, dashes or empty words.
-    """
+    """The columns as a table. `optional`: of these, the columns that are left out where they hold nothing but zeros, dashes or empty words."""
     made = pd.DataFrame({name: list(column) for name, column in columns.items()})
     return made.drop(columns=[name for name in optional if made[name].isin(NOTHING).all()])
 

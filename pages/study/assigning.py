@@ -108,7 +108,6 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 
 def _offers_blind() -> bool:
-    """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
     with reading(common.engine()) as session:
         rules = contents.rules(session)
         return rules.mode is ReadingMode.BLIND and not rules.blind and not assignment_queries.is_any_assigned(session)
@@ -134,11 +133,7 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
 
 
 def who(form: str) -> tuple[list[str], str | None]:
-    """Who may read: the fields for readers and their specialty.
-
-    Args:
-        form: Whose fields they are: the beginning of their keys.
-    """
+    """Who may read: the fields for readers and their specialty. `form`: whose fields they are: the beginning of their keys."""
     people = readers_of(common.read("people"))
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -250,7 +245,6 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
 
 
 def _release(viewer: Viewer, *, disabled: bool) -> None:
-    """Let somebody see every verdict who will read nothing blind any more."""
     readers = [person for person in common.read("people") if Role.REVIEWER in person.roles]
     with st.form("release"):
         chosen = st.selectbox(
