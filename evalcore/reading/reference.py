@@ -106,9 +106,6 @@ def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
 def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row an item with the judge's label, the physicians' and the reference label.
 
-    Args:
-        judge: Whose labels stand beside the physicians'.
-
     Returns:
         One row an item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,
         position, criterion, points, theme, axis, cluster, ...), judge, judge_label, judge_explanation, the columns of

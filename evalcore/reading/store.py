@@ -31,8 +31,6 @@ def add_assignment(
 
     Args:
         items: (example_id, response_id or None, inclusion probability), in the order of reading.
-        readers: Numbers of the people who may read.
-        chosen_by: The filters or the plan, for the record.
         row: ask, n_readers, seed, reserve_minutes, selection, n_population of the `Assignment`.
     """
     assignment = Assignment(chosen_by=json.dumps(chosen_by, ensure_ascii=False), created_by=actor, **row)

@@ -99,9 +99,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     A trail that somebody shortened, or wrote anew with all its hashes, holds in itself: only a hash that was kept elsewhere shows that.
 
     Args:
-        session: Reads all of the study as it is at one moment.
         expected: A hash that is the last event's, or once was.
-        kept: The file to which the last hash of each act was appended.
     """
     if expected is not None and not _HASH.fullmatch(expected):
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"

@@ -142,8 +142,6 @@ def verdicts(
     Of a judge's several prompt versions the newest one's verdict on the item counts, and repeats do not.
 
     Args:
-        kind: Judges' or reviewers' only.
-        example_ids: Of these examples only.
         history: All verdicts that were ever given, those taken back too (label None).
         every_prompt: Judges' verdicts by older prompts and their repeats as well.
         origin: With not_blind, came_by, file_sha256 and recorded_at.
@@ -206,7 +204,6 @@ def acuity_verdicts(
 
     Args:
         kind: Judges' or reviewers' only; judges may have given millions.
-        example_ids: Of these examples only.
         origin: With not_blind, came_by, file_sha256 and recorded_at.
 
     Returns:

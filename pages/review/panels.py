@@ -120,9 +120,7 @@ class ListPanel(ItemPanel):
         if clicked is not None and clicked != self.at:
             self.go(clicked)
             common.draw_anew()
-        if (
-            asks_anew
-        ):  # a press that failed: only now, since a field that is not drawn in a run loses what is typed in it
+        if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
 
     def _moves(self) -> None:
@@ -282,7 +280,10 @@ class _Marking(ListPanel):
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
-            if pressed and self.act(self._lock):
+            knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
+            if pressed and self.act(
+                lambda: reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
+            ):
                 locked = reviewing.open_review(common.engine(), self.viewer, self.number)
                 # no judge has a say on what a case needs
                 agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
@@ -296,10 +297,6 @@ class _Marking(ListPanel):
                 st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
-
-    def _lock(self) -> None:
-        knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
-        reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
 
 
 # ---------------------------------------------------------------- once it is locked

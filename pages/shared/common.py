@@ -91,11 +91,11 @@ def version() -> Version:
     Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
     """
     n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
-    return _once("version", lambda session: (frames.data_version(session), n_waiting(session)))
+    return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
 
 def _unfinished() -> Unfinished | None:
-    return _once("unfinished", lookups.unfinished_import)
+    return once("unfinished", lookups.unfinished_import)
 
 
 def tell_unfinished() -> None:
@@ -106,7 +106,7 @@ def tell_unfinished() -> None:
 
 def judged_version() -> Version:
     """The key of what only judges' verdicts change, so that it is kept while physicians read."""
-    return _once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
+    return once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
@@ -183,9 +183,8 @@ def triage_data(person: Viewer) -> TriageData:
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
-    return _once(
-        ("to read", person, among), lambda session: reading_queries.blind_examples(session, person, among=among)
-    )
+    key = ("to read", person, among)
+    return once(key, lambda session: reading_queries.blind_examples(session, person, among=among))
 
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
@@ -365,7 +364,7 @@ _run: ContextVar[_Run] = ContextVar("_run")
 _Found = TypeVar("_Found")
 
 
-def _once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
+def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
     run = _run.get(None)
     known = {} if run is None else run.known

@@ -70,9 +70,7 @@ class Fields:
 
     Attributes:
         hidden: Conversations that wait for the viewer's first read: their models are not named.
-        form: Whose fields they are: the beginning of their keys.
         in_address: Whether what is chosen is kept in the address.
-        disabled: Whether nothing can be chosen now.
     """
 
     hidden: frozenset[int]

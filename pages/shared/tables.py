@@ -97,12 +97,7 @@ def show(
 
 
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
-    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
-
-    Args:
-        tallest: Pixels from which on it scrolls.
-        how: What else `st.dataframe` takes.
-    """
+    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0."""
     table = pd.DataFrame(columns)
     event = st.dataframe(
         table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), on_select="rerun",

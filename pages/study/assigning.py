@@ -23,6 +23,9 @@ ASKS = {
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
+COUNTED = (
+    "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
+)
 BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
@@ -171,11 +174,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
     names = ("Readers", "Chosen by")
     tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
-    st.html(
-        html.quiet(
-            "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
-        )
-    )
+    st.html(html.quiet(COUNTED))
 
 
 def _of(some: pd.Series, of: pd.Series) -> list[str]:
