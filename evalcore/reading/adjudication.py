@@ -18,27 +18,14 @@ from evalcore.reading.exposing import expose
 from evalcore.reading.queries import Given, Item, Material, subject
 from evalcore.reading.read_queries import Key, Said, SaidBy
 from evalcore.reading.reviewing import check_answer, check_note
-from evalcore.study import contents, frames, store
+from evalcore.study import contents, frames, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, writing
 from evalcore.study.db import reading as reads
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
-from evalcore.study.schema import (
-    JUDGE_SHOWN,
-    Acuity,
-    Ask,
-    ConflictCause,
-    Label,
-    RaterKind,
-    Rules,
-    Seen,
-    Selection,
-    Stage,
-    Verdict,
-    Viewer,
-)  # fmt: skip
+from evalcore.study.schema import JUDGE_SHOWN
 
-_ORDER = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
+_ORDER = {schema.Stage.FIRST: 0, schema.Stage.OPEN: 1, schema.Stage.REVISED: 2}
 
 # ---------------------------------------------------------------- the adjudication queue
 
@@ -81,14 +68,11 @@ class Queue:
         return next((place for place, waiting in enumerate(self.waiting) if waiting.key == key), None)
 
 
-def cases(engine: Engine, viewer: Viewer) -> Queue:
+def cases(engine: Engine, viewer: schema.Viewer) -> Queue:
     """What waits for this adjudicator, the worst first.
 
     Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
     theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
-
-    Raises:
-        NotAllowed: The viewer does not adjudicate.
     """
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -113,7 +97,7 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
     return Queue(tuple(waiting), sum(example not in hidden for example in own))
 
 
-def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+def to_settle(session: Session, viewer: schema.Viewer, example_id: int | None = None) -> frozenset[int]:
     """Conversations with something that waits to be settled by this person; none for who does not adjudicate."""
     if not allows(check_can_adjudicate, viewer):
         return frozenset()
@@ -122,7 +106,7 @@ def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -
     return frozenset(key[0] for key in keys if allows(check_can_settle, viewer, read_by.get(key, ())))
 
 
-def hidden_examples(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+def hidden_examples(session: Session, viewer: schema.Viewer, example_id: int | None = None) -> frozenset[int]:
     """Conversations on which this person sees nobody's verdicts but their own, on no page and in no file, their settling apart.
 
     They wait for the person's own first read, or for a settlement of theirs. The arguments are those of `to_settle`.
@@ -134,15 +118,17 @@ def _key(row: dict[Any, Any]) -> Key:
     return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
 
 
-def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, settled_too: bool = False) -> pd.DataFrame:
+def _needing(
+    session: Session, rules: schema.Rules, on: Key | int | None = None, *, settled_too: bool = False
+) -> pd.DataFrame:
     """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
     verdicts = read_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, on=on)
     if settled_too:
-        verdicts = verdicts.loc[verdicts["stage"].ne(Stage.ADJUDICATED)]
+        verdicts = verdicts.loc[verdicts["stage"].ne(schema.Stage.ADJUDICATED)]
     return needing(verdicts, rules, seed=contents.study_key(session) or "")
 
 
-def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+def settled(engine: Engine, viewer: schema.Viewer) -> pd.DataFrame:
     """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -151,11 +137,11 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
     return table.assign(first_words=[words[int(number)][0] for number in table["example_id"]])
 
 
-def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+def at_fault(engine: Engine, viewer: schema.Viewer) -> pd.DataFrame:
     """Criteria for the rubric's authors (`conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
-        verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
+        verdicts = frames.verdicts(session, kind=schema.RaterKind.REVIEWER, texts=True)
         return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
 
 
@@ -185,7 +171,7 @@ class Question:
         judge, judged: Shown only once the viewer has looked; judged is None also where the judge labelled nothing here.
     """
 
-    ask: Ask
+    ask: schema.Ask
     criterion: Item | None
     reasons: tuple[str, ...]
     tells_judge: bool
@@ -211,36 +197,26 @@ class Case:
     material: Material
     questions: tuple[Question, ...]
 
-    @property
-    def n_open(self) -> int:
-        """Items that are still to be settled."""
-        return sum(question.settled is None for question in self.questions)
 
-
-def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
+def open_case(engine: Engine, viewer: schema.Viewer, key: Key) -> Case:
     """Everything that the adjudicator sees of one response or case.
 
     Items that somebody else has settled are not in question any more; those that the viewer has settled stay, to be corrected.
-
-    Raises:
-        NotFound: There is no such response or case.
-        NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
     """
     with reads(engine) as session:
         case = _case(session, viewer, key)
-    expose(engine, viewer, Seen.ADJUDICATION, [key[0]])
+    expose(engine, viewer, schema.Seen.ADJUDICATION, [key[0]])
     return case
 
 
-def _case(session: Session, viewer: Viewer, key: Key) -> Case:
-    material = queries.material(session, (Ask.GOLD_ACUITY if key[1] is None else Ask.RUBRIC, *key))
+def _case(session: Session, viewer: schema.Viewer, key: Key) -> Case:
+    material = queries.material(session, (schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RUBRIC, *key))
     allow(session, viewer, check_can_settle, read_queries.readers(session, key).get(key, ()))
     check_can_open(viewer, key[0], queries.blind_examples(session, viewer))
     return Case(key, material, tuple(_questions(session, viewer, key, material)))
 
 
-def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -> Iterator[Question]:
-    """The items in question, in the rubric's order, acuity last."""
+def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Material) -> Iterator[Question]:
     rules = contents.rules(session)
     items = without_judge(_needing(session, rules, key, settled_too=True), rules)
     why = {None if pd.isna(row["criterion_id"]) else int(row["criterion_id"]): row for row in items.to_dict("records")}
@@ -255,7 +231,9 @@ def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -
         settled = _settlement(on_item)
         if not (number in why if settled is None else settled.rater_id in mine):
             continue
-        ask = Ask.RUBRIC if criterion else Ask.GOLD_ACUITY if key[1] is None else Ask.RESPONSE_ACUITY
+        ask = (
+            schema.Ask.RUBRIC if criterion else schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RESPONSE_ACUITY
+        )
         has_looked = number in looked
         named, judged = judged_on(ask) if has_looked else (None, {})
         given = _shown(on_item, has_looked=has_looked)
@@ -275,8 +253,7 @@ def _questions(session: Session, viewer: Viewer, key: Key, material: Material) -
 
 
 def _settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
-    """The newest adjudication that stands on an item."""
-    given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
+    given = [verdict for verdict in on_item if verdict.stage is schema.Stage.ADJUDICATED and verdict.label is not None]
     return max(given, key=lambda verdict: verdict.verdict_id, default=None)
 
 
@@ -292,28 +269,29 @@ def _shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
     deciding: dict[int, SaidBy] = {}
     for verdict in on_item:
         before = deciding.get(verdict.rater_id)
-        if verdict.stage is not Stage.ADJUDICATED and (before is None or _ORDER[verdict.stage] < _ORDER[before.stage]):
+        if verdict.stage is not schema.Stage.ADJUDICATED and (
+            before is None or _ORDER[verdict.stage] < _ORDER[before.stage]
+        ):
             deciding[verdict.rater_id] = verdict
     of_judge = {"cause": None, "severity": None, "error_kind": None, "right_for_wrong_reason": False}
     of_readers = {
         verdict.verdict_id: structs.replace(
-            verdict, explanation=verdict.explanation if verdict.stage is Stage.FIRST else None, **of_judge
+            verdict, explanation=verdict.explanation if verdict.stage is schema.Stage.FIRST else None, **of_judge
         )
         for verdict in deciding.values()
     }
     return [
         of_readers.get(verdict.verdict_id, verdict)
         for verdict in on_item
-        if verdict.verdict_id in of_readers or verdict.stage is Stage.ADJUDICATED
+        if verdict.verdict_id in of_readers or verdict.stage is schema.Stage.ADJUDICATED
     ]
 
 
 def _standing(on_item: Sequence[SaidBy]) -> frozenset[int]:
-    """Numbers of the verdicts that stand on an item, settlements too."""
     return frozenset(verdict.verdict_id for verdict in on_item if verdict.label is not None)
 
 
-def _numbers(session: Session, viewer: Viewer, key: Key, said: Sequence[SaidBy]) -> dict[int, int]:
+def _numbers(session: Session, viewer: schema.Viewer, key: Key, said: Sequence[SaidBy]) -> dict[int, int]:
     """Reader 1, 2, ... by rater: in an order that is random, and the same whenever this adjudicator opens this response."""
     secret = (contents.study_key(session) or "").encode()[:64]
 
@@ -321,14 +299,14 @@ def _numbers(session: Session, viewer: Viewer, key: Key, said: Sequence[SaidBy])
         words = f"{key}:{viewer.person_id}:{rater}".encode()
         return hashlib.blake2b(words, key=secret, digest_size=8).digest()
 
-    raters = {verdict.rater_id for verdict in said if verdict.stage is not Stage.ADJUDICATED}
+    raters = {verdict.rater_id for verdict in said if verdict.stage is not schema.Stage.ADJUDICATED}
     return {rater: number for number, rater in enumerate(sorted(raters, key=place), start=1)}
 
 
 def _readers(on_item: Sequence[SaidBy], numbers: dict[int, int]) -> tuple[Reader, ...]:
     given: dict[int, list[SaidBy]] = {}
     for verdict in on_item:
-        if verdict.stage is not Stage.ADJUDICATED:
+        if verdict.stage is not schema.Stage.ADJUDICATED:
             given.setdefault(numbers[verdict.rater_id], []).append(verdict)
     return tuple(
         Reader(number, tuple(v.nameless() for v in sorted(given[number], key=lambda verdict: _ORDER[verdict.stage])))
@@ -344,13 +322,8 @@ _OWN_TAB = "You have settled this item in another tab. That settlement is shown 
 _AMENDED = "A reader has changed a verdict here since the screen was drawn. It is shown now: look again, then settle. Nothing was saved."
 
 
-def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> None:
-    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded.
-
-    Raises:
-        NotFound: The item is not in question.
-        NotAllowed: As for `open_case`.
-    """
+def look(engine: Engine, viewer: schema.Viewer, key: Key, criterion_id: int | None) -> None:
+    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded."""
     with writing(engine) as session:
         questions = {question.criterion_id: question for question in _case(session, viewer, key).questions}
         if criterion_id not in questions:
@@ -371,26 +344,20 @@ class Settling:
     """
 
     criterion_id: int | None
-    label: Label | Acuity
-    cause: ConflictCause | None
+    label: schema.Label | schema.Acuity
+    cause: schema.ConflictCause | None
     rationale: str
     seen: Collection[int]
 
 
 def settle(
-    engine: Engine, viewer: Viewer, key: Key, items: Sequence[Settling], *, at: datetime | None = None
+    engine: Engine, viewer: schema.Viewer, key: Key, items: Sequence[Settling], *, at: datetime | None = None
 ) -> list[int]:
     """Settle items of one response or case, all or none: verdicts of stage `adjudicated`. Returns their numbers.
 
     An item that the viewer has settled before is corrected: the new verdict supersedes the old one. It counts as blinded unless the
     viewer looked at the judge's verdict on it (`look`), saw verdicts on the conversation on another page or in a file, could tell the
     judge's from what the item is in question for, or corrects what is not blinded. A read that is amended later leaves the item settled.
-
-    Raises:
-        NotAllowed: As for `open_case`.
-        NotFound: An item is not in question.
-        AlreadyChanged: Somebody else settled an item, or a reader changed a verdict, since the screen was drawn.
-        OverreadError: A rationale or a cause is missing, or a label is no answer.
     """
     with writing(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -407,7 +374,7 @@ def settle(
             on_item = [verdict for verdict in said if verdict.criterion_id == item.criterion_id]
             _check_unchanged(on_item, item, mine, has_looked=item.criterion_id in looked)
         guideline = contents.guideline(session)
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, viewer.name)
         has_seen = queries.saw_elsewhere(session, viewer.person_id, key[0])
         verdicts = []
         for item in items:
@@ -415,20 +382,20 @@ def settle(
                 raise NotFound(_NOT_ASKED)
             question = questions[item.criterion_id]
             check_settling(item, question)
-            own = (item.criterion_id, rater, Stage.ADJUDICATED)
+            own = (item.criterion_id, rater, schema.Stage.ADJUDICATED)
             before = [v for v in said if (v.criterion_id, v.rater_id, v.stage) == own]
             knows = has_seen or question.has_looked or question.tells_judge
             verdicts.append(
-                Verdict(
+                schema.Verdict(
                     example_id=key[0],
                     response_id=key[1],
                     criterion_id=item.criterion_id,
                     rater_id=rater,
-                    stage=Stage.ADJUDICATED,
+                    stage=schema.Stage.ADJUDICATED,
                     label=item.label,
                     explanation=item.rationale.strip(),
                     conflict_cause=item.cause,
-                    selection=Selection.ADJUDICATION,
+                    selection=schema.Selection.ADJUDICATION,
                     blinded=not (knows or (before and before[-1].blinded is False)),
                     created_at=at,
                     supersedes=before[-1].verdict_id if before else None,
@@ -441,7 +408,6 @@ def settle(
 
 
 def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
-    """Nobody has said anything on the item that the screen would show by now."""
     settled = _settlement(on_item)
     if settled is not None and settled.rater_id not in mine:
         raise AlreadyChanged(_SETTLED)

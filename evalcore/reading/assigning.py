@@ -39,7 +39,6 @@ class Drawn:
     Attributes:
         shares: The probability of each item that was drawn, in (0, 1].
         selection: Random where all had the same, else importance.
-        n_population: How many items they were drawn from.
         how: For the record: what probability any other item had, as JSON would hold it.
     """
 
@@ -54,17 +53,10 @@ class Choice:
     """What is to be read.
 
     Attributes:
-        filters: Which items; a plan goes before.
-        plan: Items with their probabilities, from `read_plan`; empty: by filters.
-        drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
         chosen: Numbers of responses that somebody chose; goes before all others. They say nothing of the rest: they enter no estimate, and may be
             drawn later. Others are drawn to be read among them (`_companions`).
         alone: Without these others: readers who see what few items they were given may guess why.
         n_items: How many are drawn of those that fit; None: all.
-        readers: Names of those who may read; empty: everybody who can.
-        n_readers: How many readers an item gets.
-        seed: Of the drawing and the order; None: drawn.
-        reserve_minutes: For how long an opened item is kept.
         blind: Numbers of conversations that wait for whoever assigns (`queries.blind_examples`): filters on items, and words that are
             searched for, leave them out, since how many fit would tell what was said there.
         make_blind: Set the study to show readers no verdict on what they have not read.
@@ -123,10 +115,8 @@ class Assigned:
         if self.n_waiting:
             said.append(f"{self.n_waiting:,} more are assigned already and were left out")
         if self.n_companions:
-            among = (
-                "were drawn at random to be read among the chosen ones, so that no reader can tell which were chosen"
-            )
-            said.append(f"{self.n_companions:,} of them {among}")
+            drawn = f"{self.n_companions:,} of them were drawn at random to be read among the chosen ones"
+            said.append(f"{drawn}, so that no reader can tell which were chosen")
         if self.n_alone:
             fewer = "fewer than wanted could be drawn to be read among the chosen ones: a reader may guess which were chosen"
             said.append(f"{counted(self.n_alone, 'item')} {fewer}")
@@ -145,12 +135,7 @@ class Assigned:
 
 
 def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = False) -> Assigned:
-    """Choose items and readers, draw, order, and write it down.
-
-    Raises:
-        NotAllowed: Whoever acts is no lead.
-        OverreadError: Nothing fits, no reader can read, or a number is out of its range.
-    """
+    """Choose items and readers, draw, order, and write it down."""
     _check(choice)
     seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
     if choice.filters.search or choice.filters.language:
@@ -165,10 +150,8 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         waiting = assignment_queries.assigned(session, choice.ask, drawn=not choice.chosen)
         free = [item for item in fitting if item not in waiting]
         if not free:
-            msg = "Nothing is left to assign: no item fits" + (
-                ", or all that fit are assigned already." if fitting else "."
-            )
-            raise OverreadError(msg)
+            why = ", or all that fit are assigned already." if fitting else "."
+            raise OverreadError("Nothing is left to assign: no item fits" + why)
         beside, n_alone = _companions(session, choice, free, readers, seed=seed) if is_blind else ([], 0)
         n_waiting = len(fitting) - len(free)
         free += beside
@@ -242,12 +225,7 @@ def assign_responses(
     verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
 
     Args:
-        readers: Names of those who may read; empty: everybody who can.
         **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
-
-    Raises:
-        NotFound: The study has no such response, or it has no text, or no rubric where one is asked about.
-        OverreadError: All are assigned already, or no reader can read.
     """
     numbers = tuple(dict.fromkeys(response_ids))
     if not numbers:
@@ -321,7 +299,6 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
 
 
 def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, float]]:
-    """What fits the choice; and the probability of each item, where the choice says it."""
     if choice.chosen:
         return _chosen(session, choice), {}
     if choice.drawn is not None:
@@ -384,7 +361,6 @@ def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[It
 
 
 def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
-    """How the items came to be chosen, and by what, for the record."""
     if choice.chosen:
         return Selection.VOLUNTEERED, {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
     if choice.drawn is not None:
@@ -398,11 +374,7 @@ def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
 
 
 def read_plan(content: bytes) -> tuple[Planned, ...]:
-    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell.
-
-    Raises:
-        OverreadError: A line is not readable as that.
-    """
+    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell."""
     try:
         lines = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""))
         rows = [(lines.line_num, row) for row in lines]

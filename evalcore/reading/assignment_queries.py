@@ -9,20 +9,11 @@ from sqlalchemy import exists, func, literal, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
+from evalcore.study import tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.study.frames import frame
 from evalcore.study.schema import Ask, ReadingState, Selection
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AssignmentReader,
-    Criterion,
-    Example,
-    Model,
-    Reading,
-    Response,
-    Task,
-)
+from evalcore.study.tables import TABLES
 
 Item = tuple[int, int | None]
 """example_id, and response_id or None for the case itself."""
@@ -63,20 +54,15 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     statement = select(response.example_id, response.id).where(response.example_id.in_(fitting), response.text != "")
     statement = statement.where(*response_conditions(filters))
     if filters.on_items():
-        statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(Response.id))))
+        statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(tables.Response.id))))
     if with_rubric:
-        statement = statement.where(exists().where(col(Criterion.example_id) == response.example_id))
+        statement = statement.where(exists().where(col(tables.Criterion.example_id) == response.example_id))
     rows = session.connection().execute(statement.order_by(response.example_id, response.id))
     return [(row[0], row[1]) for row in rows]
 
 
 def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tuple[Item, float]]:
-    """The items that a plan names, with their probabilities: cases where these are asked about, else responses.
-
-    Raises:
-        NotFound: The study has no such item, or several, or it has no criteria where these are asked about, or no text.
-        OverreadError: Two lines name one item.
-    """
+    """The items that a plan names, with their probabilities: cases where these are asked about, else responses."""
     lines = list(plan)
     named = _named(session, {line.prompt_id for line in lines}, of_cases=ask is Ask.GOLD_ACUITY)
     rows = [row for of_name in named.values() for row in of_name]
@@ -105,8 +91,6 @@ def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tupl
 
 
 class _Named(NamedTuple):
-    """A response, or a case, under one of the names that a plan uses."""
-
     example_id: int
     dataset: str
     response_id: int | None
@@ -127,26 +111,25 @@ class _Named(NamedTuple):
 
 
 def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[str, list[_Named]]:
-    """What the study holds under some prompt_ids."""
-    columns: list[Any] = [col(Example.prompt_id), col(Example.id), col(Example.dataset)]
+    columns: list[Any] = [col(tables.Example.prompt_id), col(tables.Example.id), col(tables.Example.dataset)]
     if of_cases:
         statement = select(*columns, literal(None), literal(None), literal(None), literal(1), literal(None))
     else:
         columns += [
-            col(Response.id),
-            col(Response.sample_index),
-            col(Model.name),
-            col(Response.text) != "",
-            col(Response.dataset),
+            col(tables.Response.id),
+            col(tables.Response.sample_index),
+            col(tables.Model.name),
+            col(tables.Response.text) != "",
+            col(tables.Response.dataset),
         ]
         statement = (
             select(*columns)
-            .join(Response, col(Response.example_id) == col(Example.id))
-            .join(Model, col(Model.id) == col(Response.model_id))
+            .join(tables.Response, col(tables.Response.example_id) == col(tables.Example.id))
+            .join(tables.Model, col(tables.Model.id) == col(tables.Response.model_id))
         )
     named: dict[str, list[_Named]] = {}
     for part in _parts(sorted(prompt_ids)):
-        for prompt_id, *row in session.connection().execute(statement.where(col(Example.prompt_id).in_(part))):
+        for prompt_id, *row in session.connection().execute(statement.where(col(tables.Example.prompt_id).in_(part))):
             named.setdefault(prompt_id, []).append(_Named(*row))
     return named
 
@@ -162,7 +145,6 @@ def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
 
 
 def _parts(values: list[Any]) -> Iterator[list[Any]]:
-    """A list in parts that fit into one statement."""
     return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
@@ -196,17 +178,17 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
     """
     task = TABLES["task"].c
     statement = select(task.example_id, task.response_id)
-    statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id)).where(
-        col(Assignment.ask) == ask
+    statement = statement.join(tables.Assignment, col(tables.Assignment.id) == col(tables.Task.assignment_id)).where(
+        col(tables.Assignment.ask) == ask
     )
     if drawn:
-        statement = statement.where(col(Assignment.selection) != Selection.VOLUNTEERED)
+        statement = statement.where(col(tables.Assignment.selection) != Selection.VOLUNTEERED)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
 
 
 def is_any_assigned(session: Session) -> bool:
     """Whether anything was ever assigned."""
-    return session.connection().execute(select(col(Assignment.id)).limit(1)).first() is not None
+    return session.connection().execute(select(col(tables.Assignment.id)).limit(1)).first() is not None
 
 
 def languages(session: Session, example_ids: Collection[int]) -> dict[int, str | None]:
@@ -223,16 +205,16 @@ def assignments(session: Session) -> pd.DataFrame:
         assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, n_tasks, n_reads (locked),
         n_open (being read), readers (names, joined by commas).
     """
-    n_readings, is_open = func.count(col(Reading.id)), col(Reading.state) == ReadingState.READING
+    n_readings, is_open = func.count(col(tables.Reading.id)), col(tables.Reading.state) == ReadingState.READING
     per_task = (
         select(
-            col(Task.assignment_id).label("assignment_id"),
-            func.count(col(Task.id).distinct()).label("n_tasks"),
+            col(tables.Task.assignment_id).label("assignment_id"),
+            func.count(col(tables.Task.id).distinct()).label("n_tasks"),
             n_readings.filter(~is_open).label("n_reads"),
             n_readings.filter(is_open).label("n_open"),
         )
-        .outerjoin(Reading, col(Reading.task_id) == col(Task.id))
-        .group_by(col(Task.assignment_id))
+        .outerjoin(tables.Reading, col(tables.Reading.task_id) == col(tables.Task.id))
+        .group_by(col(tables.Task.assignment_id))
         .subquery()
     )
     assignment, person = TABLES["assignment"].c, TABLES["person"].c
@@ -245,8 +227,8 @@ def assignments(session: Session) -> pd.DataFrame:
     )
     table = frame(session, statement)
     readers = (
-        select(col(AssignmentReader.assignment_id), person.name)
-        .join(TABLES["person"], person.id == col(AssignmentReader.person_id))
+        select(col(tables.AssignmentReader.assignment_id), person.name)
+        .join(TABLES["person"], person.id == col(tables.AssignmentReader.person_id))
         .order_by(person.name)
     )
     named = frame(session, readers).groupby("assignment_id")["name"].agg(", ".join)

@@ -48,9 +48,7 @@ OF_JUDGE = frozenset({Reason.SEVERE_HARM, Reason.AGAINST_JUDGE})
 # A boundary between two levels stands for both of them: the least and the most urgent that it may mean.
 LEAST: Mapping[str, int] = {"A": 1, "A/B": 1, "B": 2, "B/C": 2, "C": 3, "C/D": 3, "D": 4}
 MOST: Mapping[str, int] = {"A": 1, "A/B": 2, "B": 2, "B/C": 3, "C": 3, "C/D": 4, "D": 4}
-_LEVEL = "level"
 _FIRST = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
-NEEDING_COLUMNS = [*ITEM, "points", "n_reads", "reasons", "differ"]
 
 
 def without_judge(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
@@ -117,19 +115,17 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
     ]
     items["differ"] = holds[Reason.CONFLICT] | holds[Reason.LEVELS_APART]
     ordered = holds[list(Reason)]
-    items["reasons"] = [
-        tuple(reason for reason, held in zip(Reason, row, strict=True) if held) for row in ordered.to_numpy()
-    ]
+    rows = ordered.to_numpy()
+    items["reasons"] = [tuple(reason for reason, held in zip(Reason, row, strict=True) if held) for row in rows]
     found = items.loc[ordered.any(axis=1)].reset_index()
     found[CASE[1:] + ITEM[2:]] = found[ITEM[1:]].astype("Int64").where(found[ITEM[1:]].ne(0))
-    return found[NEEDING_COLUMNS]
+    return found[[*ITEM, "points", "n_reads", "reasons", "differ"]]
 
 
 def _items(first: pd.DataFrame) -> pd.DataFrame:
-    """One row an item, index ITEM, of what its first reads say together."""
     least, most = first["label"].map(LEAST), first["label"].map(MOST)
     told = first.assign(
-        answer=first["label"].mask(least.notna(), _LEVEL),
+        answer=first["label"].mask(least.notna(), "level"),
         least=least.astype(float),
         most=most.astype(float),
         cannot=first["label"].eq(Label.CANNOT_ASSESS),
@@ -153,7 +149,6 @@ def _items(first: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
-    """One column a reason, without the check."""
     agree = items["n_reads"].gt(1) & items["answer"].isin([Label.MET, Label.NOT_MET]) & items["n_answers"].eq(1)
     against = items["judge_label"].notna() & items["judge_label"].ne(items["answer"])
     is_high = pd.to_numeric(items["points"]).abs().ge(HIGH_POINTS)
@@ -247,7 +242,6 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lines(said: pd.DataFrame) -> pd.Series:
-    """By criterion: what was written, each remark once, on a line of its own."""
     written = said.loc[said["explanation"].notna()].drop_duplicates(["criterion_id", "verdict_id"])
     folded = written.assign(line=[" ".join(text.split()) for text in written["explanation"]])
     return folded.groupby("criterion_id")["line"].agg("\n".join).astype(object)

@@ -21,11 +21,7 @@ MAX_BROWSER = 200  # characters
 
 
 def open_conversation(engine: Engine, viewer: Viewer, example_id: int) -> Opened | None:
-    """Everything on one example; None where there is none of this number. Where others have said something on it, the viewer has seen that.
-
-    Raises:
-        NotAllowed: It waits for the viewer's own blind read.
-    """
+    """Everything on one example; None where there is none of this number. Where others have said something on it, the viewer has seen that."""
     with reading(engine) as session:
         opened = open_example(session, example_id)
         others = opened is not None and (opened.is_case or bool(opened.verdicts["rater"].ne(viewer.name).any()))
@@ -43,11 +39,7 @@ def preview(engine: Engine, viewer: Viewer, named: Collection[str], *, blind: fr
 
 
 def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]) -> None:
-    """Write that somebody sees others' verdicts on some examples, before they are shown. Nothing is written of what is known already.
-
-    Raises:
-        NotAllowed: One of them waits for the viewer's own blind read.
-    """
+    """Write that somebody sees others' verdicts on some examples, before they are shown. Nothing is written of what is known already."""
     with reading(engine) as session:
         if not reading_store.unseen(session, viewer.person_id, what, examples):
             return
@@ -72,12 +64,7 @@ def _check(session: Session, viewer: Viewer, examples: Collection[int]) -> None:
 
 
 def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
-    """Let somebody see every verdict, and read nothing blind any more.
-
-    Raises:
-        NotAllowed: The viewer does not assign.
-        NotFound: There is no such person.
-    """
+    """Let somebody see every verdict, and read nothing blind any more."""
     with writing(engine) as session:
         allow(session, viewer, check_can_assign)
         store.wait_for_others(session)

@@ -13,9 +13,8 @@ from evalcore.study.policies import check_can_give_verdict, check_can_open
 from evalcore.study.schema import Ask, RaterKind, Selection, Stage, Verdict, Viewer
 from evalcore.study.tables import Verdict as VerdictRow
 
-_SAID = (
-    "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
-)  # fmt: skip
+_SAID = ("label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason")
+_READ = ("selection", "inclusion_probability", "blinded")
 _TAKEN_BACK: dict[str, Any] = {"label": None, "selection": Selection.VOLUNTEERED, "blinded": False}
 
 
@@ -32,14 +31,7 @@ def give_verdict(
     """Store an open verdict, volunteered, with the judge's in view. Returns its number.
 
     Args:
-        criterion_id: The criterion; None: the level of care that the response recommends.
         seen: The viewer's own newest open verdict on the item that the screen showed, or None.
-
-    Raises:
-        NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
-        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
-        NotFound: There is no such item.
-        OverreadError: The parts of the decision contradict each other, or the label is none to the question.
     """
     check_answer(decision.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
@@ -72,12 +64,7 @@ def give_verdict(
 
 
 def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:
-    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back.
-
-    Raises:
-        NotAllowed: The viewer does not give verdicts.
-        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
-    """
+    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back."""
     with writing(engine) as session:
         allow(session, viewer, check_can_give_verdict)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
@@ -87,7 +74,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
             raise AlreadyChanged(msg)
         before = read_queries.verdict_numbered(session, current.supersedes) if current.supersedes else None
         verdict = Verdict(
-            **({name: getattr(before, name) for name in _SAID} if before else _TAKEN_BACK),
+            **({name: getattr(before, name) for name in (*_SAID, *_READ)} if before else _TAKEN_BACK),
             example_id=current.example_id,
             response_id=response_id,
             criterion_id=criterion_id,

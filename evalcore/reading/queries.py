@@ -13,20 +13,9 @@ from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
 from evalcore.errors import NotFound
+from evalcore.study import schema
 from evalcore.study.contents import rules
 from evalcore.study.frames import is_judge, is_read, numbers
-from evalcore.study.schema import (
-    Ask,
-    CannotReason,
-    RaterKind,
-    ReadingMode,
-    ReadingState,
-    Role,
-    Seen,
-    Selection,
-    Stage,
-    Viewer,
-)
 from evalcore.study.tables import (
     TABLES,
     Assignment,
@@ -49,7 +38,7 @@ RECENT, RECENT_OF_ALL = 20, 60
 """Readings whose time tells how long the next takes: so many, of so many that are looked at."""
 FEW = 1_000
 """Conversations that are asked about by their numbers; where they are more, all are asked about."""
-Target = tuple[Ask, int, int | None]
+Target = tuple[schema.Ask, int, int | None]
 """What is asked, of an example and its response (None: of the case itself)."""
 MANY = 500
 """With more names or numbers than this all are read: a database takes only so many bound values."""
@@ -62,7 +51,6 @@ def has_seen(person_id: int, example: Any, *where: ColumnElement[bool]) -> Colum
 
     Args:
         example: The example's number: a column of the statement around it, or a number.
-        where: Only exposures of which this holds.
     """
     mine, number = (col(Exposure.person_id) == person_id, *where), func.coalesce(col(Exposure.example_id), 0)
     reaches = or_(col(Exposure.through).is_(None), col(Exposure.through) >= example)
@@ -76,7 +64,7 @@ def is_exposed(session: Session, person_id: int, example_id: int) -> bool:
 
 def saw_elsewhere(session: Session, person_id: int, example_id: int) -> bool:
     """Whether somebody has seen verdicts on an example, the judge's too, anywhere but where they settle."""
-    elsewhere = col(Exposure.what).not_in([Seen.ADJUDICATION, Seen.RELEASED])
+    elsewhere = col(Exposure.what).not_in([schema.Seen.ADJUDICATION, schema.Seen.RELEASED])
     return bool(session.connection().execute(select(has_seen(person_id, example_id, elsewhere))).scalar_one())
 
 
@@ -97,7 +85,7 @@ def exposed_among(session: Session, people: Collection[int], examples: Collectio
 def is_released(session: Session, person_id: int) -> bool:
     """Whether a lead has released somebody from reading blind, altogether."""
     of_person = col(Exposure.person_id) == person_id
-    whole = and_(of_person, col(Exposure.what) == Seen.RELEASED, col(Exposure.example_id).is_(None))
+    whole = and_(of_person, col(Exposure.what) == schema.Seen.RELEASED, col(Exposure.example_id).is_(None))
     return bool(session.connection().execute(select(exists().where(whole))).scalar_one())
 
 
@@ -120,19 +108,19 @@ class Asked(msgspec.Struct, frozen=True):
 
     task_id: int
     assignment_id: int
-    ask: Ask
+    ask: schema.Ask
     example_id: int
     response_id: int | None
     place: int
     inclusion_probability: float
-    selection: Selection
+    selection: schema.Selection
     n_readers: int
     reserve_minutes: int
 
     @property
     def chance(self) -> float | None:
         """With which probability it was drawn; None where somebody chose it."""
-        return None if self.selection is Selection.VOLUNTEERED else self.inclusion_probability
+        return None if self.selection is schema.Selection.VOLUNTEERED else self.inclusion_probability
 
     @property
     def target(self) -> Target:
@@ -144,7 +132,6 @@ class Progress(msgspec.Struct, frozen=True):
     """How far a reader is.
 
     Attributes:
-        n_left: Items that wait, the one in hand too.
         seconds_each: Median time of an item; None where nobody has finished one.
     """
 
@@ -170,25 +157,25 @@ def task(session: Session, task_id: int) -> Asked | None:
     return _asked(session, tasks.where(col(Task.id) == task_id))
 
 
-def next_task(session: Session, viewer: Viewer, at: datetime) -> Asked | None:
+def next_task(session: Session, viewer: schema.Viewer, at: datetime) -> Asked | None:
     """The first task in the random order that has a place for this reader."""
     return _asked(session, _open_to(viewer, at, *_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1))
 
 
-def has_place(session: Session, asked: Asked, viewer: Viewer, at: datetime) -> bool:
+def has_place(session: Session, asked: Asked, viewer: schema.Viewer, at: datetime) -> bool:
     """Whether fewer others than are wanted have read the task or are reading it."""
     taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == asked.task_id, _taken(viewer, at))
     return int(session.connection().execute(taken).scalar_one()) < asked.n_readers
 
 
-def _taken(viewer: Viewer, at: datetime | None) -> ColumnElement[bool]:
+def _taken(viewer: schema.Viewer, at: datetime | None) -> ColumnElement[bool]:
     """Somebody else's reading that keeps its place: locked, or (at a time) reserved still."""
-    locked = col(Reading.state) != ReadingState.READING
+    locked = col(Reading.state) != schema.ReadingState.READING
     kept = locked if at is None else or_(locked, col(Reading.reserved_until) > at)
     return (col(Reading.person_id) != viewer.person_id) & kept
 
 
-def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
+def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
     """Tasks that wait for this reader: in a language of theirs, with a place free, on nothing that they have seen verdicts on.
 
     At no time: also those whose places others have reserved and may yet give back.
@@ -207,7 +194,7 @@ def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
         .correlate(Task, Assignment)
     )
     n_taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id), _taken(viewer, at))
-    reads_open = exists().where(col(Study.reading_mode) == ReadingMode.OPEN)
+    reads_open = exists().where(col(Study.reading_mode) == schema.ReadingMode.OPEN)
     return (
         select(*columns)
         .select_from(Task)
@@ -225,21 +212,21 @@ def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
     )
 
 
-def languages_of(viewer: Viewer) -> tuple[str, ...]:
+def languages_of(viewer: schema.Viewer) -> tuple[str, ...]:
     """The languages that somebody reads: English where the profile names none."""
     return viewer.languages or (DEFAULT_LANGUAGE,)
 
 
-def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
+def _spoken_on(viewer: schema.Viewer) -> ColumnElement[bool]:
     """The reader has answered the same question on the item already, or has seen others' verdicts on it: such a read is not blind.
 
     Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
     settled a conflict, had everything on the response before them.
     """
     given = is_read(Verdict) & col(Verdict.rater_id).in_(_raters_of(viewer))
-    drawn = func.coalesce(col(Verdict.selection), "").in_([Selection.RANDOM, Selection.IMPORTANCE])
-    saw_all = (col(Verdict.stage) == Stage.ADJUDICATED) | ((col(Verdict.stage) == Stage.OPEN) & ~drawn)
-    of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == Ask.RUBRIC
+    drawn = func.coalesce(col(Verdict.selection), "").in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
+    saw_all = (col(Verdict.stage) == schema.Stage.ADJUDICATED) | ((col(Verdict.stage) == schema.Stage.OPEN) & ~drawn)
+    of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == schema.Ask.RUBRIC
     same_ask = and_(of_criterion, asks_criteria) | and_(~of_criterion, ~asks_criteria)
     on_response = exists().where(given, saw_all | same_ask, col(Verdict.response_id) == col(Task.response_id))
     on_case = exists().where(
@@ -248,26 +235,26 @@ def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
     return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
 
 
-def _raters_of(viewer: Viewer) -> Select[Any]:
+def _raters_of(viewer: schema.Viewer) -> Select[Any]:
     mine = or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name)
-    return select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, mine)
+    return select(col(Rater.id)).where(col(Rater.kind) == schema.RaterKind.REVIEWER, mine)
 
 
-def raters_of(session: Session, viewer: Viewer) -> list[int]:
+def raters_of(session: Session, viewer: schema.Viewer) -> list[int]:
     """The numbers under which somebody's verdicts stand, those too that were imported under the name."""
     return list(session.connection().execute(_raters_of(viewer)).scalars())
 
 
 def rater_of(session: Session, person_id: int) -> int:
     """The number under which somebody's verdicts stand; 0 where none has been given."""
-    named = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, col(Rater.person_id) == person_id)
+    named = select(col(Rater.id)).where(col(Rater.kind) == schema.RaterKind.REVIEWER, col(Rater.person_id) == person_id)
     return session.connection().execute(named).scalar() or 0
 
 
-def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
+def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), TABLES["reading"]
-    mine, locked = table.c.person_id == viewer.person_id, table.c.state != ReadingState.READING
+    mine, locked = table.c.person_id == viewer.person_id, table.c.state != schema.ReadingState.READING
     in_hand = select(func.count()).select_from(table).where(mine, ~locked)
     waiting = _open_to(viewer, at, func.count())
     n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
@@ -281,10 +268,10 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     return Progress(n_locked(session, viewer), n_left, median(seconds) if seconds else None)
 
 
-def n_locked(session: Session, viewer: Viewer) -> int:
+def n_locked(session: Session, viewer: schema.Viewer) -> int:
     """How many items this person has read and locked."""
     mine = select(func.count()).select_from(Reading).where(col(Reading.person_id) == viewer.person_id)
-    return int(session.connection().execute(mine.where(col(Reading.state) != ReadingState.READING)).scalar_one())
+    return int(session.connection().execute(mine.where(col(Reading.state) != schema.ReadingState.READING)).scalar_one())
 
 
 def n_assignments(session: Session) -> int:
@@ -292,13 +279,10 @@ def n_assignments(session: Session) -> int:
     return int(session.connection().execute(select(func.count()).select_from(Assignment)).scalar_one())
 
 
-def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] | None = None) -> frozenset[int]:
+def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown.
 
     In a study that is set to blind: for a reader who has not been released, everything that they have not read.
-
-    Args:
-        among: Only these examples are asked about; None: all.
     """
 
     def of(statement: Select[Any], column: Any) -> frozenset[int]:
@@ -312,25 +296,22 @@ def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] |
         .join(Reading, col(Reading.task_id) == col(Task.id))
         .where(
             col(Reading.person_id) == viewer.person_id,
-            col(Reading.state) != ReadingState.DONE,
+            col(Reading.state) != schema.ReadingState.DONE,
             col(Reading.blinded).is_(True),
         )
     )
     blind = of(in_hand, col(Task.example_id))
     chosen = rules(session)
-    if chosen.mode is ReadingMode.OPEN:
+    if chosen.mode is schema.ReadingMode.OPEN:
         return blind
     blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
-    if not chosen.blind or not _is_reader(session, viewer) or is_released(session, viewer.person_id):
+    named = select(exists().where(col(AssignmentReader.person_id) == viewer.person_id))
+    is_reader = schema.Role.REVIEWER in viewer.roles or bool(session.connection().execute(named).scalar_one())
+    if not chosen.blind or not is_reader or is_released(session, viewer.person_id):
         return blind
     read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
     unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
     return blind | of(unread, col(Example.id))
-
-
-def _is_reader(session: Session, viewer: Viewer) -> bool:
-    chosen = exists().where(col(AssignmentReader.person_id) == viewer.person_id)
-    return Role.REVIEWER in viewer.roles or bool(session.connection().execute(select(chosen)).scalar_one())
 
 
 # ---------------------------------------------------------------- readings and their drafts
@@ -340,13 +321,13 @@ class Draft(msgspec.Struct, frozen=True):
     """The newest mark of a reader on one item."""
 
     label: str | None
-    reason: CannotReason | None
+    reason: schema.CannotReason | None
     note: str | None
 
 
 def unfinished(session: Session, person_id: int) -> list[Reading]:
     """This reader's readings that wait for marks or decisions, the one last touched first."""
-    mine = select_rows(Reading).where(Reading.person_id == person_id, Reading.state != ReadingState.DONE.value)
+    mine = select_rows(Reading).where(Reading.person_id == person_id, Reading.state != schema.ReadingState.DONE.value)
     return list(session.exec(mine.order_by(col(Reading.last_at).desc())))
 
 
@@ -374,7 +355,9 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     mark = TABLES["mark"].c
     marks = select(mark.criterion_id, mark.label, mark.reason, mark.note).where(mark.reading_id == reading_id)
     rows = session.connection().execute(marks.order_by(mark.id))
-    return {row.criterion_id: Draft(row.label, row.reason and CannotReason(row.reason), row.note) for row in rows}
+    return {
+        row.criterion_id: Draft(row.label, row.reason and schema.CannotReason(row.reason), row.note) for row in rows
+    }
 
 
 def last_mark(session: Session, reading_id: int) -> Mark | None:
@@ -416,9 +399,6 @@ def material(session: Session, target: Target) -> Material:
     """The texts of a task or a case, the criteria only where they are asked about.
 
     Instructions to the model that are not the conversation's own are left out: they may name it to a blind reader.
-
-    Raises:
-        NotFound: There is no such example or response.
     """
     ask, example_id, response_id = target
     example = session.get(Example, example_id)
@@ -429,7 +409,7 @@ def material(session: Session, target: Target) -> Material:
     own = json.loads(example.messages)
     sent = json.loads(response.sent_messages) if response is not None and response.sent_messages else own
     items: Sequence[Criterion] = ()
-    if ask is Ask.RUBRIC:
+    if ask is schema.Ask.RUBRIC:
         rubric = select_rows(Criterion).where(Criterion.example_id == example_id)
         items = session.exec(rubric.order_by(col(Criterion.position))).all()
     return Material(
@@ -448,7 +428,7 @@ def subject(example_id: int, response_id: int | None) -> str:
 
 def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
     """Whether a task asks about this criterion, or, without one, about the whole."""
-    if asked.ask is not Ask.RUBRIC:
+    if asked.ask is not schema.Ask.RUBRIC:
         return criterion_id is None
     criterion = TABLES["criterion"].c
     named = select(criterion.id).where(criterion.id == criterion_id, criterion.example_id == asked.example_id)
@@ -471,13 +451,12 @@ class Given(msgspec.Struct, frozen=True):
 def _on_item(target: Target) -> list[ColumnElement[bool]]:
     ask, example_id, response_id = target
     verdict = TABLES["verdict"].c
-    whole = verdict.criterion_id.is_not(None) if ask is Ask.RUBRIC else verdict.criterion_id.is_(None)
+    whole = verdict.criterion_id.is_not(None) if ask is schema.Ask.RUBRIC else verdict.criterion_id.is_(None)
     response = verdict.response_id.is_(None) if response_id is None else verdict.response_id == response_id
     return [verdict.example_id == example_id, response, whole]
 
 
 def _given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int | None, Given]]:
-    """Verdicts with their criterion_id, oldest first."""
     verdict = TABLES["verdict"].c
     columns = [verdict.criterion_id, verdict.id, *(verdict[name] for name in Given.__struct_fields__[1:])]
     rows = session.connection().execute(select(*columns).where(*conditions).order_by(verdict.id))
@@ -537,24 +516,23 @@ def _chosen_first(judge: str | None) -> tuple[Any, ...]:
     return (rater.name == (judge or "")).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
 
 
-def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
+def first_said(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) -> dict[int | None, Given]:
     """The read that one rater submitted, by criterion_id: at its stage the oldest verdicts that were not volunteered.
 
     An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
     """
     verdict = TABLES["verdict"].c
     mine = [*_on_item(asked.target), verdict.rater_id == rater_id, verdict.stage == stage]
-    if (
-        asked.selection is not Selection.VOLUNTEERED
-    ):  # else what was assigned looks as what somebody did of their own accord
-        mine.append(func.coalesce(verdict.selection, "") != Selection.VOLUNTEERED)
+    # else what was assigned looks as what somebody did of their own accord
+    if asked.selection is not schema.Selection.VOLUNTEERED:
+        mine.append(func.coalesce(verdict.selection, "") != schema.Selection.VOLUNTEERED)
     first: dict[int | None, Given] = {}
     for criterion_id, given in _given(session, *mine):
         first.setdefault(criterion_id, given)
     return first
 
 
-def said_by(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
+def said_by(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) -> dict[int | None, Given]:
     """One rater's standing verdicts on a task at a stage, by criterion_id."""
     verdict = TABLES["verdict"].c
     mine = verdict.rater_id == rater_id, verdict.stage == stage, _stands()

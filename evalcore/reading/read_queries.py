@@ -14,19 +14,9 @@ from sqlmodel import select as select_rows
 
 from evalcore.reading.queries import raters_of, shown_judges
 from evalcore.reading.reference import TASK
+from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
-from evalcore.study.schema import (
-    CASES,
-    FILE_IMPORTED,
-    JUDGE_SHOWN,
-    Ask,
-    RaterKind,
-    ReadingState,
-    Selection,
-    Source,
-    Stage,
-    Viewer,
-)
+from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
 from evalcore.study.tables import (
     TABLES,
     Assignment,
@@ -49,11 +39,7 @@ RECENT = 500
 
 
 def item(session: Session, response_id: int, criterion_id: int | None, *, judge: str) -> RowMapping | None:
-    """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item.
-
-    Args:
-        criterion_id: The criterion; None: the response as a whole.
-    """
+    """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item."""
     verdict = TABLES["verdict"].c
     given = (
         select(verdict.label)
@@ -77,13 +63,12 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
 
 def example_of(session: Session, response_id: int) -> int | None:
     """The example that a response answers; None where there is no such response."""
-    return (
-        session.connection().execute(select(col(Response.example_id)).where(col(Response.id) == response_id)).scalar()
-    )
+    example = select(col(Response.example_id)).where(col(Response.id) == response_id)
+    return session.connection().execute(example).scalar()
 
 
 def newest_of(
-    session: Session, response_id: int, criterion_id: int | None, rater_id: int, stage: Stage
+    session: Session, response_id: int, criterion_id: int | None, rater_id: int, stage: schema.Stage
 ) -> Verdict | None:
     """A rater's newest verdict on an item at a stage, one taken back (label None) too."""
     statement = select_rows(Verdict).where(
@@ -104,7 +89,7 @@ def verdict_numbered(session: Session, number: int) -> Verdict | None:
 # ---------------------------------------------------------------- what one person, and what all have read
 
 
-def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
+def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
     """One row a response (or case) and question that a person has given a label of their own on, newest first. Settling others' conflicts is no read.
 
     Returns:
@@ -112,9 +97,9 @@ def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
         Review: reading_id, state, seconds, locked_at.
     """
     ask = case(
-        (col(Verdict.criterion_id).is_not(None), Ask.RUBRIC.value),
-        (col(Verdict.response_id).is_not(None), Ask.RESPONSE_ACUITY.value),
-        else_=Ask.GOLD_ACUITY.value,
+        (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
+        (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
+        else_=schema.Ask.GOLD_ACUITY.value,
     ).label("ask")
     task: tuple[Any, ...] = (ask, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
     given = (
@@ -125,7 +110,7 @@ def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
         .where(
             is_read(Verdict),
             col(Verdict.rater_id).in_(raters_of(session, viewer)),
-            col(Verdict.stage) != Stage.ADJUDICATED,
+            col(Verdict.stage) != schema.Stage.ADJUDICATED,
             col(Verdict.label).is_not(None),
             not_superseded(),
         )
@@ -145,10 +130,9 @@ def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:
 
 
 def _readings(*columns: Any) -> Any:
-    """Locked readings with their task and assignment."""
     statement = select(*columns).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-    return statement.where(col(Reading.state) != ReadingState.READING)
+    return statement.where(col(Reading.state) != schema.ReadingState.READING)
 
 
 def reading_times(session: Session) -> pd.DataFrame:
@@ -158,11 +142,11 @@ def reading_times(session: Session) -> pd.DataFrame:
     readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(
         rubric, rubric.c.example_id == col(Task.example_id)
     )
-    newest = readings.where(col(Assignment.ask) == Ask.RUBRIC).order_by(col(Reading.id).desc()).limit(RECENT)
+    newest = readings.where(col(Assignment.ask) == schema.Ask.RUBRIC).order_by(col(Reading.id).desc()).limit(RECENT)
     return frame(session, newest)
 
 
-def examples_of(session: Session, viewer: Viewer) -> list[int]:
+def examples_of(session: Session, viewer: schema.Viewer) -> list[int]:
     """Examples on which a person has given any label."""
     mine = is_read(Verdict), col(Verdict.rater_id).in_(raters_of(session, viewer))
     return sorted(session.connection().execute(select(col(Verdict.example_id)).distinct().where(*mine)).scalars())
@@ -179,7 +163,7 @@ def read_marks(session: Session) -> pd.DataFrame:
     beside = (
         (judged.c.response_id == read.c.response_id)
         & (judged.c.criterion_id == read.c.criterion_id)
-        & (judged.c.stage == Stage.JUDGE)
+        & (judged.c.stage == schema.Stage.JUDGE)
         & judged.c.label.is_not(None)
         & judged.c.rater_id.in_(select(col(Rater.id)).where(is_judge()))
         & not_superseded(judged)
@@ -208,7 +192,7 @@ def level_readers(session: Session) -> pd.Series:
     statement = (
         select(verdict.example_id, func.count(verdict.rater_id.distinct()).label("n_level_readers"))
         .join(rater, rater.c.id == verdict.rater_id)
-        .where(rater.c.kind == RaterKind.REVIEWER, is_read(verdict), verdict.criterion_id.is_(None))
+        .where(rater.c.kind == schema.RaterKind.REVIEWER, is_read(verdict), verdict.criterion_id.is_(None))
         .where(verdict.label.is_not(None), not_superseded())
         .group_by(verdict.example_id)
     )
@@ -224,7 +208,6 @@ class Opened:
 
     Attributes:
         example: Row of the example; `messages` as a list of {role, content}.
-        criteria: One row a criterion, in order.
         responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
         verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
             open stage; with brought_by: who imported the file that a physician's verdict came with (missing: none did, or the trail does not tell).
@@ -268,13 +251,13 @@ def open_example(session: Session, example_id: int) -> Opened | None:
         .join(Rater, col(Rater.id) == verdict.rater_id)
         .where(verdict.example_id == example_id, or_(verdict.response_id.is_(None), of_example))
         .where(verdict.rater_id.not_in(repeats(session)))
-        .where(not_superseded(), or_(verdict.label.is_not(None), verdict.stage == Stage.OPEN))
+        .where(not_superseded(), or_(verdict.label.is_not(None), verdict.stage == schema.Stage.OPEN))
         .order_by(verdict.id)
     )
     subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
     rubric = select(TABLES["criterion"]).where(criterion.example_id == example_id).order_by(criterion.position)
     verdicts = frame(session, statement).rename(columns={"id": "verdict_id"})
-    is_imported = verdicts["rater_kind"].eq(RaterKind.REVIEWER) & verdicts["source"].eq(Source.IMPORT)
+    is_imported = verdicts["rater_kind"].eq(schema.RaterKind.REVIEWER) & verdicts["source"].eq(schema.Source.IMPORT)
     by_file = verdicts["source_hash"].where(is_imported)
     verdicts["brought_by"] = by_file.map(_importers(session, list(by_file.dropna().unique()))).astype(object)
     return Opened(
@@ -287,7 +270,6 @@ def open_example(session: Session, example_id: int) -> Opened | None:
 
 
 def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
-    """Who imported the file of a content first, by its hash."""
     if not hashes:
         return {}
     named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
@@ -306,7 +288,6 @@ def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
 
 
 def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
-    """Of physicians, not of judges: on a response or case, on all of an example, or anywhere."""
     verdict = TABLES["verdict"].c
     conditions: list[ColumnElement[bool]] = [is_read(verdict)]
     if isinstance(on, int):
@@ -324,13 +305,12 @@ def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | in
 
     Args:
         judge: The judge that the study shows, or None, as `queries.judge_on` chooses.
-        with_judge: Read the judge's labels too; else judge_label is missing throughout.
         on: Only on this response or case; or on everything of this example.
     """
     verdict, criterion = TABLES["verdict"], TABLES["criterion"]
     names = ("example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
-    drawn = verdict.c.selection.in_([Selection.RANDOM, Selection.IMPORTANCE])
-    submitted = (verdict.c.stage == Stage.OPEN) & drawn
+    drawn = verdict.c.selection.in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
+    submitted = (verdict.c.stage == schema.Stage.OPEN) & drawn
     statement = (
         select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points)
         .select_from(verdict.outerjoin(criterion, criterion.c.id == verdict.c.criterion_id))
@@ -338,7 +318,10 @@ def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | in
     )
     table = _numbered(frame(session, statement), "response_id", "criterion_id", "points")
     kinds = zip(table["criterion_id"].notna(), table["response_id"].isna(), strict=True)
-    asks = [Ask.RUBRIC if rubric else Ask.GOLD_ACUITY if of_case else Ask.RESPONSE_ACUITY for rubric, of_case in kinds]
+    asks = [
+        schema.Ask.RUBRIC if rubric else schema.Ask.GOLD_ACUITY if of_case else schema.Ask.RESPONSE_ACUITY
+        for rubric, of_case in kinds
+    ]
     table["ask"] = pd.Series(asks, index=table.index, dtype="str")
     table = table.merge(_wanted(session, on), on=TASK, how="left")
     # chosen and assigned: such reads fill a place too
@@ -351,15 +334,13 @@ def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | in
 def _numbered(table: pd.DataFrame, *names: str) -> pd.DataFrame:
     """Numbers that may be missing as such, and the example's as a plain one, also where there is no row to tell by."""
     table = table.assign(**{name: pd.to_numeric(table[name]).astype("Int64") for name in names})
-    return (
-        table.assign(example_id=pd.to_numeric(table["example_id"]).astype("int64")) if "example_id" in table else table
-    )
+    return table.astype({"example_id": "int64"}) if "example_id" in table else table
 
 
 def _wanted(session: Session, on: Key | int | None) -> pd.DataFrame:
     """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
     task = TABLES["task"].c
-    chosen = case((col(Assignment.selection) == Selection.VOLUNTEERED, 1), else_=0)
+    chosen = case((col(Assignment.selection) == schema.Selection.VOLUNTEERED, 1), else_=0)
     names: tuple[Any, ...] = (col(Assignment.ask), task.example_id, task.response_id)
     statement = (
         select(*names, func.max(col(Assignment.n_readers)).label("n_wanted"), func.max(chosen).label("chosen"))
@@ -392,7 +373,7 @@ def readers(session: Session, on: Key | int | None = None) -> dict[Key, set[str]
     statement = (
         select(verdict.example_id, verdict.response_id, rater.c.name)
         .join(rater, rater.c.id == verdict.rater_id)
-        .where(verdict.stage != Stage.ADJUDICATED, *_on(on))
+        .where(verdict.stage != schema.Stage.ADJUDICATED, *_on(on))
         .distinct()
     )
     named: dict[Key, set[str]] = {}
@@ -407,7 +388,7 @@ def settled_by(session: Session, rater_ids: list[int]) -> pd.DataFrame:
     settled_at = func.max(verdict.created_at)
     statement = (
         select(verdict.example_id, verdict.response_id, func.count().label("n_items"), settled_at.label("settled_at"))
-        .where(verdict.stage == Stage.ADJUDICATED, verdict.rater_id.in_(rater_ids), *_on(None))
+        .where(verdict.stage == schema.Stage.ADJUDICATED, verdict.rater_id.in_(rater_ids), *_on(None))
         .where(verdict.label.is_not(None), not_superseded())
         .group_by(verdict.example_id, verdict.response_id)
         .order_by(settled_at.desc())
@@ -427,7 +408,7 @@ class Said(msgspec.Struct, frozen=True):
 
     verdict_id: int
     criterion_id: int | None
-    stage: Stage
+    stage: schema.Stage
     label: str | None
     explanation: str | None
     reason: str | None
@@ -456,7 +437,7 @@ def said(session: Session, key: Key) -> list[SaidBy]:
     names = [name for name in SaidBy.__struct_fields__ if name != "verdict_id"]
     statement = (
         select(verdict.id.label("verdict_id"), *(verdict[name] for name in names))
-        .where(or_(verdict.label.is_not(None), verdict.stage == Stage.ADJUDICATED), *_on(key), not_superseded())
+        .where(or_(verdict.label.is_not(None), verdict.stage == schema.Stage.ADJUDICATED), *_on(key), not_superseded())
         .order_by(verdict.id)
     )
     return [msgspec.convert(dict(row), SaidBy) for row in session.connection().execute(statement).mappings()]

@@ -86,7 +86,6 @@ def adjudicated_labels(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
-    """By item: the different words of a column, joined by ";"."""
     words = reads[["item_id", column]].dropna().drop_duplicates().sort_values(column)
     return words.groupby("item_id")[column].agg(";".join)
 
@@ -106,9 +105,6 @@ def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
 
 def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row an item with the judge's label, the physicians' and the reference label.
-
-    Args:
-        judge: Whose labels stand beside the physicians'.
 
     Returns:
         One row an item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,

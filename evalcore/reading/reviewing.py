@@ -14,34 +14,21 @@ from evalcore.reading import queries
 from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import MAX_SEED
 from evalcore.reading.queries import Asked, Draft, Given, Material
-from evalcore.study import contents, store
+from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
 from evalcore.study.db import Engine, Session, writing
 from evalcore.study.db import reading as reads
 from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read
-from evalcore.study.schema import (
-    Acuity,
-    Ask,
-    CannotReason,
-    Cause,
-    ErrorKind,
-    Label,
-    NotBlind,
-    RaterKind,
-    ReadingMode,
-    ReadingState,
-    Severity,
-    Stage,
-    Verdict,
-    Viewer,
-)
 from evalcore.study.tables import Reading, now
 
 MAX_NOTE = 5_000
-ANSWERS: Mapping[Ask, tuple[Label | Acuity, ...]] = {
-    Ask.RUBRIC: tuple(Label),
-    Ask.RESPONSE_ACUITY: (*(level for level in Acuity if level is not Acuity.REMOVE), Label.CANNOT_ASSESS),
-    Ask.GOLD_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
+ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
+    schema.Ask.RUBRIC: tuple(schema.Label),
+    schema.Ask.RESPONSE_ACUITY: (
+        *(level for level in schema.Acuity if level is not schema.Acuity.REMOVE),
+        schema.Label.CANNOT_ASSESS,
+    ),
+    schema.Ask.GOLD_ACUITY: (*schema.Acuity, schema.Label.CANNOT_ASSESS),
 }
 
 
@@ -69,9 +56,9 @@ class OpenReview:
     control: tuple[int | None, ...] = ()
 
     @property
-    def state(self) -> ReadingState:
+    def state(self) -> schema.ReadingState:
         """How far it is."""
-        return ReadingState(self.reading.state)
+        return schema.ReadingState(self.reading.state)
 
     @property
     def keys(self) -> list[int | None]:
@@ -95,17 +82,13 @@ class OpenReview:
         return [key for key in self.control if key not in self.decided]
 
 
-def open_review(engine: Engine, viewer: Viewer, reading_id: int) -> OpenReview:
-    """One of the reader's own items, whatever its state.
-
-    Raises:
-        NotFound: There is none of this number, or it is somebody else's.
-    """
+def open_review(engine: Engine, viewer: schema.Viewer, reading_id: int) -> OpenReview:
+    """One of the reader's own items, whatever its state."""
     with reads(engine) as session:
         return _review(session, *_own(session, viewer, reading_id))
 
 
-def _own(session: Session, viewer: Viewer, reading_id: int, *, lock: bool = False) -> tuple[Reading, Asked]:
+def _own(session: Session, viewer: schema.Viewer, reading_id: int, *, lock: bool = False) -> tuple[Reading, Asked]:
     reading = queries.reading(session, reading_id, lock=lock)
     asked = queries.task(session, reading.task_id) if reading is not None else None
     if reading is None or asked is None or reading.person_id != viewer.person_id:
@@ -115,13 +98,12 @@ def _own(session: Session, viewer: Viewer, reading_id: int, *, lock: bool = Fals
 
 
 def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
-    """Everything that a reading shows at its state; nothing of the judge while the reader is blind."""
-    is_locked = reading.state != ReadingState.READING
+    is_locked = reading.state != schema.ReadingState.READING
     judge, judged = _shown_judge(session, reading, asked) if is_locked or not reading.blinded else (None, {})
     first, decided = _said_in(session, reading, asked) if is_locked else ({}, {})
     material = queries.material(session, asked.target)
     control: tuple[int | None, ...] = ()
-    if reading.state == ReadingState.REVEALED:
+    if reading.state == schema.ReadingState.REVEALED:
         criteria = [item.criterion_id for item in material.items]
         control = control_keys(reading.control_seed, reading.control_share, criteria, judged)
         if any(key not in decided for key in control):
@@ -139,7 +121,6 @@ def control_keys(
     Args:
         seed: Of the drawing; None: there was none.
         share: Of the criteria that are drawn, in [0, 1]; None: there was no drawing.
-        keys: All criteria of the rubric, in any order.
     """
     if seed is None or share is None:
         return ()
@@ -156,10 +137,9 @@ def _shown_judge(session: Session, reading: Reading, asked: Asked) -> tuple[str 
 def _said_in(
     session: Session, reading: Reading, asked: Asked
 ) -> tuple[dict[int | None, Given], dict[int | None, Given]]:
-    """The locked read and what was decided since."""
     rater = queries.rater_of(session, reading.person_id)
-    first = queries.first_said(session, asked, rater, Stage.FIRST if reading.blinded else Stage.OPEN)
-    return first, queries.said_by(session, asked, rater, Stage.REVISED)
+    first = queries.first_said(session, asked, rater, schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN)
+    return first, queries.said_by(session, asked, rater, schema.Stage.REVISED)
 
 
 # ---------------------------------------------------------------- what a physician may say
@@ -169,19 +149,19 @@ def missing(keys: Collection[int | None], drafts: Mapping[int | None, Draft]) ->
     """Items that still need an answer, or the reason why they cannot be assessed."""
 
     def is_answered(draft: Draft | None) -> bool:
-        return bool(draft and draft.label and (draft.label != Label.CANNOT_ASSESS or draft.reason is not None))
+        return bool(draft and draft.label and (draft.label != schema.Label.CANNOT_ASSESS or draft.reason is not None))
 
     return [key for key in keys if not is_answered(drafts.get(key))]
 
 
-def as_label(word: str | None) -> Label | Acuity | None:
+def as_label(word: str | None) -> schema.Label | schema.Acuity | None:
     """The word of a table as the type it is."""
     if word is None:
         return None
-    return Label(word) if word in set(Label) else Acuity(word)
+    return schema.Label(word) if word in set(schema.Label) else schema.Acuity(word)
 
 
-def check_answer(label: Label | Acuity, ask: Ask) -> None:
+def check_answer(label: schema.Label | schema.Acuity, ask: schema.Ask) -> None:
     """The label is an answer to the question."""
     if label not in ANSWERS[ask]:
         msg = f"label: expected one of {', '.join(ANSWERS[ask])}, got {label}"
@@ -209,13 +189,13 @@ class Decision:
         reason: Why it cannot be assessed; None: as the first read said, where that could not be assessed either.
     """
 
-    label: Label | Acuity
-    cause: Cause | None = None
-    severity: Severity | None = None
-    error_kind: ErrorKind | None = None
+    label: schema.Label | schema.Acuity
+    cause: schema.Cause | None = None
+    severity: schema.Severity | None = None
+    error_kind: schema.ErrorKind | None = None
     right_for_wrong_reason: bool = False
     note: str = ""
-    reason: CannotReason | None = None
+    reason: schema.CannotReason | None = None
 
 
 def check_decision(decision: Decision, judge_label: str | None) -> None:
@@ -238,14 +218,11 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
 # ---------------------------------------------------------------- the blind read
 
 
-def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> OpenReview | None:
+def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -> OpenReview | None:
     """The reader's unfinished item, else the next one that waits, which is then reserved; None where nothing waits.
 
     An item whose reservation ran out is given back where nothing was marked and others have filled its places; with marks it stays:
     a physician's work is never lost. Where its place is still free, coming back reserves it anew.
-
-    Raises:
-        NotAllowed: The viewer does not read.
     """
     at = at or now()
     with reads(engine) as session:
@@ -279,7 +256,7 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> OpenR
             session,
             asked.task_id,
             viewer.person_id,
-            blinded=contents.rules(session).mode is ReadingMode.BLIND,
+            blinded=contents.rules(session).mode is schema.ReadingMode.BLIND,
             guideline_version=guideline.version if guideline else None,
             reserve_minutes=asked.reserve_minutes,
             at=at,
@@ -288,10 +265,10 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> OpenR
 
 
 def _ran_out(reading: Reading, at: datetime) -> bool:
-    return reading.state == ReadingState.READING and reading.reserved_until <= at
+    return reading.state == schema.ReadingState.READING and reading.reserved_until <= at
 
 
-def _in_hand(session: Session, viewer: Viewer, at: datetime) -> tuple[Reading, Asked] | None:
+def _in_hand(session: Session, viewer: schema.Viewer, at: datetime) -> tuple[Reading, Asked] | None:
     for reading in queries.unfinished(session, viewer.person_id):
         asked = queries.task(session, reading.task_id)
         if asked is not None and _is_kept(session, reading, asked, viewer, at):
@@ -299,30 +276,32 @@ def _in_hand(session: Session, viewer: Viewer, at: datetime) -> tuple[Reading, A
     return None
 
 
-def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: Viewer, at: datetime) -> bool:
+def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: schema.Viewer, at: datetime) -> bool:
     if not _ran_out(reading, at):
         return True
     return queries.has_place(session, asked, viewer, at) or bool(queries.drafts(session, reading.id or 0))
 
 
 @contextmanager
-def _marking(engine: Engine, viewer: Viewer, reading_id: int) -> Iterator[tuple[Session, Viewer, Reading, Asked]]:
+def _marking(
+    engine: Engine, viewer: schema.Viewer, reading_id: int
+) -> Iterator[tuple[Session, schema.Viewer, Reading, Asked]]:
     """The transaction of an act on a read of one's own that is not locked."""
     with writing(engine) as session:
         viewer = anew(session, viewer)
         reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
+        check_can_mark(viewer, reading.person_id, schema.ReadingState(reading.state))
         yield session, viewer, reading, asked
 
 
 def mark(  # noqa: PLR0913 - what a mark says
     engine: Engine,
-    viewer: Viewer,
+    viewer: schema.Viewer,
     reading_id: int,
     criterion_id: int | None,
-    label: Label | Acuity | None,
+    label: schema.Label | schema.Acuity | None,
     *,
-    reason: CannotReason | None = None,
+    reason: schema.CannotReason | None = None,
     note: str | None = None,
     then: int | None = None,
     at: datetime | None = None,
@@ -330,15 +309,7 @@ def mark(  # noqa: PLR0913 - what a mark says
     """Store a draft; the newest of an item counts.
 
     Args:
-        criterion_id: The criterion; None for a question on the whole.
-        label: The answer; None: only a note so far.
-        reason: Why it cannot be assessed; the submission asks for it.
         then: Place, from 0, of the item that is in hand afterwards; None: the same.
-
-    Raises:
-        AlreadyChanged: The read is locked.
-        NotFound: The item is not in the reader's hands, or has no such criterion.
-        OverreadError: The answer is none to this question, or the note is too long.
     """
     at = at or now()
     check_note(note or "")
@@ -351,7 +322,7 @@ def mark(  # noqa: PLR0913 - what a mark says
             "reading_id": reading_id,
             "criterion_id": criterion_id,
             "label": label,
-            "reason": reason if label == Label.CANNOT_ASSESS else None,
+            "reason": reason if label == schema.Label.CANNOT_ASSESS else None,
             "note": (note or "").strip() or None,
             "created_at": at,
         }
@@ -363,22 +334,14 @@ def mark(  # noqa: PLR0913 - what a mark says
 _NO_CRITERION = "This item has no criterion {}."
 
 
-def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
-    """Take another item of the review in hand; its place counts from 0.
-
-    Raises:
-        AlreadyChanged: The read is locked.
-    """
+def move(engine: Engine, viewer: schema.Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
+    """Take another item of the review in hand; its place counts from 0."""
     with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
         reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
 
 
-def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
-    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was.
-
-    Raises:
-        AlreadyChanged: The read is locked, or there is nothing to take back.
-    """
+def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
+    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was."""
     with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
         last = queries.last_mark(session, reading_id)
         if last is None:
@@ -390,8 +353,8 @@ def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime |
 
 
 def submit(
-    engine: Engine, viewer: Viewer, reading_id: int, *, knows_model: bool = False, at: datetime | None = None
-) -> ReadingState:
+    engine: Engine, viewer: schema.Viewer, reading_id: int, *, knows_model: bool = False, at: datetime | None = None
+) -> schema.ReadingState:
     """Lock the first read: drafts become verdicts, and the judge's may be shown. Returns the new state.
 
     Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
@@ -401,10 +364,6 @@ def submit(
 
     Args:
         knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
-
-    Raises:
-        AlreadyChanged: It is locked already.
-        OverreadError: An item has no answer yet.
     """
     at = at or now()
     with _marking(engine, viewer, reading_id) as (session, person, reading, asked):
@@ -413,16 +372,16 @@ def submit(
         if unanswered := missing(keys, drafts):
             msg = f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed."
             raise OverreadError(msg)
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, person.name)
+        rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, person.name)
         # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
-        before = {} if reading.blinded else queries.said_by(session, asked, rater, Stage.OPEN)
+        before = {} if reading.blinded else queries.said_by(session, asked, rater, schema.Stage.OPEN)
         why = _not_blind(session, person, reading, asked)
         verdicts = [
-            Verdict(
+            schema.Verdict(
                 **_of_task(reading, asked),
                 criterion_id=key,
                 rater_id=rater,
-                stage=Stage.FIRST if reading.blinded else Stage.OPEN,
+                stage=schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN,
                 label=as_label(drafts[key].label),
                 reason=drafts[key].reason,
                 explanation=drafts[key].note,
@@ -436,11 +395,11 @@ def submit(
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         rules = contents.rules(session)
         judge, judged = queries.judge_on(session, asked.target, rules.judge)
-        is_drawn = rules.control_share > 0 and why is None and asked.ask is Ask.RUBRIC and bool(judged)
+        is_drawn = rules.control_share > 0 and why is None and asked.ask is schema.Ask.RUBRIC and bool(judged)
         seed, share = (secrets.randbelow(MAX_SEED + 1), rules.control_share) if is_drawn else (None, None)
         control = control_keys(seed, share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
-        state = ReadingState.REVEALED if differs or control else ReadingState.DONE
+        state = schema.ReadingState.REVEALED if differs or control else schema.ReadingState.DONE
         until: dict[str, Any] = {"reserve_minutes": asked.reserve_minutes, "at": at}
         reading_store.set_state(session, reading, state, **until, judge=judge, knows_model=knows_model)
         if seed is not None:
@@ -449,7 +408,6 @@ def submit(
 
 
 def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
-    """What every verdict on an assigned item keeps of its task."""
     return {
         "example_id": asked.example_id,
         "response_id": asked.response_id,
@@ -459,13 +417,12 @@ def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _not_blind(session: Session, viewer: Viewer, reading: Reading, asked: Asked) -> NotBlind | None:
-    """Why what is submitted now was not read blind; None where it was."""
+def _not_blind(session: Session, viewer: schema.Viewer, reading: Reading, asked: Asked) -> schema.NotBlind | None:
     if not reading.blinded:
-        return NotBlind.OPEN
+        return schema.NotBlind.OPEN
     if queries.is_exposed(session, viewer.person_id, asked.example_id):
-        return NotBlind.EXPOSED
-    return NotBlind.ROLE if viewer.roles & STUDY else None
+        return schema.NotBlind.EXPOSED
+    return schema.NotBlind.ROLE if viewer.roles & STUDY else None
 
 
 # ---------------------------------------------------------------- after the lock
@@ -473,7 +430,7 @@ def _not_blind(session: Session, viewer: Viewer, reading: Reading, asked: Asked)
 
 def revise(
     engine: Engine,
-    viewer: Viewer,
+    viewer: schema.Viewer,
     reading_id: int,
     criterion_id: int | None,
     decision: Decision,
@@ -487,21 +444,13 @@ def revise(
     verdict is `blinded`.
 
     Args:
-        reading_id: The item in hand, or one that is done.
-        criterion_id: The criterion; None for a question on the whole.
         seen: The newest decision on the item that the screen showed, or None.
-
-    Raises:
-        NotAllowed: The first read is not locked yet.
-        NotFound: The item is not in the reader's hands, or has no such criterion.
-        AlreadyChanged: Another tab decided since.
-        OverreadError: The answer is none to this question, or the parts contradict each other.
     """
     at = at or now()
     with writing(engine) as session:
         viewer = anew(session, viewer)
         reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_decide(viewer, reading.person_id, ReadingState(reading.state))
+        check_can_decide(viewer, reading.person_id, schema.ReadingState(reading.state))
         said_first, decided = _said_in(session, reading, asked)
         if criterion_id not in said_first:
             raise NotFound(_NO_CRITERION.format(criterion_id))
@@ -514,22 +463,24 @@ def revise(
         _, judged = _shown_judge(session, reading, asked)
         of_judge = None if is_control else judged.get(criterion_id)
         check_decision(decision, of_judge.label if of_judge else None)
-        reason = decision.reason or (CannotReason(first.reason) if first.reason else None)
-        verdict = Verdict(
+        reason = decision.reason or (schema.CannotReason(first.reason) if first.reason else None)
+        verdict = schema.Verdict(
             **_of_task(reading, asked),
             **of_decision(decision),
             criterion_id=criterion_id,
-            rater_id=store.ensure_rater(session, RaterKind.REVIEWER, viewer.name),
-            stage=Stage.REVISED,
-            reason=reason if decision.label == Label.CANNOT_ASSESS else None,
+            rater_id=store.ensure_rater(session, schema.RaterKind.REVIEWER, viewer.name),
+            stage=schema.Stage.REVISED,
+            reason=reason if decision.label == schema.Label.CANNOT_ASSESS else None,
             blinded=is_control,
             supersedes=seen,
         )
-        amended = reading.state == ReadingState.DONE
+        amended = reading.state == schema.ReadingState.DONE
         action = "read amended" if amended else "read kept" if decision.label == first.label else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=viewer.name, action=action)
         if is_control and not _review(session, reading, asked).undecided:  # nothing else differs from the judge
-            reading_store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
+            reading_store.set_state(
+                session, reading, schema.ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at
+            )
         elif not amended:
             reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
         return number
@@ -559,22 +510,20 @@ def _is_control(review: OpenReview, criterion_id: int | None) -> bool:
     return is_control
 
 
-def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> None:
-    """Every difference is decided: go on to the next item. Pressed twice it changes nothing.
-
-    Raises:
-        OverreadError: A difference still waits for keep or revise.
-    """
+def finish(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> None:
+    """Every difference is decided: go on to the next item. Pressed twice it changes nothing."""
     at = at or now()
     with writing(engine) as session:
         viewer = anew(session, viewer)
         reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_decide(viewer, reading.person_id, ReadingState(reading.state))
-        if reading.state == ReadingState.DONE:
+        check_can_decide(viewer, reading.person_id, schema.ReadingState(reading.state))
+        if reading.state == schema.ReadingState.DONE:
             return
         review = _review(session, reading, asked)
         if review.undecided:
             n, of = len(review.undecided), "second looks" if review.looking else "differences"
             msg = f"{n} of {len(review.control if review.looking else review.differing)} {of} still wait: keep your label or revise it."
             raise OverreadError(msg)
-        reading_store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
+        reading_store.set_state(
+            session, reading, schema.ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at
+        )

@@ -31,8 +31,6 @@ def add_assignment(
 
     Args:
         items: (example_id, response_id or None, inclusion probability), in the order of reading.
-        readers: Numbers of the people who may read.
-        chosen_by: The filters or the plan, for the record.
         row: ask, n_readers, seed, reserve_minutes, selection, n_population of the `Assignment`.
     """
     assignment = Assignment(chosen_by=json.dumps(chosen_by, ensure_ascii=False), created_by=actor, **row)
@@ -67,11 +65,7 @@ def add_assignment(
 def open_reading(
     session: Session, task_id: int, person_id: int, *, reserve_minutes: int, at: datetime, **row: Any
 ) -> Reading:
-    """A reader takes a task.
-
-    Args:
-        row: blinded, guideline_version of the `Reading`.
-    """
+    """A reader takes a task. `row`: blinded, guideline_version of the `Reading`."""
     reserved_until = at + timedelta(minutes=reserve_minutes)
     reading = Reading(
         task_id=task_id, person_id=person_id, opened_at=at, last_at=at, reserved_until=reserved_until, **row
@@ -162,7 +156,6 @@ def unseen(session: Session, person_id: int, what: Seen, examples: Collection[in
 
 
 def _through(session: Session, what: Seen) -> int | None:
-    """Up to which example somebody sees all."""
     if what is Seen.RELEASED:
         return None
     return session.connection().execute(select(func.max(col(Example.id)))).scalar()

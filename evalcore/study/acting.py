@@ -22,11 +22,7 @@ from evalcore.study.schema import Administrator, Role, Rules, Viewer
 
 
 def anew(session: Session, viewer: Viewer) -> Viewer:
-    """Somebody with the roles that the study gives them now: what a page remembers may be older. An administrator stays as they are.
-
-    Raises:
-        NotAllowed: The study has no such person any more.
-    """
+    """Somebody with the roles that the study gives them now: what a page remembers may be older. An administrator stays as they are."""
     if isinstance(viewer, Administrator):
         return viewer
     known = contents.person(session, viewer.person_id)
@@ -37,11 +33,7 @@ def anew(session: Session, viewer: Viewer) -> Viewer:
 
 
 def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: object) -> Viewer:
-    """The first thing in the transaction of an act: a rule of `policies`, held against who acts as the study knows them now.
-
-    Raises:
-        NotAllowed: The rule forbids it; the message is the sentence for the screen.
-    """
+    """The first thing in the transaction of an act: a rule of `policies`, held against who acts as the study knows them now."""
     known = anew(session, viewer)
     check(known, *what)
     return known
@@ -76,12 +68,7 @@ def add_person(engine: Engine, name: str, *, actor: Viewer, **profile: Iterable[
 
 
 def begin(engine: Engine, name: str) -> None:
-    """Make the first person of a study, with every role: they act for themselves.
-
-    Raises:
-        NotAllowed: Somebody is in the study already, perhaps by another browser a moment ago.
-        OverreadError: The name is empty.
-    """
+    """Make the first person of a study, with every role: they act for themselves."""
     with writing(engine) as session:
         store.wait_for_others(session)
         check_is_first(len(contents.people(session)))

@@ -73,12 +73,7 @@ def check(
     subsets: Collection[str],
     models: Collection[str],
 ) -> Analysis:
-    """The statement, if the study holds what it names.
-
-    Raises:
-        OverreadError: A name that the study does not hold, a comparison of a model with itself, a margin out of its range, or one without a
-            comparison that it is for.
-    """
+    """The statement, if the study holds what it names."""
     named: Mapping[str, tuple[Sequence[str | None], Collection[str]]] = {
         "Data set": ([spec.evaluation], evaluations),
         "Judges": (spec.judges, judges),

@@ -80,9 +80,6 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
 
     Args:
         is_blind: Something waits for the viewer's own read: then only what tells them nothing.
-
-    Raises:
-        NotAllowed: The viewer is no researcher and no lead.
     """
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
@@ -102,12 +99,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     A trail that somebody shortened, or wrote anew with all its hashes, holds in itself: only a hash that was kept elsewhere shows that.
 
     Args:
-        session: Reads all of the study as it is at one moment.
         expected: A hash that is the last event's, or once was.
-        kept: The file to which the last hash of each act was appended.
-
-    Raises:
-        OverreadError: `expected` is no hash.
     """
     if expected is not None and not _HASH.fullmatch(expected):
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"
@@ -146,7 +138,6 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
 
 
 def _wrong(event: AuditEvent | None, last: str) -> str:
-    """Why an event does not fit behind the hash `last`."""
     if event is not None and event.previous_hash != last:
         return "it does not follow the event before it, so one was removed or put in"
     try:
@@ -157,7 +148,6 @@ def _wrong(event: AuditEvent | None, last: str) -> str:
 
 
 def _kept_hashes(kept: Path | None) -> dict[str, str]:
-    """The hashes of a file of kept ones, each with where it stands."""
     if kept is None or not kept.exists():
         return {}
     with kept.open(encoding="utf-8", errors="replace") as lines:
@@ -166,8 +156,6 @@ def _kept_hashes(kept: Path | None) -> dict[str, str]:
 
 
 class _Tally:
-    """Rows that do not hold: how many, and the first."""
-
     def __init__(self, word: str) -> None:
         self.n_rows = 0
         self._word, self._numbers, self._first = word, 0, 0
@@ -254,7 +242,6 @@ def _content_faults(session: Session, table: str) -> tuple[int, list[str]]:
 
 
 def _guard_faults(session: Session) -> list[str]:
-    """Triggers that are not as the program made them."""
     present, expected = trail.triggers(session), trail.expected_triggers(session)
     off = {name for name, text in present.items() if "(switched off)" in text}
     names = {

@@ -28,11 +28,7 @@ _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
 def backup(engine: Engine, path: Path) -> ChainReport:
-    """Copy a study to a new file, as it is at one moment, and prove the copy. Returns how far its audit trail holds.
-
-    Raises:
-        OverreadError: The file is there already or cannot be written, or the copy is not what was read.
-    """
+    """Copy a study to a new file, as it is at one moment, and prove the copy. Returns how far its audit trail holds."""
     with _unfinished(path) as copy:
         if engine.dialect.name == "postgresql":
             return _dump(engine, copy)
@@ -43,11 +39,7 @@ def backup(engine: Engine, path: Path) -> ChainReport:
 
 
 def restore(path: Path, location: str) -> ChainReport:
-    """Make a study from a copy, where there is none yet. Returns how far its audit trail holds.
-
-    Raises:
-        OverreadError: The copy is damaged or of another kind of database, or there is a study or something else already.
-    """
+    """Make a study from a copy, where there is none yet. Returns how far its audit trail holds."""
     if not path.is_file():
         msg = f"{path}: expected the file of a backup, found none"
         raise OverreadError(msg)
@@ -206,7 +198,6 @@ def _load(engine: Engine, path: Path) -> ChainReport:
 
 
 def _set_sequence(connection: Connection, table: str) -> None:
-    """The next row's number comes after the last one's."""
     for column in inspect(connection).get_pk_constraint(table)["constrained_columns"]:
         owner = connection.exec_driver_sql("SELECT pg_get_serial_sequence(%s, %s)", (table, column)).scalar()
         if owner:

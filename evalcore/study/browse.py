@@ -101,7 +101,6 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
 
 
 def _holding(session: Session, search: str) -> Any:
-    """Examples in whose conversation, criteria, responses, explanations or notes every word occurs in one text."""
     if session.get_bind().dialect.name == "sqlite":
         query = sqlite_query(search)
         match = text("SELECT rowid FROM search_text WHERE search_text MATCH :query")
@@ -171,7 +170,6 @@ def item_pairs(filters: Filters) -> Select[Any]:
 
 
 def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None = None) -> ColumnElement[bool]:
-    """There is a standing verdict on the item by a rater of this kind that meets the conditions."""
     given = select(col(Verdict.id)).where(
         col(Verdict.response_id) == col(Response.id),
         col(Verdict.criterion_id) == col(Criterion.id),
@@ -235,13 +233,11 @@ def _same_level(other: Any, one: Any) -> ColumnElement[bool]:
 
 
 def _raters(kind: RaterKind, name: str | None = None) -> Select[Any]:
-    """Numbers of raters of a kind; of judges those that speak for themselves."""
     chosen = select(col(Rater.id)).where(is_judge() if kind is RaterKind.JUDGE else col(Rater.kind) == kind)
     return chosen if name is None else chosen.where(col(Rater.name) == name)
 
 
 def _stands(one: Any, kind: RaterKind, name: str | None = None) -> ColumnElement[bool]:
-    """A verdict by such a rater that was neither replaced nor taken back."""
     return and_(
         col(one.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else is_read(one),
         col(one.rater_id).in_(_raters(kind, name)),

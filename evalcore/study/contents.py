@@ -10,60 +10,47 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.stats.wording import counted, listed
-from evalcore.study import analysis, families
+from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import PARSER, RULES, Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
-from evalcore.study.tables import (
-    TABLES,
-    AcuityCase,
-    Criterion,
-    Example,
-    ExampleSubset,
-    Guideline,
-    Model,
-    Person,
-    Rater,
-    Response,
-    Study,
-    Verdict,
-)
+from evalcore.study.tables import TABLES
 
 
 def study_key(session: Session) -> str | None:
     """The random name of this database; None before the first start."""
-    return session.exec(select_rows(Study.key)).first()
+    return session.exec(select_rows(tables.Study.key)).first()
 
 
 def rules(session: Session) -> Rules:
     """What the study has chosen; the defaults before the first start."""
-    row = session.get(Study, 1)
+    row = session.get(tables.Study, 1)
     if row is None:
         return Rules()
     same = {name: getattr(row, name) for name in Rules.__struct_fields__ if name != "mode"}
     return Rules(mode=ReadingMode(row.reading_mode), **same)
 
 
-def guideline(session: Session, version: int | None = None) -> Guideline | None:
+def guideline(session: Session, version: int | None = None) -> tables.Guideline | None:
     """A version of what readers are told, the newest by default; None where there is none."""
-    statement = select_rows(Guideline).order_by(col(Guideline.version).desc())
+    statement = select_rows(tables.Guideline).order_by(col(tables.Guideline.version).desc())
     if version is not None:
-        statement = statement.where(Guideline.version == version)
+        statement = statement.where(tables.Guideline.version == version)
     return session.exec(statement.limit(1)).first()
 
 
 def people(session: Session) -> list[Viewer]:
     """Everybody in the study, by name."""
-    return [_viewer(person) for person in session.exec(select_rows(Person).order_by(Person.name))]
+    return [_viewer(person) for person in session.exec(select_rows(tables.Person).order_by(tables.Person.name))]
 
 
 def person(session: Session, person_id: int) -> Viewer | None:
     """One person; None where there is none of this number."""
-    row = session.get(Person, person_id)
+    row = session.get(tables.Person, person_id)
     return _viewer(row) if row else None
 
 
-def _viewer(row: Person) -> Viewer:
+def _viewer(row: tables.Person) -> Viewer:
     return Viewer(
         person_id=row.id or 0,
         name=row.name,
@@ -77,21 +64,21 @@ def judges(session: Session) -> list[str]:
     """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
     verdict = TABLES["verdict"].c
     statement = (
-        select(col(Rater.name))
-        .join(TABLES["verdict"], verdict.rater_id == col(Rater.id))
+        select(col(tables.Rater.name))
+        .join(TABLES["verdict"], verdict.rater_id == col(tables.Rater.id))
         .where(is_judge())
-        .group_by(col(Rater.name))
-        .order_by(func.count(verdict.criterion_id).desc(), func.count().desc(), col(Rater.name))
+        .group_by(col(tables.Rater.name))
+        .order_by(func.count(verdict.criterion_id).desc(), func.count().desc(), col(tables.Rater.name))
     )
     return list(session.connection().execute(statement).scalars())
 
 
 def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
     """Models by name; without those that are known only from conversations that may not be seen."""
-    statement = select_rows(Model.name).order_by(Model.name)
+    statement = select_rows(tables.Model.name).order_by(tables.Model.name)
     if hidden:
-        seen = select(col(Response.model_id)).where(col(Response.example_id).not_in(list(hidden)))
-        statement = statement.where(col(Model.id).in_(seen))
+        seen = select(col(tables.Response.model_id)).where(col(tables.Response.example_id).not_in(list(hidden)))
+        statement = statement.where(col(tables.Model.id).in_(seen))
     return list(session.exec(statement))
 
 
@@ -108,23 +95,25 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
     def of(table: type[SQLModel]) -> Any:
         return select(func.count()).select_from(table)
 
-    standing = of(Verdict).where(not_superseded(), col(Verdict.label).is_not(None))
-    of_physicians = standing.where(is_read(Verdict))
-    readers = select(func.count(col(Verdict.rater_id).distinct())).where(is_read(Verdict))
+    standing = of(tables.Verdict).where(not_superseded(), col(tables.Verdict.label).is_not(None))
+    of_physicians = standing.where(is_read(tables.Verdict))
+    readers = select(func.count(col(tables.Verdict.rater_id).distinct())).where(is_read(tables.Verdict))
     if hidden:
-        open_ = col(Verdict.example_id).not_in(list(hidden))
+        open_ = col(tables.Verdict.example_id).not_in(list(hidden))
         of_physicians, readers = of_physicians.where(open_), readers.where(open_)
-    judges = select(func.count(col(Rater.name).distinct())).where(is_judge(), col(Rater.name).not_in((PARSER, RULES)))
+    judges = select(func.count(col(tables.Rater.name).distinct())).where(
+        is_judge(), col(tables.Rater.name).not_in((PARSER, RULES))
+    )
     statements = {
-        "examples": of(Example),
-        "criteria": of(Criterion),
-        "responses": of(Response),
-        "cases": of(AcuityCase),
-        "samples": of(Response).where(col(Response.dataset).in_([word.evaluation for word in Format])),
-        "models": of(Model),
+        "examples": of(tables.Example),
+        "criteria": of(tables.Criterion),
+        "responses": of(tables.Response),
+        "cases": of(tables.AcuityCase),
+        "samples": of(tables.Response).where(col(tables.Response.dataset).in_([word.evaluation for word in Format])),
+        "models": of(tables.Model),
         "judges": judges,
         "reviewers": readers,
-        "judge_verdicts": standing.join(Rater).where(is_judge()),
+        "judge_verdicts": standing.join(tables.Rater).where(is_judge()),
         "physician_verdicts": of_physicians,
     }
     return {name: int(session.connection().execute(each).scalar_one()) for name, each in statements.items()}
@@ -142,16 +131,12 @@ def holdings(counts: Mapping[str, int]) -> str:
     """
     n_others, n_cases = counts["examples"] - counts["cases"], counts["cases"]
     n_responses, by = counts["responses"] - counts["samples"], f" of {counted(counts['models'], 'model')}"
-    parts = (
-        [f"{counted(n_responses, 'response')}{by} to {counted(n_others, 'conversation')}"]
-        if n_others or not n_cases
-        else []
-    )
+    has_others = n_others > 0 or not n_cases
+    parts = [f"{counted(n_responses, 'response')}{by} to {counted(n_others, 'conversation')}"] if has_others else []
     if n_cases:
         by = "" if parts else by
-        parts.append(
-            f"{counted(counts['samples'], 'answer')}{by} to {counted(n_cases, 'case of triage', 'cases of triage')}"
-        )
+        of_cases = counted(n_cases, "case of triage", "cases of triage")
+        parts.append(f"{counted(counts['samples'], 'answer')}{by} to {of_cases}")
     return listed(parts)
 
 
@@ -166,7 +151,7 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
     n_items = func.count(func.distinct(item)).label("n_items")
     of_case = case((verdict.response_id.is_(None), verdict.example_id))
     columns: list[Any] = [
-        col(Rater.name).label("reader"),
+        col(tables.Rater.name).label("reader"),
         n_items,
         func.count(func.distinct(verdict.response_id)).label("n_responses"),
         func.count(func.distinct(of_case)).label("n_cases"),
@@ -174,13 +159,13 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
     ]
     statement = (
         select(*columns)
-        .join(Rater, verdict.rater_id == col(Rater.id))
+        .join(tables.Rater, verdict.rater_id == col(tables.Rater.id))
         .where(
-            col(Rater.kind) == RaterKind.REVIEWER, verdict.label.is_not(None), verdict.stage != Stage.ADJUDICATED,
+            col(tables.Rater.kind) == RaterKind.REVIEWER, verdict.label.is_not(None), verdict.stage != Stage.ADJUDICATED,
             is_read(verdict), not_superseded(),
         )
-        .group_by(col(Rater.name))
-        .order_by(n_items.desc(), col(Rater.name))
+        .group_by(col(tables.Rater.name))
+        .order_by(n_items.desc(), col(tables.Rater.name))
     )  # fmt: skip
     if hidden:
         statement = statement.where(verdict.example_id.not_in(list(hidden)))
@@ -190,13 +175,13 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
 def choices(session: Session) -> dict[str, list[str]]:
     """What the filters offer: datasets, subsets, themes, categories, axes, languages, sources of cases; each sorted."""
     columns = {
-        "dataset": Example.dataset,
-        "subset": ExampleSubset.subset,
-        "theme": Example.theme,
-        "category": Example.category,
-        "axis": Criterion.axis,
-        "language": Example.language,
-        "source": AcuityCase.source,
+        "dataset": tables.Example.dataset,
+        "subset": tables.ExampleSubset.subset,
+        "theme": tables.Example.theme,
+        "category": tables.Example.category,
+        "axis": tables.Criterion.axis,
+        "language": tables.Example.language,
+        "source": tables.AcuityCase.source,
     }
     return {
         name: sorted(filter(None, session.connection().execute(select(column).distinct()).scalars()))  # type: ignore[call-overload]

@@ -49,11 +49,7 @@ def written(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
 
 
 def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str, str]]:
-    """The rows as (place, one, other); an empty cell is "". Other columns are left out.
-
-    Raises:
-        OverreadError: It is no CSV, or one of the two columns is missing; with file and line.
-    """
+    """The rows as (place, one, other); an empty cell is "". Other columns are left out."""
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     one, other = columns
     try:

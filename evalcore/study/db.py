@@ -68,9 +68,6 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
 
     Args:
         wait_seconds: How long a transaction waits for others' writing before it is a fault; `writing` may be told to be patient.
-
-    Raises:
-        OverreadError: It is no URL, or one of another kind of database.
     """
     try:
         url = make_url(database_url(location))
@@ -212,11 +209,7 @@ def unkept(engine: Engine) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept.
-
-    Raises:
-        DatabaseFault: The database is away.
-    """
+    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept."""
     is_postgres = engine.dialect.name == "postgresql"  # SQLite reads so by itself
     whole = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
     try:
@@ -265,11 +258,7 @@ def keep(session: Session) -> None:
 
 
 def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
-    """Connect and bring the tables up to date; a SQLite file that needs it is copied first.
-
-    Raises:
-        OverreadError: The database cannot be reached, is no database, holds something else, or was written by a newer Overread.
-    """
+    """Connect and bring the tables up to date; a SQLite file that needs it is copied first."""
     engine = connect(location, wait_seconds=wait_seconds)
     try:
         migrate(engine)

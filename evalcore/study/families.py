@@ -27,11 +27,7 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
 
 
 def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:
-    """Rows (place, pattern, family) as a table.
-
-    Raises:
-        OverreadError: A cell is empty or too long, there are no rows or too many, or a pattern comes twice; with its place.
-    """
+    """Rows (place, pattern, family) as a table."""
     seen: dict[str, str] = {}
     table = []
     for place, given, family in rows:

@@ -142,8 +142,6 @@ def verdicts(
     Of a judge's several prompt versions the newest one's verdict on the item counts, and repeats do not.
 
     Args:
-        kind: Judges' or reviewers' only.
-        example_ids: Of these examples only.
         history: All verdicts that were ever given, those taken back too (label None).
         every_prompt: Judges' verdicts by older prompts and their repeats as well.
         origin: With not_blind, came_by, file_sha256 and recorded_at.
@@ -174,7 +172,6 @@ def verdicts(
 
 
 def _origin(verdict: Any) -> list[Any]:
-    """Why a verdict is not blind, and how it came."""
     came = [verdict.source.label("came_by"), verdict.source_hash.label("file_sha256")]
     return [verdict.not_blind, *came, verdict.recorded_at]
 
@@ -193,7 +190,6 @@ def _in_order(
 
 
 def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without verdicts of judges on items that a newer prompt of the same judge has one on."""
     of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
     if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
         return rows
@@ -202,17 +198,12 @@ def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def acuity_verdicts(
-    session: Session,
-    *,
-    kind: RaterKind | None = None,
-    example_ids: Collection[int] | None = None,
-    origin: bool = False,
+    session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None, origin: bool = False
 ) -> pd.DataFrame:
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
     Args:
         kind: Judges' or reviewers' only; judges may have given millions.
-        example_ids: Of these examples only.
         origin: With not_blind, came_by, file_sha256 and recorded_at.
 
     Returns:

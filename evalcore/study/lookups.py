@@ -29,7 +29,6 @@ def _in_chunks(session: Session, statement: Select[Any], wanted: Collection[Any]
 
 @cache
 def _rows_of(table: str, column: str, *order: str) -> Select[Any]:
-    """Rows whose column is one of those wanted."""
     return select(TABLES[table]).where(TABLES[table].c[column].in_(_WANTED)).order_by(*order)
 
 

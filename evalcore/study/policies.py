@@ -17,8 +17,6 @@ STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
 
 
 def _takes(wanted: frozenset[Role], act: str) -> Callable[[Viewer], None]:
-    """The rule that an act takes one of some roles."""
-
     def check(viewer: Viewer) -> None:
         if not viewer.roles & wanted:
             held = "is " + " and ".join(sorted(viewer.roles)) if viewer.roles else "has no role"

@@ -279,9 +279,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 
     Attributes:
         source_hash: SHA-256 of its content, unpacked.
-        asked: What the file was to be imported as, as JSON.
         n_rows, n_done: Rows of the file, and those of them that are in the study.
-        report: What came of those, as JSON.
     """
 
     name: str
@@ -306,7 +304,6 @@ class Rules(msgspec.Struct, frozen=True):
     """What a study has chosen.
 
     Attributes:
-        mode: Whether first reads are blind.
         judge: Whose verdicts are revealed; None: the judge with the most verdicts.
         check_share: Share in [0, 1] of unanimous items that an adjudicator checks all the same.
         both_against_judge: Physicians who agree against the judge on a criterion of 7 points or more go to adjudication.
@@ -410,10 +407,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         label: None takes an earlier verdict of the same rater and stage back.
         confidence: In [0, 1], or None where the rater stated none.
         explanation: The rater's own words: a judge's explanation, a physician's note.
-        reason: Why the item cannot be assessed.
         cause, severity, error_kind: Of the judge's error, where the verdict differs from the judge's.
         conflict_cause: Why readers differed; on an adjudication.
-        guideline_version: Of the guideline that the reader had at hand.
         right_for_wrong_reason: The judge's label is right, its explanation is not.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.

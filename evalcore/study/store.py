@@ -15,27 +15,14 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Float,
-    Select,
-    Table,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import insert, text, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.study import analysis, families
+from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import TRAIL_HEAD, reading, writing
 from evalcore.study.languages import index_parts, language_of, postgresql_vector
@@ -51,19 +38,7 @@ from evalcore.study.row_hashes import (
     stored,
 )
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Unfinished, Verdict
-from evalcore.study.tables import (
-    TABLES,
-    AuditEvent,
-    ExampleSubset,
-    Guideline,
-    Model,
-    Person,
-    Rater,
-    Response,
-    SearchPending,
-    Study,
-    now,
-)
+from evalcore.study.tables import TABLES, now
 from evalcore.study.tables import Verdict as VerdictRow
 
 # ---------------------------------------------------------------- what was written, and its event
@@ -74,7 +49,7 @@ WROTE = "wrote"
 _CHUNK = 500  # bound variables in one statement
 _CLAIM_LOCK, _CHAIN_LOCK = 0x636C6169, 0x61756469  # any constants: "clai", "audi"
 _EVENT = TABLES["audit_event"]
-_LAST_HASH = select(_EVENT.c.hash).order_by(_EVENT.c.id.desc()).limit(1)
+_LAST_HASH = sa.select(_EVENT.c.hash).order_by(_EVENT.c.id.desc()).limit(1)
 
 
 class Written:
@@ -93,7 +68,7 @@ class Written:
         if table in CONTENT and (changed := set(numbers)):
             self._content[table] |= changed
 
-    def keep_hashes(self, connection: Connection) -> None:
+    def keep_hashes(self, connection: sa.Connection) -> None:
         """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
         for table, numbers in sorted(self._content.items()):
             add_to_ledger(connection, table, _content_rows(connection, table, numbers), self._kept)
@@ -117,16 +92,16 @@ def forget_written(session: Session) -> None:
     session.info.pop(TRAIL_HEAD, None)
 
 
-def _content_rows(connection: Connection, table: str, numbers: Collection[int]) -> Iterator[Any]:
+def _content_rows(connection: sa.Connection, table: str, numbers: Collection[int]) -> Iterator[Any]:
     number = number_column(table)
     columns = [number, *(number.table.c[name] for name in CONTENT[table])]
     wanted = sorted(numbers)
     for start in range(0, len(wanted), _CHUNK):
         chosen = number.in_(wanted[start : start + _CHUNK])
-        yield from connection.execute(select(*columns).where(chosen).order_by(number))
+        yield from connection.execute(sa.select(*columns).where(chosen).order_by(number))
 
 
-def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], digest: Digest) -> None:
+def add_to_ledger(connection: sa.Connection, table: str, rows: Iterable[Any], digest: Digest) -> None:
     """Append the hashes of rows that verdicts rest on, as they are now.
 
     Args:
@@ -145,11 +120,11 @@ def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], diges
 
 
 @cache
-def _last_number(table: str) -> Select[Any]:
-    return select(func.coalesce(func.max(TABLES[table].c.id), 0))
+def _last_number(table: str) -> sa.Select[Any]:
+    return sa.select(sa.func.coalesce(sa.func.max(TABLES[table].c.id), 0))
 
 
-def _next_places(connection: Connection, n: int) -> Sequence[int]:
+def _next_places(connection: sa.Connection, n: int) -> Sequence[int]:
     if connection.dialect.name == "postgresql":
         taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
         return sorted(connection.execute(taken, {"n": n}).scalars())
@@ -177,7 +152,6 @@ def append_event(
     Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit, so nothing that takes long comes after it.
 
     Args:
-        detail: What else is to be known of it.
         tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
     """
     session.flush()  # what the session still holds comes before the event that tells of it
@@ -188,7 +162,7 @@ def append_event(
     if wrote:
         detail = {**(detail or {}), WROTE: wrote}
         forget_written(session)
-    event = AuditEvent(
+    event = tables.AuditEvent(
         at=now(),
         actor=actor,
         action=action,
@@ -219,11 +193,7 @@ _DUPLICATE = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_TRIGGER", "23505"} 
 def add_verdicts(
     session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str, **further: Any
 ) -> list[int]:
-    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order.
-
-    Raises:
-        AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
-    """
+    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order."""
     at = now()
     rows = [verdict_row(verdict, {"source": Source.SESSION, "recorded_at": at}, at=at) for verdict in verdicts]
     try:
@@ -241,7 +211,7 @@ def add_verdicts(
         item = {"response": verdict.response_id, "criterion": verdict.criterion_id}
         labels.append({"verdict": number, **item, "label": verdict.label})
         if verdict.explanation:
-            session.add(SearchPending(example_id=verdict.example_id, body=verdict.explanation))
+            session.add(tables.SearchPending(example_id=verdict.example_id, body=verdict.explanation))
     (example_id, response_id), *others = {(verdict.example_id, verdict.response_id) for verdict in verdicts}
     subject = f"example {example_id}" if response_id is None else f"response {response_id}"
     if others:
@@ -262,7 +232,6 @@ def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | No
 
 @cache
 def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
-    """How a value is written for SQLite's driver; None: as it is."""
     dialect = sqlite.dialect()
     process: Callable[[Any], Any] | None = TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
     return process
@@ -280,7 +249,7 @@ class Bulk:
         self._is_sqlite = session.get_bind().dialect.name == "sqlite"
 
     @property
-    def _connection(self) -> Connection:
+    def _connection(self) -> sa.Connection:
         return self._session.connection()
 
     @property
@@ -337,7 +306,7 @@ class Bulk:
 
     def _insert_tuples(
         self,
-        target: Table,
+        target: sa.Table,
         names: Sequence[str],
         rows: Iterable[tuple[Any, ...]],
         *,
@@ -364,7 +333,7 @@ class Bulk:
         hashes: list[bytes] = []
         if stamp is not None:
             for index, name in enumerate(names):
-                if isinstance(target.c[name].type, Float):
+                if isinstance(target.c[name].type, sa.Float):
                     columns[index] = [stored(target.name, name, value) for value in columns[index]]
             order = sorted(range(len(names)), key=names.__getitem__)
             by_name = [names[index] for index in order]
@@ -379,8 +348,8 @@ class Bulk:
         """Change rows of a table that may change; each brings its number and the same columns."""
         if rows:
             target, key = TABLES[table], number_column(table)
-            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != key.name}
-            statement = update(target).where(key == bindparam(f"new_{key.name}")).values(**values)
+            values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in rows[0] if name != key.name}
+            statement = update(target).where(key == sa.bindparam(f"new_{key.name}")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
             self._written.content(table, [row[key.name] for row in rows])
 
@@ -462,20 +431,20 @@ def append_part(session: Session, begun: Unfinished, *, n_done: int) -> None:
 
 def end_parts(session: Session) -> None:
     """Nothing is written in parts any more."""
-    session.connection().execute(delete(TABLES["unfinished_import"]))
+    session.connection().execute(sa.delete(TABLES["unfinished_import"]))
 
 
-def index_texts(engine: Engine) -> int:
+def index_texts(engine: sa.Engine) -> int:
     """Index the texts that wait, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was.
 
     Two processes may do this at once: each text enters once.
     """
     pending, example = TABLES["search_pending"], TABLES["example"].c
-    waiting = select(pending).order_by(pending.c.id).limit(BATCH)
+    waiting = sa.select(pending).order_by(pending.c.id).limit(BATCH)
     n_indexed = 0
     while True:
         with reading(engine) as session:
-            if session.connection().execute(select(pending.c.id).limit(1)).first() is None:
+            if session.connection().execute(sa.select(pending.c.id).limit(1)).first() is None:
                 break
         with writing(engine) as session:
             rows = session.connection().execute(waiting.with_for_update(skip_locked=True)).all()
@@ -483,7 +452,7 @@ def index_texts(engine: Engine) -> int:
                 break
             bulk = Bulk(session)
             bulk.index((row.example_id, [row.body]) for row in rows)
-            conversations = select(example.id, example.messages).where(
+            conversations = sa.select(example.id, example.messages).where(
                 example.id.in_({row.example_id for row in rows if row.is_example})
             )
             languages = [
@@ -491,7 +460,7 @@ def index_texts(engine: Engine) -> int:
                 for number, messages in session.connection().execute(conversations)
             ]
             bulk.update("example", languages)
-            session.connection().execute(delete(pending).where(pending.c.id.in_([row.id for row in rows])))
+            session.connection().execute(sa.delete(pending).where(pending.c.id.in_([row.id for row in rows])))
             n_indexed += len(rows)
     if n_indexed:
         with writing(engine) as session:
@@ -513,17 +482,17 @@ def refresh_statistics(session: Session) -> None:
 
 MAX_GUIDELINE = 100_000
 _RATER = TABLES["rater"].c
-_RATER_NAMED = select(_RATER.id, _RATER.person_id).where(
-    *(_RATER[name] == bindparam(name) for name in ("kind", "name", "prompt_version"))
+_RATER_NAMED = sa.select(_RATER.id, _RATER.person_id).where(
+    *(_RATER[name] == sa.bindparam(name) for name in ("kind", "name", "prompt_version"))
 )
 
 
-def ensure_study(session: Session) -> Study:
+def ensure_study(session: Session) -> tables.Study:
     """The study's one row, made at the first call."""
-    study = session.get(Study, 1)
+    study = session.get(tables.Study, 1)
     if study is None:
-        _inserted(session, Study(key=secrets.token_hex(16)))
-        study = session.get_one(Study, 1)
+        _inserted(session, tables.Study(key=secrets.token_hex(16)))
+        study = session.get_one(tables.Study, 1)
     return study
 
 
@@ -545,12 +514,8 @@ def add_person(
     specialties: Iterable[str] = (),
     languages: Iterable[str] = (),
     actor: str,
-) -> Person:
-    """Add somebody who uses this study.
-
-    Raises:
-        OverreadError: The name is empty or taken, or a role is unknown.
-    """
+) -> tables.Person:
+    """Add somebody who uses this study."""
     name, specialties, languages = name.strip(), _cleaned(specialties), _cleaned(languages)
     wanted = list(dict.fromkeys(roles))
     unknown = [role for role in wanted if role not in set(Role)]
@@ -560,7 +525,7 @@ def add_person(
     if unknown or not wanted:
         msg = f"roles: expected one or more of {', '.join(Role)}, got {', '.join(unknown) or 'nothing'}"
         raise OverreadError(msg)
-    person = Person(
+    person = tables.Person(
         name=name,
         roles=json.dumps(wanted),
         specialties=json.dumps(specialties, ensure_ascii=False),
@@ -587,10 +552,10 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
     person_id = None
     if kind is RaterKind.REVIEWER:
         person = TABLES["person"].c
-        person_id = connection.execute(select(person.id).where(person.name == name)).scalar()
+        person_id = connection.execute(sa.select(person.id).where(person.name == name)).scalar()
     row = connection.execute(_RATER_NAMED, bound).first()
     if row is None:
-        _inserted(session, Rater(kind=kind, name=name, prompt_version=prompt_version, person_id=person_id))
+        _inserted(session, tables.Rater(kind=kind, name=name, prompt_version=prompt_version, person_id=person_id))
         row = connection.execute(_RATER_NAMED, bound).one()
         written(session).content("rater", [row.id])
     if row.person_id is None and person_id is not None:
@@ -599,15 +564,11 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
 
 
 def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
-    """Write a new version of what readers are told. Returns its number.
-
-    Raises:
-        OverreadError: It is empty, too long, or holds what no database holds.
-    """
+    """Write a new version of what readers are told. Returns its number."""
     if not guideline.strip() or len(guideline) > MAX_GUIDELINE or not is_storable(guideline):
         msg = f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}"
         raise OverreadError(msg)
-    row = Guideline(text=guideline, created_by=actor, created_at=now())
+    row = tables.Guideline(text=guideline, created_by=actor, created_at=now())
     session.add(row)
     session.flush()
     written(session).content("guideline", [row.version or 0])
@@ -617,11 +578,7 @@ def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
 
 
 def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
-    """Change what the study has chosen; what differs is in the trail.
-
-    Raises:
-        OverreadError: A share is none.
-    """
+    """Change what the study has chosen; what differs is in the trail."""
     for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
         if not 0 <= share <= 1:
             msg = f"{name}: expected a share from 0 to 1, got {share}"
@@ -641,33 +598,30 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
 
     Args:
         at: When, of an invented study; now by default. The event is of now in any case.
-
-    Raises:
-        OverreadError: It is not as `analysis.check` wants it.
     """
     rows, connection = TABLES["analysis"], session.connection()
 
     def names(column: object, *conditions: object) -> list[str]:
-        return sorted(connection.execute(select(column).distinct().where(*conditions)).scalars())  # type: ignore[call-overload]
+        return sorted(connection.execute(sa.select(column).distinct().where(*conditions)).scalars())  # type: ignore[call-overload]
 
     session.flush()
     analysis.check(
         spec,
-        evaluations=names(Response.dataset),
-        judges=names(Rater.name, Rater.kind == RaterKind.JUDGE),
-        subsets=names(ExampleSubset.subset),
-        models=names(Model.name),
+        evaluations=names(tables.Response.dataset),
+        judges=names(tables.Rater.name, tables.Rater.kind == RaterKind.JUDGE),
+        subsets=names(tables.ExampleSubset.subset),
+        models=names(tables.Model.name),
     )
-    last = connection.execute(select(rows.c.version, rows.c.text).order_by(rows.c.version.desc()).limit(1)).first()
+    last = connection.execute(sa.select(rows.c.version, rows.c.text).order_by(rows.c.version.desc()).limit(1)).first()
     before = analysis.of_json(last.text) if last else Analysis()
     if before == spec:
         return None
-    blind = or_(col(VerdictRow.blinded).is_(None), col(VerdictRow.blinded).is_(True))
+    blind = sa.or_(col(VerdictRow.blinded).is_(None), col(VerdictRow.blinded).is_(True))
     first_reads = [
-        col(Rater.kind) == RaterKind.REVIEWER, col(VerdictRow.stage) == Stage.FIRST, col(VerdictRow.supersedes).is_(None), blind
+        col(tables.Rater.kind) == RaterKind.REVIEWER, col(VerdictRow.stage) == Stage.FIRST, col(VerdictRow.supersedes).is_(None), blind
     ]  # fmt: skip
     counted = (
-        select(func.count()).select_from(VerdictRow).join(Rater).where(*first_reads)
+        sa.select(sa.func.count()).select_from(VerdictRow).join(tables.Rater).where(*first_reads)
     )  # also those taken back since
     version, n_reads = (last.version if last else 0) + 1, int(connection.execute(counted).scalar_one())
     row = {"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now()}
@@ -681,11 +635,7 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
 
 
 def set_families(session: Session, table: families.Table, *, actor: str) -> bool:
-    """Write the table whole, in its order; an empty one brings the table of Overread back. Returns whether anything changed.
-
-    Raises:
-        OverreadError: A row is not as `families.check` wants it.
-    """
+    """Write the table whole, in its order; an empty one brings the table of Overread back. Returns whether anything changed."""
     given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
     wanted = families.check(given, "the table of families") if given else []
     for place, pattern, family in given:
@@ -693,10 +643,10 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
             msg = f"{place}: expected plain text, got {pattern!r}"
             raise OverreadError(msg)
     rows, connection = TABLES["model_family"], session.connection()
-    before = connection.execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()
+    before = connection.execute(sa.select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()
     if [tuple(row) for row in before] == wanted:
         return False
-    connection.execute(delete(rows))
+    connection.execute(sa.delete(rows))
     numbered = [{"place": place, "pattern": row[0], "family": row[1]} for place, row in enumerate(wanted, start=1)]
     if numbered:
         connection.execute(insert(rows), numbered)

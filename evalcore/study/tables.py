@@ -102,6 +102,8 @@ def index(name: str, *columns: str, unique: bool = False, where: str | None = No
 
 _RESPONSE, _CRITERION, _REPLACES = (f"coalesce({name}, 0)" for name in ("response_id", "criterion_id", "supersedes"))
 """In a unique index nothing is a value as well."""
+_OF_LEVEL = ("example_id", _RESPONSE, "rater_id", "stage", _REPLACES)
+_OF_QUESTION = ("run_id", "example_id", _RESPONSE, _CRITERION, "format", "sample_index", "repeat")
 
 
 class Row(SQLModel):
@@ -308,7 +310,6 @@ class AcuityCase(Row, table=True):
         source_id: Its name there; the example's prompt_id is `{source}_{source_id}`.
         mapped_label: What the source's label map made of it: a level, a boundary, or "panel".
         gold: A level or boundary as the file gives it; None where it gives none.
-        method: How the file came to it.
         uncertainty: Physicians' uncertainty as the file states it, in [0, 1].
     """
 
@@ -404,16 +405,7 @@ class Verdict(Numbered, table=True):
         sa.CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
         index("ix_verdict_item", "response_id", "criterion_id", "rater_id", "stage", _REPLACES, unique=True),
-        index(
-            "ix_verdict_acuity",
-            "example_id",
-            _RESPONSE,
-            "rater_id",
-            "stage",
-            _REPLACES,
-            unique=True,
-            where="criterion_id IS NULL",
-        ),
+        index("ix_verdict_acuity", *_OF_LEVEL, unique=True, where="criterion_id IS NULL"),
         index("ix_verdict_supersedes", "supersedes", unique=True, where="supersedes IS NOT NULL"),
         index("ix_verdict_read", "response_id", where="stage != 'judge'"),
     )
@@ -480,8 +472,6 @@ class Assignment(Numbered, table=True):
     """Items that were chosen to be read together.
 
     Attributes:
-        n_readers: How many readers an item gets.
-        seed: Of the drawing and of the order.
         reserve_minutes: For how long an item that somebody has opened is kept for them.
         chosen_by: JSON of the filters or the plan.
         n_population: How many items the drawing was made from.
@@ -599,9 +589,7 @@ class Run(Numbered, table=True):
     """One run; the same questions by the same model with the same prompt are the same run.
 
     Attributes:
-        name: Of the model or judge that is asked.
         spec: `RunSpec` as JSON. It holds no key.
-        reason: Why it was stopped, one sentence.
         max_cost: US dollars at which it stops; None: no limit.
         max_failures: Failures in a row, of one worker, that stop it.
     """
@@ -639,17 +627,7 @@ class RunQuestion(Numbered, table=True):
     """One question of a run (`run_states.Question`): the outcome of its last call (None: to be asked), and who holds it."""
 
     __table_args__ = (
-        index(
-            "ix_run_question_item",
-            "run_id",
-            "example_id",
-            _RESPONSE,
-            _CRITERION,
-            "format",
-            "sample_index",
-            "repeat",
-            unique=True,
-        ),
+        index("ix_run_question_item", *_OF_QUESTION, unique=True),
         index("ix_run_question_open", "run_id", "id", where="outcome IS NULL"),
     )
 

@@ -65,11 +65,14 @@ def audit_trail(
     if action:
         conditions.append(_EVENT.action == action)
     fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
-    columns = [
-        _EVENT.id.label("event"),
-        *(_EVENT[name] for name in ("at", "actor", "action", "subject", "detail", "hash")),
-    ]
-    page = select(*columns).where(*conditions).order_by(_EVENT.id.desc()).limit(limit).offset(offset)
+    further = (_EVENT[name] for name in ("at", "actor", "action", "subject", "detail", "hash"))
+    page = (
+        select(_EVENT.id.label("event"), *further)
+        .where(*conditions)
+        .order_by(_EVENT.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
     return frame(session, page), int(session.connection().execute(fitting).scalar_one())
 
 

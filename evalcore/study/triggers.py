@@ -119,7 +119,6 @@ def _postgresql() -> dict[str, str]:
 
 
 def _differs(table: str, unlike: str) -> str:
-    """Whether an update changes what may not change."""
     parts = [f"OLD.{name} {unlike} NEW.{name}" for name in FIXED[table]]
     parts += [f"OLD.{filled} AND OLD.{name} {unlike} NEW.{name}" for name, filled in FILLED[table].items()]
     return " OR ".join(parts)

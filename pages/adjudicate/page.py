@@ -22,6 +22,10 @@ from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
 BLIND_TOO = "Conversations that wait for your own first read are left out until you have submitted it."
+NOTHING = (
+    "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
+    "conflict, a reader cannot assess, or the item is to be checked."
+)
 VIEWS = {"waiting": "Waiting", "settled": "Settled by you", "faults": "For the rubric's authors"}
 WIDTHS = {"Why": 250, "Conversation": 375, "Points at stake": 110, "Language": 95}
 FAULTS = {
@@ -55,12 +59,7 @@ def open_(key: Key) -> None:
 def waiting(queue: Queue) -> None:
     """What waits, the worst first; a click opens one."""
     if not queue.waiting:
-        st.html(
-            html.notice(
-                "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
-                "conflict, a reader cannot assess, or the item is to be checked."
-            )
-        )
+        st.html(html.notice(NOTHING))
         st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
         return
     if st.button("Open the first", key="open_first", type="primary", shortcut="Ctrl+Enter", icon=":material/balance:"):
@@ -125,11 +124,9 @@ def fault(row: dict[Any, Any]) -> str:
 
 def lists(queue: Queue) -> None:
     """What waits, what the viewer has settled, and what goes to the rubric's authors."""
-    n = len(queue.waiting)
-    wait = (
-        f"{counted(n, 'response')} {'waits' if n == 1 else 'wait'}, with {counted(queue.n_items, 'item')} in question"
-    )
-    st.html(html.heading(TITLE, wait if n else "Nothing waits"))
+    n, wait = len(queue.waiting), f"with {counted(queue.n_items, 'item')} in question"
+    line = f"{counted(n, 'response')} {'waits' if n == 1 else 'wait'}, {wait}" if n else "Nothing waits"
+    st.html(html.heading(TITLE, line))
     saved = st.session_state.pop("settling_saved", None)
     if saved:
         st.html(html.notice(f"Settled, {saved}."))
@@ -183,7 +180,7 @@ def steps(queue: Queue, key: Key) -> Key | None:
 def opened(queue: Queue, key: Key) -> None:
     """The conversation and the response on the left, what is in question on the right."""
     try:
-        case = adjudication.open_case(common.engine(), viewer, key)
+        case = settling.opened(viewer, key)
     except OverreadError as error:
         st.html(html.heading(TITLE, "This one is not for you to settle"))
         st.html(html.notice(str(error), kind="warning"))

@@ -21,6 +21,9 @@ from pages.shared import common, html, keys, suspects
 from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
 
 GONE = "Somebody else has settled this item meanwhile, or its reads were changed. What stands is kept; the last press was not saved."
+NOT_IN_QUESTION = (
+    "Nothing is in question here any more: it was settled, or its reads were changed. What stands is kept."
+)
 CHANGED = "A verdict here has changed since the screen was drawn. It is shown now: look again."
 NOTE = "rationale_"
 ON, OFF = ":material/radio_button_checked:", ":material/radio_button_unchecked:"
@@ -53,6 +56,11 @@ def keep_notes() -> None:
                 draft.rationale = st.session_state[name] or ""
 
 
+def opened(viewer: Viewer, key: Key) -> Case:
+    """The case, read once a run for the page and its panel; anew when the panel runs by itself, or something was saved."""
+    return common.once(("case", key), lambda _: adjudication.open_case(common.engine(), viewer, key))
+
+
 @common.fragment
 def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None) -> None:
     """The items in question on one response or case.
@@ -63,16 +71,12 @@ def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None
         following: What is opened once all is settled here; None where nothing else waits.
     """
     try:
-        case = adjudication.open_case(common.engine(), viewer, key)
+        case = opened(viewer, key)
     except OverreadError as error:
         st.html(html.notice(str(error), kind="warning"))
         return
     if not case.questions:
-        st.html(
-            html.notice(
-                "Nothing is in question here any more: it was settled, or its reads were changed. What stands is kept."
-            )
-        )
+        st.html(html.notice(NOT_IN_QUESTION))
         return
     _Adjudicating(viewer, case, following, guideline).draw()
 
@@ -99,7 +103,6 @@ class _Adjudicating(ItemPanel):
         return self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], -1)
 
     def _stored(self) -> Draft:
-        """The viewer's own settlement where there is one."""
         settled = self._question.settled
         if settled is None:
             return Draft()
@@ -156,9 +159,8 @@ class _Adjudicating(ItemPanel):
 
     def _choices(self, choices: keys.Choices, key: str, what: str) -> None:
         chosen = getattr(self._draft, what)
-        keys.choose(
-            choices, key, icon=lambda option: ON if option == chosen else OFF, on_click=partial(self._choose, what)
-        )
+        press = partial(self._choose, what)
+        keys.choose(choices, key, icon=lambda option: ON if option == chosen else OFF, on_click=press)
 
     def _choose(self, what: str, chosen: Any) -> None:
         """A second press on a cause takes it back."""
@@ -176,11 +178,8 @@ class _Adjudicating(ItemPanel):
         self._draft.rationale = said or ""
 
     def _missing(self) -> list[str]:
-        wanted = {
-            "a label": self._draft.label is None,
-            "why they differed": self._question.differ and self._draft.cause is None,
-        }
-        return [words for words, is_missing in wanted.items() if is_missing]
+        is_unexplained = self._question.differ and self._draft.cause is None
+        return ["a label"] * (self._draft.label is None) + ["why they differed"] * is_unexplained
 
     def _settle(self) -> None:
         draft = self._draft
@@ -210,7 +209,6 @@ class _Adjudicating(ItemPanel):
         self._on()
 
     def _on(self) -> None:
-        """The next item that is not settled, here or on the next response; else the list."""
         following = self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], self.at)
         if following != self.at:
             self.go(following)
@@ -283,7 +281,6 @@ def judge_verdict(name: str | None, judged: Given | None) -> str:
 
 
 def _label(value: str | None) -> str:
-    """A label with its mark, or a level of care in words."""
     if value in set(Acuity):
         return f'<span class="or-label or-level">{html.escaped(WORDS[Acuity(value)])}</span>'
     return html.label(value)

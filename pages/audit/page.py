@@ -55,24 +55,18 @@ if hidden:
 if trail.empty:
     st.html(html.notice("No event fits. Clear the search or a filter."))
 else:
-    st.dataframe(
-        {
-            "When": [common.local_time(at) for at in trail["at"]],
-            "Person": trail["actor"],
-            "Act": trail["action"],
-            "On": [WITHHELD] * len(trail) if hidden else trail["subject"],
-            "Details": [WITHHELD] * len(trail) if hidden else trail["detail"],
-            **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
-        },
-        key="trail",
-        hide_index=True,
-        height=min(560, 38 + 35 * len(trail)),
-        column_config={
-            "Details": st.column_config.TextColumn(width=330),
-            "Event": st.column_config.NumberColumn(width=70),
-        },
-        alt="Audit events",
-    )
+    withheld = [WITHHELD] * len(trail)
+    columns = {
+        "When": [common.local_time(at) for at in trail["at"]],
+        "Person": trail["actor"],
+        "Act": trail["action"],
+        "On": withheld if hidden else trail["subject"],
+        "Details": withheld if hidden else trail["detail"],
+        **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
+    }
+    config = {"Details": st.column_config.TextColumn(width=330), "Event": st.column_config.NumberColumn(width=70)}
+    height = min(560, 38 + 35 * len(trail))
+    st.dataframe(columns, key="trail", hide_index=True, height=height, column_config=config, alt="Audit events")
 st.html(
     html.foot(
         "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "

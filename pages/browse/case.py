@@ -63,18 +63,13 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
 
 
 def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
-    """The level that a case needs, its panel, and what physicians here say of it.
-
-    Args:
-        said: Verdicts on the case itself, of `one_conversation.Opened.verdicts`.
-    """
+    """The level that a case needs, its panel, and what physicians here say of it."""
     case = triage_data.cases.iloc[0]
     words = [KINDS[Kind(case["kind"])]] if KINDS[Kind(case["kind"])] else []
     words.append(METHODS[MappingMethod(case["method"])])
     if case["n_votes"] > 1:
-        words.append(
-            "unanimous" if case["strength"] == "unanimous" else f"votes {case['strength']}, spread {case['spread']:.2f}"
-        )
+        strength = case["strength"]
+        words.append(strength if strength == "unanimous" else f"votes {strength}, spread {case['spread']:.2f}")
     if pd.notna(case["original_label"]):
         words.append(f"{case['source']} says “{case['original_label']}”{_mapped(case['mapped_label'])}")
     head = f'<h3 class="or-part">This case needs {triage_html.level(case["gold"])}</h3>'
@@ -106,9 +101,8 @@ def _settled(triage_data: TriageData, gold: float) -> str:
         return html.quiet("Physicians here have not settled a level for it.")
     if math.isnan(gold):
         return html.quiet(f"Physicians here say {level_letter(level)}: Triage shows it.")
-    return html.quiet(
-        "Physicians here agree with that." if level == gold else "Physicians here say another level: Triage shows both."
-    )
+    other = "Physicians here say another level: Triage shows both."
+    return html.quiet("Physicians here agree with that." if level == gold else other)
 
 
 def answers(triage_data: TriageData) -> str:

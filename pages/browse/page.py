@@ -45,6 +45,9 @@ CACHED_CHOICES = 50
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
 """What a field holds that asks for nothing, where it is not None."""
+PROVISIONAL = (
+    "This conversation is known only from a result on it: import its examples file to see its theme and whole rubric."
+)
 OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
@@ -81,9 +84,8 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
     if place is not None:
         open_(int(listed.index[place]))
-    of_judge = (
-        f"Scores are by the judge {judge}: points of met criteria over the positive points; an empty cell has no score."
-    )
+    points = "points of met criteria over the positive points; an empty cell has no score."
+    of_judge = f"Scores are by the judge {judge}: {points}"
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
     words = (blind if allows(check_can_read, viewer) else "") + (of_judge if judge and scores else "")
     st.html(html.foot(f"Click a row to open it. {words}"))
@@ -151,11 +153,7 @@ def detail(
     if allows(check_can_read, viewer):
         st.html(html.quiet(OPENED))
     if example["provisional"]:
-        st.html(
-            html.notice(
-                "This conversation is known only from a result on it: import its examples file to see its theme and whole rubric."
-            )
-        )
+        st.html(html.notice(PROVISIONAL))
     panel: Callable[[list[int]], None]
     if opened.is_case:
         panel = partial(case.panel, viewer, example_id)
@@ -171,7 +169,6 @@ def detail(
 def _laid_out(
     example: dict[str, Any], chosen: pd.DataFrame, judge: str, panel: Callable[[list[int]], None], *, as_markdown: bool
 ) -> None:
-    """One response beside what is said of it; several beside one another above that."""
     shown = [int(number) for number in chosen["response_id"]]
     if len(shown) > 1:
         st.html(html.conversation(example["messages"], as_markdown=as_markdown))
@@ -188,9 +185,8 @@ def _laid_out(
         for _, response in chosen.iterrows():
             _response(response, judge, as_markdown=as_markdown)
         if not shown and not example["is_answered"]:
-            st.html(
-                html.notice("No model has answered this conversation yet: import a results file on the Study page.")
-            )
+            unanswered = "No model has answered this conversation yet: import a results file on the Study page."
+            st.html(html.notice(unanswered))
     with right, st.container(key="rubric"):
         panel(shown)
 
@@ -200,9 +196,7 @@ def choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
     responses = opened.responses.assign(name=response_names(opened.responses)).set_index("name", drop=False)
     responses = responses.loc[responses["text"].ne("") | (not opened.is_case)]
     names = list(responses.index)
-    fits = (
-        pd.Series(data=True, index=responses.index) if filters.model is None else responses["model"].eq(filters.model)
-    )
+    fits = responses["model"].eq(filters.model or "") | (filters.model is None)
     if filters.format is not None:
         fits &= responses["evaluation"].eq(Format(filters.format).evaluation)
     preferred = list(responses.index[fits])[:1]
@@ -258,8 +252,8 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        hidden = common.blind(viewer)
-        return _cases(settings().db, common.judged_version(), common.version(), hidden, self, viewer)
+        study = (settings().db, common.judged_version(), common.version(), common.blind(viewer))
+        return _cases(study, self, viewer)
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""
@@ -269,14 +263,7 @@ class Chosen:
 
 
 @st.cache_data(max_entries=CACHED_CHOICES, show_spinner=False)
-def _cases(
-    location: str,  # noqa: ARG001 - with the versions and what is hidden it is the key
-    judged_version: common.Version,  # noqa: ARG001
-    data_version: common.Version,  # noqa: ARG001
-    hidden: frozenset[int],  # noqa: ARG001
-    chosen: Chosen,
-    _viewer: Viewer,
-) -> frozenset[int]:
+def _cases(study: tuple[Any, ...], chosen: Chosen, _viewer: Viewer) -> frozenset[int]:  # noqa: ARG001 - the key
     filters = chosen.filters
     return chosen_cases(
         common.triage_data(_viewer),
@@ -292,9 +279,6 @@ def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
     """Search, theme, what physicians did, and the rest behind a button; folded into one button while a conversation is open.
 
     Folded or not, every filter is drawn: one that is not drawn would leave the address.
-
-    Args:
-        hidden: Conversations that wait for the viewer's first read: their models are not named.
     """
     fields = shared_filters.Fields(hidden)
     on = sum(map(_is_on, KEYS))
@@ -335,7 +319,6 @@ def _clear() -> None:
 
 
 def _is_on(key: str) -> bool:
-    """Whether a field asks for anything; before it was ever drawn its address says so."""
     if key in st.session_state:
         return bool(st.session_state[key] != NOTHING.get(key))
     return key in st.query_params

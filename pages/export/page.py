@@ -176,13 +176,8 @@ def for_a_paper(hidden: frozenset[int]) -> None:
     with st.expander(f"Checklist of the reporting guidelines: {', '.join(done)}", icon=":material/checklist:"):
         st.markdown(found["checklist"])
     with st.container(horizontal=True):
-        download(
-            "Download the bundle",
-            partial(make, "bundle", "zip", export_tables.Part()),
-            "bundle.zip",
-            "bundle",
-            icon=":material/folder_zip:",
-        )
+        whole = partial(make, "bundle", "zip", export_tables.Part())
+        download("Download the bundle", whole, "bundle.zip", "bundle", icon=":material/folder_zip:")
         for name, label in (("methods", "Methods"), ("checklist", "Checklist"), ("flow", "Flow diagram")):
             if found[name]:
                 download(label, partial(text, name), f"{name}.{'svg' if name == 'flow' else 'md'}", name)
@@ -212,11 +207,8 @@ hidden = common.blind(viewer)
 chosen = part(hidden)
 if hidden:
     wait, are = ("conversation waits", "is") if len(hidden) == 1 else ("conversations wait", "are")
-    st.html(
-        html.notice(
-            f"{len(hidden):,} {wait} for your {own_act(viewer)} and {are} left out until you have submitted it."
-        )
-    )
+    left_out = f"for your {own_act(viewer)} and {are} left out until you have submitted it."
+    st.html(html.notice(f"{len(hidden):,} {wait} {left_out}"))
 st.html(html.quiet(MEANING[what]))
 if allows(check_can_read, viewer):
     st.html(html.quiet(SEEN))
@@ -230,15 +222,9 @@ with common.shown_errors():
         file_format = st.segmented_control(
             "File", formats, default=formats[0], required=True, format_func=FORMATS.__getitem__, key=f"export_format_{len(formats)}"
         ) or formats[0]  # fmt: skip
-        download(
-            "Download" if n_rows is None else f"Download {n_rows:,} {'row' if n_rows == 1 else 'rows'}",
-            partial(make, what, file_format, chosen),
-            f"{what}.{file_format}",
-            "download",
-            type="primary",
-            icon=":material/download:",
-            disabled=n_rows == 0,
-        )
+        label = "Download" if n_rows is None else f"Download {n_rows:,} {'row' if n_rows == 1 else 'rows'}"
+        how = {"type": "primary", "icon": ":material/download:", "disabled": n_rows == 0}
+        download(label, partial(make, what, file_format, chosen), f"{what}.{file_format}", "download", **how)
         if what in CODEBOOK:
             with reading(common.engine()) as session:
                 trail_hash = trail.trail_head(session)[1]

@@ -109,7 +109,6 @@ class _Amending(DecidingPanel):
         self._finals = finals
 
     def _answers(self) -> bool:
-        """Another label, or that the judge's reason is wrong."""
         standing, judged = self.standing(), self.desk.judged.get(self.key)
         label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}", disabled=standing.label)
         if label is not None:

@@ -55,12 +55,7 @@ def _row(
     opened: str = "",
     is_current: bool,
 ) -> str:
-    """One line of the list: an item (None: the question on the whole), and in its column the labels, its points and what comes after.
-
-    Args:
-        place: In the list, from 0: what a click tells.
-        below, opened: Below the words; below the whole line.
-    """
+    """One line of the list: an item (None: the question on the whole), and in its column the labels, its points and what comes after."""
     number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[ask], None)
     negative = points is not None and points < 0
     current = ' or-current" aria-current="true' if is_current else ""
@@ -110,7 +105,6 @@ def compared(  # noqa: PLR0913 - what a line holds
     Args:
         labels: By whom ("you", "judge", "final").
         decided: What was kept or revised, in words; empty while it waits.
-        record: How often this judge is right on such criteria.
     """
     told = _judge_says(judge, judged) + (html.quiet(record) if record else "")
     return _row(
@@ -147,9 +141,8 @@ def looked_again(lines: Sequence[str]) -> str:
 def differing_first(lines: Sequence[str], n_differing: int) -> str:
     """First what differs from the judge, then what agrees."""
     differing, agreeing = lines[:n_differing], "".join(lines[n_differing:])
-    agreed = (
-        f'<h3 class="or-part">You and the judge agree</h3><ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
-    )
+    listed = f'<ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
+    agreed = f'<h3 class="or-part">You and the judge agree</h3>{listed}'
     return (
         f'<h3 class="or-part">The judge differs on {n_differing}</h3>'
         + rows(differing, "Criteria on which the judge differs", " or-compared")
@@ -158,7 +151,6 @@ def differing_first(lines: Sequence[str], n_differing: int) -> str:
 
 
 def _label(label: str | None) -> str:
-    """A label with its mark; a level of care as its letter."""
     if label is None:
         return '<span class="or-open">open</span>'
     return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
@@ -169,11 +161,9 @@ def _by(who: str, label: str | None) -> str:
 
 
 def _judge_says(judge: str, judged: Given | None) -> str:
-    """A judge's reasons; nothing where it gave no label."""
     if judged is None or judged.label is None:
         return ""
-    why = (
-        html.verbatim(judged.explanation) if judged.explanation else '<span class="or-none">no explanation given</span>'
-    )
+    none = '<span class="or-none">no explanation given</span>'
+    why = html.verbatim(judged.explanation) if judged.explanation else none
     who = f'<span class="or-who" dir="auto">{html.escaped(judge)}</span>'
     return f'<div class="or-verdict or-judge"><div class="or-why">{who} {why}</div></div>'

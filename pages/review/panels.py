@@ -51,7 +51,6 @@ class ItemPanel:
         return f"in_hand_{self.panel.name}_{self.number}"
 
     def _start(self) -> int:
-        """The place of the item that is in hand at first."""
         return 0
 
     @property
@@ -121,16 +120,13 @@ class ListPanel(ItemPanel):
         if clicked is not None and clicked != self.at:
             self.go(clicked)
             common.draw_anew()
-        if (
-            asks_anew
-        ):  # a press that failed: only now, since a field that is not drawn in a run loses what is typed in it
+        if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
 
     def _moves(self) -> None:
         raise NotImplementedError
 
     def _answers(self) -> bool:
-        """The buttons that answer. Returns whether something was pressed that asks other buttons."""
         raise NotImplementedError
 
     def _list(self) -> None:
@@ -158,7 +154,6 @@ class ListPanel(ItemPanel):
         return f"note_{self.number}_{self.panel.name}"
 
     def _keep_note(self) -> None:
-        """Store what was typed, before a press in the same run moves on."""
         drawn = st.session_state.get(f"{self._field}_drawn")
         typed = str(st.session_state.get(self._field, "")).strip()
         if self._field in st.session_state and drawn is not None and drawn[0] == self.key and typed != drawn[1]:
@@ -262,7 +257,6 @@ class _Marking(ListPanel):
         super().go(self.keys.index(key))
 
     def _answers(self) -> bool:
-        """The labels; or, once "cannot assess" was pressed, the reasons."""
         if self._asks_why():
             st.html(stamp("Why?"), width="content")
             reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}")
@@ -286,7 +280,10 @@ class _Marking(ListPanel):
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
-            if pressed and self.act(self._lock):
+            knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
+            if pressed and self.act(
+                lambda: reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
+            ):
                 locked = reviewing.open_review(common.engine(), self.viewer, self.number)
                 # no judge has a say on what a case needs
                 agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
@@ -300,10 +297,6 @@ class _Marking(ListPanel):
                 st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
-
-    def _lock(self) -> None:
-        knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
-        reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
 
 
 # ---------------------------------------------------------------- once it is locked
@@ -408,12 +401,10 @@ class _Revealing(DecidingPanel):
             self.guideline_button()
 
     def _kept(self) -> Decision:
-        """The label of the first read again."""
         label = reviewing.as_label(self.desk.first[self.key].label)
         return Decision(label=label, note=self.standing().note)  # type: ignore[arg-type]
 
     def _answers(self) -> bool:
-        """Keep or revise, and what follows from it."""
         if self._is_looking:
             return self._look_again()
         if self.at >= self._n_first:
@@ -430,7 +421,6 @@ class _Revealing(DecidingPanel):
         return False
 
     def _look_again(self) -> bool:
-        """Keep the label of the first read, or another one; nothing of the judge is shown."""
         kept = self._kept()
         if keys.press(Press.LOOK_KEEP, "Keep mine", f"keep_{self.number}"):
             return self._save(kept)
@@ -438,7 +428,6 @@ class _Revealing(DecidingPanel):
         return label is not None and self._save(replace(kept, label=label))
 
     def _error_question(self, step: str, decision: Decision) -> bool:
-        """One question about the judge's error: the next one follows, or all is saved."""
         st.html(stamp(ERROR_QUESTIONS[step]), width="content")
         value = keys.choose(self._choices[step], f"{step}_{{press}}_{self.number}")
         is_skipped = keys.press(Press.SKIP, "Skip", f"skip_{step}_{self.number}", type="tertiary")
@@ -471,7 +460,6 @@ class _Revealing(DecidingPanel):
             super()._last_row()
 
     def _record(self) -> str:
-        """How often this judge is right on criteria like the one in hand, by others' blind reads."""
         item, name = self.items.get(self.key or 0), f"records_{self.number}"
         if item is None or self.desk.judge is None or self.at >= self._n_first:
             return ""

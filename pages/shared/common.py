@@ -91,11 +91,11 @@ def version() -> Version:
     Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
     """
     n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
-    return _once("version", lambda session: (frames.data_version(session), n_waiting(session)))
+    return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
 
 def _unfinished() -> Unfinished | None:
-    return _once("unfinished", lookups.unfinished_import)
+    return once("unfinished", lookups.unfinished_import)
 
 
 def tell_unfinished() -> None:
@@ -106,7 +106,7 @@ def tell_unfinished() -> None:
 
 def judged_version() -> Version:
     """The key of what only judges' verdicts change, so that it is kept while physicians read."""
-    return _once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
+    return once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
@@ -183,9 +183,8 @@ def triage_data(person: Viewer) -> TriageData:
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
-    return _once(
-        ("to read", person, among), lambda session: reading_queries.blind_examples(session, person, among=among)
-    )
+    key = ("to read", person, among)
+    return once(key, lambda session: reading_queries.blind_examples(session, person, among=among))
 
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
@@ -204,7 +203,6 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
 def _listed(
     session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
-    """The list of Browse: conversations (of `only`, where that is given) with their scores by model and the marks that physicians left."""
     examples = browse.examples(session, filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
@@ -214,14 +212,12 @@ def _listed(
 
 
 def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
-    """How physicians' verdicts stand to each judge's, and how many items they read differently from one another."""
     marks = visible_verdicts(read_marks(session), None, hidden)
     conflicting = overridden_items(marks, "")["n_conflicting"].sum()
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
 def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataFrame:
-    """What one physician has read, beside what was settled."""
     example_ids = examples_of(session, reader)
     of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
     of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
@@ -366,7 +362,7 @@ _run: ContextVar[_Run] = ContextVar("_run")
 _Found = TypeVar("_Found")
 
 
-def _once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
+def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
     run = _run.get(None)
     known = {} if run is None else run.known

@@ -70,9 +70,7 @@ class Fields:
 
     Attributes:
         hidden: Conversations that wait for the viewer's first read: their models are not named.
-        form: Whose fields they are: the beginning of their keys.
         in_address: Whether what is chosen is kept in the address.
-        disabled: Whether nothing can be chosen now.
     """
 
     hidden: frozenset[int]
@@ -85,11 +83,7 @@ class Fields:
         return {"key": self.form + key, "disabled": self.disabled, **kept}
 
     def choose(self, *names: str, **labels: str) -> dict[str, str | None]:
-        """Fields of `SELECTS` beside one another: what was chosen in each.
-
-        Args:
-            labels: Of fields that have another label here.
-        """
+        """Fields of `SELECTS` beside one another: what was chosen in each. `labels`: of fields that have another label here."""
         chosen = {}
         for name in names:
             label, options, shown = SELECTS[name]

@@ -108,9 +108,8 @@ def reader_name(name: str) -> str:
 def response_names(responses: pd.DataFrame) -> list[str]:
     """How the responses to one conversation are called: the model, with data set and repeat where one name would stand for several."""
     models = responses["model"].astype(str)
-    made_for = (
-        responses["evaluation"].astype(str).str.removeprefix("acuity_")
-    )  # what responses to cases are made for begins so
+    # what responses to cases are made for begins so
+    made_for = responses["evaluation"].astype(str).str.removeprefix("acuity_")
     longer = models + " · " + made_for + " · " + (responses["sample_index"] + 1).astype(str)
     return list(models.mask(models.duplicated(keep=False), longer))
 
@@ -159,10 +158,8 @@ def items(sentences: Iterable[str]) -> str:
 
 def facts(pairs: Mapping[str, object]) -> str:
     """Numbers with their words, in a row."""
-    cells = (
-        f'<div class="or-fact"><b>{escaped(value)}</b><span>{escaped(name)}</span></div>'
-        for name, value in pairs.items()
-    )
+    fact = '<div class="or-fact"><b>{}</b><span>{}</span></div>'
+    cells = (fact.format(escaped(value), escaped(name)) for name, value in pairs.items())
     return f'<div class="or-facts">{"".join(cells)}</div>'
 
 
@@ -195,9 +192,8 @@ def conversation(messages: Iterable[Mapping[str, str]], *, as_markdown: bool) ->
         f"{said(m['content'], as_markdown=as_markdown)}</section>"
         for m in messages
     )
-    return (
-        f'<div class="or-conversation" tabindex="0">{turns}</div>'  # reached by Tab, so that its column scrolls by keys
-    )
+    # reached by Tab, so that its column scrolls by keys
+    return f'<div class="or-conversation" tabindex="0">{turns}</div>'
 
 
 def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:

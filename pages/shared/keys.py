@@ -226,8 +226,6 @@ def choose(
     Args:
         key: Of the buttons, with `{press}` (the key) or `{option}`.
         disabled: The choice that cannot be pressed, since it is what stands.
-        icon: What stands before the words of a choice.
-        on_click: Is called with the choice before the page is drawn anew.
     """
     pressed = None
     for shortcut, (option, words) in choices.items():
@@ -275,11 +273,7 @@ _component = st.components.v2.component(
 
 
 def listen(panel: Panel, ask: Ask, status: str) -> int | None:
-    """Hear what no button can: the map, the note, clicks on rows, and where J and K move the arrows too. Returns the row that was just clicked.
-
-    Args:
-        status: What a screen reader says when it changes.
-    """
+    """Hear what no button can: the map, the note, clicks on rows, and where J and K move the arrows too. Returns the row that was just clicked."""
     written = [[key.written or key.press, key.does] for key in keys_of(panel, ask)]
     data = {"keys": written, "status": status, "arrows": Press.NEXT in PANELS[panel]}
     clicked = _component(key="keys", data=data, on_row_change=lambda: None).row

@@ -11,16 +11,7 @@ from pages.shared import common
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _computed(
-    location: str,  # noqa: ARG001 - the key
-    version: common.Version,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    name: str,  # noqa: ARG001 - the key
-    about: Hashable,  # noqa: ARG001 - the key
-    arguments: tuple[Any, ...],
-    _make: Callable[..., Any],
-    _of: Callable[[], Any],
-) -> Any:
+def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., Any], _of: Callable[[], Any]) -> Any:  # noqa: ARG001 - the key
     return _make(_of(), *arguments)
 
 
@@ -35,17 +26,12 @@ def computed(
         about: What else tells the things that `of` gives apart; part of the key.
     """
     name = f"{make.__module__}.{make.__qualname__}"
-    return _computed(settings().db, common.version(), common.blind(viewer), name, about, arguments, make, of)
+    key = (settings().db, common.version(), common.blind(viewer), name, about)
+    return _computed(key, arguments, make, of)
 
 
 @st.cache_resource(max_entries=14, show_spinner=False)
-def _shared(
-    location: str,  # noqa: ARG001 - the key
-    version: common.Version,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    about: Hashable,  # noqa: ARG001 - the key
-    _make: Callable[[], Any],
-) -> Any:
+def _shared(key: Hashable, _make: Callable[[], Any]) -> Any:  # noqa: ARG001 - the key
     return _make()
 
 
@@ -56,7 +42,7 @@ def shared(make: Callable[[], Any], viewer: Viewer, about: Hashable, *, version:
         about: What it is, and of what; part of the key.
         version: Of what it is made from; None: of all of the study.
     """
-    return _shared(settings().db, version or common.version(), common.blind(viewer), about, make)
+    return _shared((settings().db, version or common.version(), common.blind(viewer), about), make)
 
 
 def leave(page: str, keys: Sequence[str], **more: Any) -> None:
@@ -77,11 +63,7 @@ def first(page: str, key: str, options: Sequence[Any], usual: int = 0) -> int:
 
 
 def section(page: str, sections: Sequence[str]) -> str:
-    """The section of a page that is chosen, by the control in the row that is open; the address holds its words.
-
-    Args:
-        sections: In the order of the control; the page begins with the first.
-    """
+    """The section of a page that is chosen, by the control in the row that is open; the address holds its words."""
     key = f"{page}_show"
     chosen = st.segmented_control(
         "Show",
@@ -109,7 +91,6 @@ def one_of(
     """A choice of one of several, kept in the address under the key.
 
     Args:
-        width: In pixels.
         usual: Place of the option that it begins with; after the browser's way back from a case, the one that was chosen before.
     """
     return st.selectbox(

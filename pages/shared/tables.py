@@ -30,11 +30,7 @@ def height(n_rows: int, tallest: int = TALLEST, *, row_pixels: int = ROW_PIXELS)
 
 
 def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.DataFrame:
-    """The columns as a table.
-
-    Args:
-        optional: Of these, the columns that are left out where they hold nothing but zeros, dashes or empty words.
-    """
+    """The columns as a table. `optional`: of these, the columns that are left out where they hold nothing but zeros, dashes or empty words."""
     made = pd.DataFrame({name: list(column) for name, column in columns.items()})
     return made.drop(columns=[name for name in optional if made[name].isin(NOTHING).all()])
 
@@ -101,12 +97,7 @@ def show(
 
 
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
-    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
-
-    Args:
-        tallest: Pixels from which on it scrolls.
-        how: What else `st.dataframe` takes.
-    """
+    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0."""
     table = pd.DataFrame(columns)
     event = st.dataframe(
         table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), on_select="rerun",

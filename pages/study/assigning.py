@@ -23,6 +23,9 @@ ASKS = {
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
+COUNTED = (
+    "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
+)
 BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
@@ -108,7 +111,6 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 
 def _offers_blind() -> bool:
-    """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
     with reading(common.engine()) as session:
         rules = contents.rules(session)
         return rules.mode is ReadingMode.BLIND and not rules.blind and not assignment_queries.is_any_assigned(session)
@@ -134,11 +136,7 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
 
 
 def who(form: str) -> tuple[list[str], str | None]:
-    """Who may read: the fields for readers and their specialty.
-
-    Args:
-        form: Whose fields they are: the beginning of their keys.
-    """
+    """Who may read: the fields for readers and their specialty. `form`: whose fields they are: the beginning of their keys."""
     people = readers_of(common.read("people"))
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -176,11 +174,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
     names = ("Readers", "Chosen by")
     tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
-    st.html(
-        html.quiet(
-            "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
-        )
-    )
+    st.html(html.quiet(COUNTED))
 
 
 def _of(some: pd.Series, of: pd.Series) -> list[str]:
@@ -250,7 +244,6 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
 
 
 def _release(viewer: Viewer, *, disabled: bool) -> None:
-    """Let somebody see every verdict who will read nothing blind any more."""
     readers = [person for person in common.read("people") if Role.REVIEWER in person.roles]
     with st.form("release"):
         chosen = st.selectbox(

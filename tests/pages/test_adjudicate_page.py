@@ -231,6 +231,15 @@ def test_what_was_said_stays_while_one_looks_at_another_item(small, open_page):
     assert chosen == ["settle_met"]
 
 
+def test_a_run_of_the_page_reads_the_case_once_and_the_next_run_reads_it_anew(small, open_page, monkeypatch):
+    read, opened = adjudication.open_case, []
+    monkeypatch.setattr(adjudication, "open_case", lambda *named: opened.append(named) or read(*named))
+    app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
+    assert len(opened) == 1
+    press(app, "settle_met")
+    assert len(opened) == 2
+
+
 def test_a_cause_is_taken_back_by_a_second_press(small, open_page):
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
     key = f"because_{ConflictCause.CONTEXT_MISSING}"

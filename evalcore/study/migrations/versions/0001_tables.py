@@ -10,362 +10,203 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+
+KINDS = {"int": sa.Integer, "text": sa.Text, "float": sa.Float, "bool": sa.Boolean, "bytes": sa.LargeBinary}
 TIME = sa.DateTime(timezone=True)
-RESPONSE, CRITERION, REPLACES = (f"coalesce({name}, 0)" for name in ("response_id", "criterion_id", "supersedes"))
 
 
-def column(
-    name: str,
-    kind: Any,
-    *,
-    refers: str | None = None,
-    key: bool = False,
-    nullable: bool = False,
-    default: Any = None,
-    **more: Any,
-) -> sa.Column[Any]:
-    """A column that holds something in every row, unless said otherwise."""
-    refers_to = [sa.ForeignKey(refers)] if refers else []
-    return sa.Column(name, kind, *refers_to, primary_key=key, nullable=nullable, server_default=default, **more)
+def columns(spec: str) -> list[sa.Column[Any]]:
+    """Columns from words: `name [kind, else a string] [of table.column] [key] [null] [unique] [= default]`, divided by commas."""
+    made = []
+    for part in spec.split(", "):
+        said, _, default = part.partition(" = ")
+        name, *words = said.split()
+        refers_to = [sa.ForeignKey(words[words.index("of") + 1])] if "of" in words else []
+        kind: Any = TIME if "time" in words else next((KINDS[word] for word in words if word in KINDS), sa.String)
+        unique = "unique" in words or None
+        server_default = sa.false() if default == "false" else default or None
+        marks: dict[str, Any] = {"primary_key": "key" in words, "nullable": "null" in words, "unique": unique}
+        made.append(sa.Column(name, kind, *refers_to, server_default=server_default, **marks))
+    return made
 
 
-def columns(kind: Any, *names: str, **more: Any) -> list[sa.Column[Any]]:
-    """Several alike."""
-    return [column(name, kind, **more) for name in names]
-
-
-def refers(*names: str, **more: Any) -> list[sa.Column[Any]]:
-    """Numbers of rows of other tables: `person_id` of person."""
-    return [column(name, sa.Integer, refers=f"{name.removesuffix('_id')}.id", **more) for name in names]
-
-
-def numbered(name: str, *parts: Any, **more: Any) -> None:
+def numbered(name: str, spec: str, *constraints: Any, **more: Any) -> None:
     """A table whose rows have a number."""
-    op.create_table(name, column("id", sa.Integer, key=True), *parts, **more)
+    op.create_table(name, *columns(f"id int key, {spec}"), *constraints, **more)
 
 
-def index(name: str, table: str, *parts: str, unique: bool = False, where: str | None = None) -> None:
-    """An index over columns, or SQL of them; `where`: over some rows."""
+def index(name: str, table: str, parts: str, *, unique: bool = False, where: str | None = None) -> None:
+    """An index over columns and SQL of them, divided by commas; `where`: over some rows."""
     condition = None if where is None else sa.text(where)
-    columns = [sa.text(part) if "(" in part else part for part in parts]
-    op.create_index(name, table, columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+    op.create_index(name, table, [sa.text(parts)], unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 def upgrade() -> None:  # noqa: PLR0915 - every table once
     """The tables, each after those that it refers to."""
-    op.create_table(
-        "analysis",
-        column("version", sa.Integer, key=True),
-        column("text", sa.Text),
-        column("stated_by", sa.String),
-        column("stated_at", TIME),
-        column("n_reads_before", sa.Integer),
-    )
+    op.create_table("analysis", *columns("version int key, text text, stated_by, stated_at time, n_reads_before int"))
     numbered(
         "assignment",
-        column("ask", sa.String),
-        *columns(sa.Integer, "n_readers", "seed", "reserve_minutes"),
-        *columns(sa.String, "selection", "chosen_by"),
-        column("n_population", sa.Integer),
-        column("created_by", sa.String),
-        column("created_at", TIME),
+        "ask, n_readers int, seed int, reserve_minutes int, selection, chosen_by, n_population int, created_by, "
+        "created_at time",
         sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),
     )
-    numbered(
-        "audit_event",
-        column("at", TIME),
-        *columns(sa.String, "actor", "action", "subject", "detail"),
-        column("previous_hash", sa.String, unique=True),
-        column("hash", sa.String, unique=True),
-    )
+    numbered("audit_event", "at time, actor, action, subject, detail, previous_hash unique, hash unique")
     index("ix_audit_event_action", "audit_event", "action")
     numbered(
         "example",
-        *columns(sa.String, "dataset", "prompt_id"),
-        column("messages", sa.Text),
-        column("n_turns", sa.Integer),
-        column("first_words", sa.String),
-        *columns(sa.String, "language", "theme", "category", nullable=True),
-        column("tags", sa.String),
-        column("ideal_completions", sa.Text, nullable=True),
-        column("canary", sa.String, nullable=True),
-        column("provisional", sa.Boolean),
+        "dataset, prompt_id, messages text, n_turns int, first_words, language null, theme null, category null, "
+        "tags, ideal_completions text null, canary null, provisional bool",
         sa.UniqueConstraint("dataset", "prompt_id"),
     )
     index("ix_example_theme", "example", "theme")
-    op.create_table(
-        "guideline",
-        column("version", sa.Integer, key=True),
-        column("text", sa.Text),
-        column("created_by", sa.String),
-        column("created_at", TIME),
-    )
-    numbered(
-        "imported_file",
-        column("content_hash", sa.String, unique=True),
-        *columns(sa.String, "name", "format"),
-        column("created_at", TIME),
-    )
-    op.create_table("judge_confidence", column("judge", sa.String, key=True), column("meaning", sa.String))
-    op.create_table(
-        "label_mapping",
-        column("source", sa.String, key=True),
-        column("label", sa.String, key=True),
-        column("meaning", sa.String),
-    )
-    numbered("model", column("name", sa.String, unique=True))
-    op.create_table("model_family", column("place", sa.Integer, key=True), *columns(sa.String, "pattern", "family"))
-    numbered(
-        "person",
-        column("name", sa.String, unique=True),
-        *columns(sa.String, "roles", "specialties", "languages"),
-        column("created_at", TIME),
-    )
+    op.create_table("guideline", *columns("version int key, text text, created_by, created_at time"))
+    numbered("imported_file", "content_hash unique, name, format, created_at time")
+    op.create_table("judge_confidence", *columns("judge key, meaning"))
+    op.create_table("label_mapping", *columns("source key, label key, meaning"))
+    numbered("model", "name unique")
+    op.create_table("model_family", *columns("place int key, pattern, family"))
+    numbered("person", "name unique, roles, specialties, languages, created_at time")
     numbered(
         "published_matrix",
-        *columns(sa.String, "model", "format", "gold"),
-        *columns(sa.Integer, "a", "b", "c", "d"),
+        "model, format, gold, a int, b int, c int, d int",
         sa.CheckConstraint("a >= 0 AND b >= 0 AND c >= 0 AND d >= 0", name="ck_counts"),
         sa.UniqueConstraint("model", "format", "gold"),
     )
     op.create_table(
         "row_hash",
-        column("id", sa.Integer, key=True, autoincrement=False),
-        column("table_name", sa.String),
-        column("row_id", sa.Integer),
-        column("hash", sa.LargeBinary),
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        *columns("table_name, row_id int, hash bytes"),
     )
-    index("ix_row_hash_row", "row_hash", "table_name", "row_id")
+    index("ix_row_hash_row", "row_hash", "table_name, row_id")
     numbered(
         "run",
-        *columns(sa.String, "kind", "name"),
-        column("fingerprint", sa.String, unique=True),
-        column("spec", sa.Text),
-        column("state", sa.String),
-        column("reason", sa.Text, nullable=True),
-        column("max_cost", sa.Float, nullable=True),
-        column("max_failures", sa.Integer, default="25"),
-        column("concurrency", sa.Integer),
-        column("started_by", sa.String),
-        column("created_at", TIME),
-        column("ended_at", TIME, nullable=True),
+        "kind, name, fingerprint unique, spec text, state, reason text null, max_cost float null, "
+        "max_failures int = 25, concurrency int, started_by, created_at time, ended_at time null",
     )
     numbered(
         "study",
-        column("key", sa.String),
-        column("created_at", TIME),
-        column("reading_mode", sa.String, default="blind"),
-        column("judge", sa.String, nullable=True),
-        *columns(sa.Float, "check_share", "control_share", default="0"),
-        *columns(sa.Boolean, "both_against_judge", "blind", "leads_read", default=sa.false()),
+        "key, created_at time, reading_mode = blind, judge null, check_share float = 0, control_share float = 0, "
+        "both_against_judge bool = false, blind bool = false, leads_read bool = false",
         sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),
     )
-    numbered("triage_choice", column("text", sa.Text))
+    numbered("triage_choice", "text text")
     numbered(
         "unfinished_import",
-        *columns(sa.String, "name", "source_hash", "actor"),
-        column("started_at", TIME),
-        column("asked", sa.Text),
-        *columns(sa.Integer, "n_rows", "n_done"),
-        column("report", sa.Text),
+        "name, source_hash, actor, started_at time, asked text, n_rows int, n_done int, report text",
     )
     op.create_table(
         "acuity_case",
-        column("example_id", sa.Integer, refers="example.id", key=True),
-        *columns(sa.String, "source", "source_id"),
-        *columns(sa.String, "original_label", "mapped_label", "gold", nullable=True),
-        column("method", sa.String),
-        column("is_edge_case", sa.Boolean),
-        column("uncertainty", sa.Float, nullable=True),
-        column("notes", sa.Text, nullable=True),
+        *columns(
+            "example_id int of example.id key, source, source_id, original_label null, mapped_label null, gold null, "
+            "method, is_edge_case bool, uncertainty float null, notes text null"
+        ),
         sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),
     )
     op.create_table(
         "assignment_reader",
-        column("assignment_id", sa.Integer, refers="assignment.id", key=True),
-        column("person_id", sa.Integer, refers="person.id", key=True),
+        *columns("assignment_id int of assignment.id key, person_id int of person.id key"),
     )
     numbered(
         "criterion",
-        *refers("example_id"),
-        column("position", sa.Integer),
-        column("text", sa.Text),
-        column("points", sa.Integer, nullable=True),
-        *columns(sa.String, "axis", "level", "cluster", nullable=True),
-        column("tags", sa.String),
+        "example_id int of example.id, position int, text text, points int null, axis null, level null, "
+        "cluster null, tags",
         sa.CheckConstraint("points BETWEEN -10 AND 10 AND points <> 0", name="ck_points"),
         sa.UniqueConstraint("example_id", "position"),
     )
-    op.create_table(
-        "example_subset",
-        column("example_id", sa.Integer, refers="example.id", key=True),
-        column("subset", sa.String, key=True),
-    )
+    op.create_table("example_subset", *columns("example_id int of example.id key, subset key"))
     numbered(
         "exposure",
-        *refers("person_id"),
-        *refers("example_id", nullable=True),
-        column("through", sa.Integer, nullable=True),
-        column("what", sa.String),
-        column("at", TIME),
+        "person_id int of person.id, example_id int of example.id null, through int null, what, at time",
     )
     index(
-        "ix_exposure_first",
-        "exposure",
-        "person_id",
-        "coalesce(example_id, 0)",
-        "what",
-        "coalesce(through, 0)",
-        unique=True,
+        "ix_exposure_first", "exposure", "person_id, coalesce(example_id, 0), what, coalesce(through, 0)", unique=True
     )
-    op.create_table(
-        "panel_vote",
-        column("example_id", sa.Integer, refers="example.id", key=True),
-        column("place", sa.Integer, key=True),
-        column("rater", sa.String, nullable=True),
-        column("vote", sa.String),
-    )
+    op.create_table("panel_vote", *columns("example_id int of example.id key, place int key, rater null, vote"))
     numbered(
         "rater",
-        *columns(sa.String, "kind", "name", "prompt_version"),
-        *refers("person_id", nullable=True),
+        "kind, name, prompt_version, person_id int of person.id null",
         sa.UniqueConstraint("kind", "name", "prompt_version"),
     )
     numbered(
         "response",
-        *refers("example_id", "model_id"),
-        column("dataset", sa.String),
-        column("sample_index", sa.Integer),
-        column("text", sa.Text),
-        column("completion_id", sa.String, nullable=True),
-        column("sent_messages", sa.Text, nullable=True),
-        column("n_criteria", sa.Integer, nullable=True),
+        "example_id int of example.id, model_id int of model.id, dataset, sample_index int, text text, "
+        "completion_id null, sent_messages text null, n_criteria int null",
         sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),
     )
     numbered(
         "run_worker",
-        *refers("run_id"),
-        column("host", sa.String),
-        column("pid", sa.Integer),
-        *columns(TIME, "started_at", "seen_at"),
-        column("ended_at", TIME, nullable=True),
-        column("stop_asked", sa.Boolean),
+        "run_id int of run.id, host, pid int, started_at time, seen_at time, ended_at time null, stop_asked bool",
     )
     index("ix_run_worker_run_id", "run_worker", "run_id")
-    numbered("search_entry", *refers("example_id"))
-    numbered("search_pending", *refers("example_id"), column("body", sa.Text), column("is_example", sa.Boolean))
+    numbered("search_entry", "example_id int of example.id")
+    numbered("search_pending", "example_id int of example.id, body text, is_example bool")
     numbered(
         "run_question",
-        *refers("run_id", "example_id"),
-        *refers("response_id", "criterion_id", nullable=True),
-        column("format", sa.String),
-        *columns(sa.Integer, "sample_index", "repeat"),
-        column("outcome", sa.String, nullable=True),
-        column("worker_id", sa.Integer, refers="run_worker.id", nullable=True),
+        "run_id int of run.id, example_id int of example.id, response_id int of response.id null, "
+        "criterion_id int of criterion.id null, format, sample_index int, repeat int, outcome null, "
+        "worker_id int of run_worker.id null",
     )
     index(
         "ix_run_question_item",
         "run_question",
-        "run_id",
-        "example_id",
-        RESPONSE,
-        CRITERION,
-        "format",
-        "sample_index",
-        "repeat",
+        "run_id, example_id, coalesce(response_id, 0), coalesce(criterion_id, 0), format, sample_index, repeat",
         unique=True,
     )
-    index("ix_run_question_open", "run_question", "run_id", "id", where="outcome IS NULL")
-    numbered("suspect_response", *refers("response_id"), column("reasons", sa.Text), sa.UniqueConstraint("response_id"))
+    index("ix_run_question_open", "run_question", "run_id, id", where="outcome IS NULL")
+    numbered("suspect_response", "response_id int of response.id, reasons text", sa.UniqueConstraint("response_id"))
     numbered(
         "task",
-        *refers("assignment_id", "example_id"),
-        *refers("response_id", nullable=True),
-        column("place", sa.Integer),
-        column("inclusion_probability", sa.Float),
+        "assignment_id int of assignment.id, example_id int of example.id, response_id int of response.id null, "
+        "place int, inclusion_probability float",
         sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
         sa.UniqueConstraint("assignment_id", "place"),
     )
-    index("ix_task_item", "task", "example_id", "response_id")
+    index("ix_task_item", "task", "example_id, response_id")
     numbered(
         "verdict",
-        *refers("example_id"),
-        *refers("response_id", "criterion_id", nullable=True),
-        *refers("rater_id"),
-        column("stage", sa.String),
-        column("label", sa.String, nullable=True),
-        column("confidence", sa.Float, nullable=True),
-        column("explanation", sa.Text, nullable=True),
-        *columns(sa.String, "cause", "severity", nullable=True),
-        column("right_for_wrong_reason", sa.Boolean),
-        column("selection", sa.String, nullable=True),
-        column("inclusion_probability", sa.Float, nullable=True),
-        column("blinded", sa.Boolean, nullable=True),
-        column("created_at", TIME),
-        column("supersedes", sa.Integer, refers="verdict.id", nullable=True),
-        *columns(sa.String, "reason", "error_kind", "conflict_cause", nullable=True),
-        column("guideline_version", sa.Integer, refers="guideline.version", nullable=True),
-        *columns(sa.String, "not_blind", "source", "source_hash", nullable=True),
-        column("recorded_at", TIME, nullable=True),
-        column("row_hash", sa.LargeBinary, nullable=True),
+        "example_id int of example.id, response_id int of response.id null, criterion_id int of criterion.id null, "
+        "rater_id int of rater.id, stage, label null, confidence float null, explanation text null, cause null, "
+        "severity null, right_for_wrong_reason bool, selection null, inclusion_probability float null, "
+        "blinded bool null, created_at time, supersedes int of verdict.id null, reason null, error_kind null, "
+        "conflict_cause null, guideline_version int of guideline.version null, not_blind null, source null, "
+        "source_hash null, recorded_at time null, row_hash bytes null",
         sa.CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
     )
     index(
         "ix_verdict_acuity",
         "verdict",
-        "example_id",
-        RESPONSE,
-        "rater_id",
-        "stage",
-        REPLACES,
+        "example_id, coalesce(response_id, 0), rater_id, stage, coalesce(supersedes, 0)",
         unique=True,
         where="criterion_id IS NULL",
     )
-    index("ix_verdict_item", "verdict", "response_id", "criterion_id", "rater_id", "stage", REPLACES, unique=True)
+    index(
+        "ix_verdict_item", "verdict", "response_id, criterion_id, rater_id, stage, coalesce(supersedes, 0)", unique=True
+    )
     index("ix_verdict_read", "verdict", "response_id", where="stage != 'judge'")
     index("ix_verdict_supersedes", "verdict", "supersedes", unique=True, where="supersedes IS NOT NULL")
     numbered(
         "reading",
-        *refers("task_id", "person_id"),
-        column("state", sa.String),
-        column("blinded", sa.Boolean),
-        *columns(TIME, "opened_at", "last_at", "reserved_until"),
-        *columns(TIME, "locked_at", "done_at", nullable=True),
-        column("seconds", sa.Float),
-        column("place", sa.Integer),
-        column("judge", sa.String, nullable=True),
-        column("guideline_version", sa.Integer, refers="guideline.version", nullable=True),
-        column("control_seed", sa.Integer, nullable=True),
-        column("control_share", sa.Float, nullable=True),
-        column("knows_model", sa.Boolean, default=sa.false()),
+        "task_id int of task.id, person_id int of person.id, state, blinded bool, opened_at time, last_at time, "
+        "reserved_until time, locked_at time null, done_at time null, seconds float, place int, judge null, "
+        "guideline_version int of guideline.version null, control_seed int null, control_share float null, "
+        "knows_model bool = false",
         sa.UniqueConstraint("task_id", "person_id"),
         sqlite_autoincrement=True,
     )
-    index("ix_reading_person", "reading", "person_id", "state")
+    index("ix_reading_person", "reading", "person_id, state")
     numbered(
         "run_call",
-        *refers("run_id"),
-        column("question_id", sa.Integer, refers="run_question.id"),
-        column("outcome", sa.String),
-        column("status", sa.Integer, nullable=True),
-        *columns(sa.Text, "error", "reply", nullable=True),
-        *columns(sa.Integer, "prompt_tokens", "completion_tokens", nullable=True),
-        column("cost", sa.Float, nullable=True),
-        column("attempts", sa.Integer),
-        column("seconds", sa.Float),
-        column("at", TIME),
-        column("worker_id", sa.Integer, nullable=True),
+        "run_id int of run.id, question_id int of run_question.id, outcome, status int null, error text null, "
+        "reply text null, prompt_tokens int null, completion_tokens int null, cost float null, attempts int, "
+        "seconds float, at time, worker_id int null",
     )
     index("ix_run_call_answered", "run_call", "question_id", unique=True, where="outcome = 'answered'")
-    index("ix_run_call_run", "run_call", "run_id", "outcome")
+    index("ix_run_call_run", "run_call", "run_id, outcome")
     numbered(
         "mark",
-        *refers("reading_id"),
-        *refers("criterion_id", nullable=True),
-        *columns(sa.String, "label", "reason", nullable=True),
-        column("note", sa.Text, nullable=True),
-        column("created_at", TIME),
+        "reading_id int of reading.id, criterion_id int of criterion.id null, label null, reason null, "
+        "note text null, created_at time",
     )
     index("ix_mark_reading", "mark", "reading_id")
     if op.get_bind().dialect.name == "sqlite":
