@@ -325,11 +325,7 @@ def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -
 
 
 def corrected_cells(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
+    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
 ) -> pd.DataFrame:
     """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
 
@@ -382,11 +378,7 @@ def corrected_cells(
 
 
 def corrected_rates(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
+    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
 ) -> pd.DataFrame:
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
