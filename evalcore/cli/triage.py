@@ -158,8 +158,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
 def _weights(settings: "TriageSettings", under: float | None, over: float | None) -> "Weights":
     """What errors cost: as it was asked for, else as the study's settings have it.
 
-    Raises:
-        OverreadError: Both are 0.
+    Raises OverreadError: both are 0.
     """
     from evalcore.triage.bases import Weights
 
@@ -175,8 +174,7 @@ def _chosen(
 ) -> "tuple[TriageData, dict[str, str]]":
     """The responses that were asked for, and whose levels count by format.
 
-    Raises:
-        OverreadError: A model or judge that the study does not have.
+    Raises OverreadError: a model or judge that the study does not have.
     """
     published = triage_data.published
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
@@ -202,7 +200,6 @@ def _tables(
     *,
     by_physicians: bool,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """All tables by name, and the findings as sentences."""
     from evalcore.triage import bases, cases
     from evalcore.triage import rates as triage_rates
     from evalcore.triage.bases import Basis, safety_sentences
@@ -370,7 +367,6 @@ def _source(source: str | None, import_: Path | None, export: Path | None, *, re
 def _described(
     source: str, counts: pd.DataFrame, own: Collection[str], maps_in_force: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Any]:
-    """One source as --json has it."""
     from evalcore.triage.label_maps import fold
 
     mine = counts.loc[counts["source"].eq(source)]

@@ -97,8 +97,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
 def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     """The judge as the file of models has it.
 
-    Raises:
-        OverreadError: It is not known, or nothing is there for it to read.
+    Raises OverreadError: it is not known, or nothing is there for it to read.
     """
     from evalcore.runs.known_models import load
 
@@ -169,8 +168,7 @@ def _gone(
 def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:
     """US dollars that the judge may cost.
 
-    Raises:
-        OverreadError: Nothing is left, or nobody knows what the answers have cost.
+    Raises OverreadError: nothing is left, or nobody knows what the answers have cost.
     """
     from evalcore.runs import spent
     from evalcore.study.db import reading

@@ -137,8 +137,7 @@ class Answers:
             m_j = (sum_s in j  v / pi) / (sum_s in j  1 / pi)           with 10 reads of the judge's level j
             m_j = (n_j m_j + (10 - n_j) e_j) / 10                       with n_j fewer; e_j: all on the judge's own level
 
-        Returns:
-            The judge's levels x physicians' levels, rows add up to 1; and the leverage of each response read.
+        Gives the judge's levels x physicians' levels, rows add up to 1; and the leverage of each response read.
         """
         weight, own = 1 / self.probabilities, np.eye(N_LEVELS)
         n, mass = np.bincount(self.level, minlength=N_LEVELS), np.bincount(self.level, weight, N_LEVELS)
@@ -151,8 +150,7 @@ class Answers:
     def estimand(self, counts: Floats) -> Estimand:
         """One share of this model.
 
-        Args:
-            counts: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
+        `counts`: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
         """
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
@@ -316,30 +314,21 @@ def corrected_cells(
         physicians only    sum w y                          y the mean vote of those who read it (Hajek)
         corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `estimator`)
 
-    m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases,
-    which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose
-    claims these are). For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers.
-    Where nearly all votes are as predicted the interval is widened by what three others would add.
-
-    Counted are responses to clear cases in which the judge found a level. Reads count that were made blind of a drawn response and gave a level
-    (`reads.drawn_votes`); a read of a response in which the judge found none does not. Responses without a text (n_unreached) cannot be read: for
-    further cases they enter by the judge's level, as if physicians would say the same of them as of those with a text; for these cases alone they are
-    left out.
-
-    Args:
-        judges: By format the judge whose levels count.
-        held: What the interval is to hold for. For these cases alone its width is 0 where everything was read.
-        known: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand.
-
-    Returns:
-        Sixteen rows a model and format: model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold),
-        share (corrected, in [0, 1]; the four of a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the
-        share as it was estimated (corrected may lie a little outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses,
-        n_unreached and n_no_level (of the model and format); n_read (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers
-        (of the model and format: 1 / sum q^2, q their shares of the reading), enough (physicians-only and corrected are said), n_needed (responses to be
-        read until they are, at least), needed (the same in words, empty where enough).
-
-        Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
+    m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases, which
+    are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose claims these are).
+    For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers. Where nearly all votes
+    are as predicted the interval is widened by what three others would add. Counted are responses to clear cases in which the judge found a level. Reads
+    count that were made blind of a drawn response and gave a level (`reads.drawn_votes`); a read of a response in which the judge found none does not.
+    Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
+    of those with a text; for these cases alone they are left out.
+    `judges`: By format the judge whose levels count. `held`: What the interval is to hold for. For these cases alone its width is 0 where everything was
+    read. `known`: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand. Gives sixteen rows a model and format:
+    model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
+    a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the share as it was estimated (corrected may lie a little
+    outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses, n_unreached and n_no_level (of the model and format); n_read
+    (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers (of the model and format: 1 / sum q^2, q their shares of the reading),
+    enough (physicians-only and corrected are said), n_needed (responses to be read until they are, at least), needed (the same in words, empty where enough).
+    Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
     for about in _known(triage_data, judges, held) if known is None else known:
@@ -366,9 +355,8 @@ def corrected_rates(
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-
-    Returns:
-        One row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is of.
+    Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
+    of.
     """
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
@@ -385,7 +373,6 @@ def _table(rows: list[dict[str, Any]], columns: Sequence[str], triage_data: Tria
 
 
 def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[str, Any]:
-    """The judge's share, physicians' and the corrected one, with their bounds, and what they were made from."""
     share = about.estimand(counts)
     found = {"model": about.model, "format": about.format} | made_from(about, share, which, held.physicians)
     by_case = share.by_case
@@ -458,12 +445,10 @@ def corrected_harm(
 ) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
 
-    With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes are
-    as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
+    With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
+    are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
     interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-
-    Returns:
-        As `harm.expected_harm`, n_under, n_over, steps_under and steps_over estimated, reason: what has still to be read; and the columns `COUNTS`.
+    Gives the columns of `harm.expected_harm`, n_under, n_over, steps_under and steps_over estimated, reason: what has still to be read; and the columns `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(under, over) or 1.0
@@ -543,10 +528,9 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    Returns:
-        Sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say),
-        n (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
-        nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
+    Gives sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say), n
+    (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
+    nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
     """
     items = _items(triage_data, settled=settled)
     drawn, others = items.where(items.is_drawn), items.where(~items.is_drawn)

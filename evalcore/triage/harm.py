@@ -40,16 +40,9 @@ def expected_harm(
 
     On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
     cases carry most of the harm, and in a small set they may be missing.
-
-    Args:
-        cells: As `rates.confusion` gives them: whole numbers of cases.
-
-    Returns:
-        One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (between 0 and that), of_under and
-        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN).
-
-    Raises:
-        ValueError: A weight is below 0 or no number.
+    `cells`: As `rates.confusion` gives them: whole numbers of cases. Gives one row a model and format: model, format, n (cases), harm (0 or more; at most 3
+    times the larger weight), low, high (between 0 and that), of_under and of_over (the two parts, which add up to harm), n_under, n_over (cases),
+    steps_under, steps_over (levels), reason (why harm or interval is NaN). Raises ValueError: a weight is below 0 or no number.
     """
     if not (under >= 0 and over >= 0):
         msg = f"expected weights of 0 or more, got {under:g} and {over:g}"
@@ -124,13 +117,9 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
     """What a value of each prediction adds up to on the cases that count of both of two models.
 
-    Args:
-        counts: Which predictions count.
-        values: What each is worth; any number where it does not count.
-
-    Returns:
-        One row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
-        square_1, square_2 (of their squares), product.
+    `counts`: Which predictions count. `values`: What each is worth; any number where it does not count.
+    Gives one row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
+    square_1, square_2 (of their squares), product.
     """
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
@@ -170,9 +159,8 @@ def harm_differences(
 ) -> pd.DataFrame:
     """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
 
-    Returns:
-        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-        difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
+    Gives one row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
+    difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
     """
     counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, costs(predicted - gold, under, over, steps=steps))
@@ -191,9 +179,8 @@ def harm_differences(
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
     """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
 
-    Returns:
-        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
-        NaN without cases).
+    Gives one row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place; NaN
+    without cases).
     """
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
@@ -208,10 +195,8 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
     With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-
-    Returns:
-        One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
-        that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
+    Gives one row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
+    that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -236,7 +221,6 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
 
 
 def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
-    """The mean cost of errors too low and of those too high, each at a weight of 1."""
     kind = "steps" if steps else "n"
     under, over = (quotient(harm[f"{kind}_{way}"], harm["n"]) for way in ("under", "over"))
     return under, over
@@ -251,11 +235,8 @@ def harm_sentences(
     """How much harm models do in each format at these weights, and which are shown to do less.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-
-    Args:
-        harm: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out.
-        differences: As `harm_differences`; None: nothing is known of how models differ.
-        ranked: Whether the models are of the same cases; else no lowest and highest is told.
+    `harm`: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out. `differences`: As `harm_differences`;
+    None: nothing is known of how models differ. `ranked`: Whether the models are of the same cases; else no lowest and highest is told.
     """
     sentences = []
     for word in Format:
@@ -272,7 +253,6 @@ def harm_sentences(
 
 
 def _range(mine: pd.DataFrame) -> str:
-    """The least and the most, as they were measured."""
     rows = mine.sort_values("harm", kind="stable").to_dict(orient="records")
     least, most = (number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in (rows[0], rows[-1]))
     if len(rows) == 1:
@@ -282,7 +262,6 @@ def _range(mine: pd.DataFrame) -> str:
 
 
 def _apart(mine: pd.DataFrame, differences: pd.DataFrame | None) -> str:
-    """Which models differ on the same cases, Holm's p below .05; one does the least where it differs from every other."""
     names = [str(name) for name in mine["model"]]
     if differences is None or not differences["p_holm"].notna().any():
         return "Which of them differ cannot be said yet."

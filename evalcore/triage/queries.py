@@ -129,13 +129,11 @@ def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFr
 
 
 def _last_repeat(session: Session) -> int:
-    """The largest sample_index of all responses; 0 where there are none."""
     response = TABLES["response"].c
     return int(session.connection().execute(select(func.max(response.sample_index))).scalar_one() or 0)
 
 
 def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.DataFrame:
-    """The responses by case, those up to a sample_index; without a format where they belong to neither."""
     connection = session.connection()
     response = TABLES["response"].c
     models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
@@ -183,7 +181,6 @@ def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.Dat
 
 
 def _parts(numbers: Numbers, *widths: int) -> list[Numbers]:
-    """What was put together into one number, the lowest first; widths in bits. What is above them is left."""
     found = []
     for width in widths:
         found.append(numbers & ((1 << width) - 1))
@@ -208,7 +205,6 @@ def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
 
 
 def _said(session: Session) -> Said:
-    """What every judge says of responses' levels."""
     table = TABLES["verdict"].c
     connection = session.connection()
     named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
@@ -242,7 +238,6 @@ def _said(session: Session) -> Said:
 
 
 def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A column of levels a judge, and the confidences that were stated, by sample; what is said of other responses is left out."""
     place = _places(samples, said.responses)
     columns: dict[str, npt.NDArray[np.float32]] = {}
     wrote: dict[str, npt.NDArray[np.int32]] = {}
@@ -272,7 +267,6 @@ def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFra
 
 
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
-    """In which row each response stands, -1: in none."""
     numbers = samples["response_id"].to_numpy()
     if not len(numbers) or not len(response_ids):
         return np.full(len(response_ids), -1, dtype=np.int64)
@@ -284,7 +278,6 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
 
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Physicians' standing verdicts on responses and on cases."""
     table = TABLES["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
@@ -463,8 +456,7 @@ def texts(
 ) -> Iterator[list[ResponseText]]:
     """Responses of one format to cases, by number, in batches; those without a text are left out.
 
-    Args:
-        versions: Responses of which one of these versions has said anything are left out; None: none are.
+    `versions`: Responses of which one of these versions has said anything are left out; None: none are.
     """
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
@@ -521,7 +513,6 @@ def standing(session: Session, response_ids: Collection[int], *, judge: str) -> 
 
 
 def _versions(session: Session, judge: str) -> dict[int, str]:
-    """The versions of a judge, by the rater's number."""
     statement = select(col(Rater.id), col(Rater.prompt_version)).where(
         col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge
     )

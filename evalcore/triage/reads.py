@@ -34,12 +34,10 @@ VOTES = ("v_A", "v_B", "v_C", "v_D")
 def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
 
-    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody
-    chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled,
-    a level that was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
-
-    Returns:
-        One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody chose,
+    reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled, a level that
+    was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
+    Gives one row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
     """
     counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
@@ -61,8 +59,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
 def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
 
-    Returns:
-        sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
+    Gives sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
@@ -77,13 +74,11 @@ def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
 
 
 def _blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
-    """Blind first reads of responses, each reader's newest, with is_drawn: made of what was drawn with a known probability."""
     first = first_reads(reads).sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
     return first.assign(is_drawn=is_drawn(first))
 
 
 def _levels_of(labels: pd.Series) -> Floats:
-    """Labels as levels; NaN for "remove" and "cannot assess"."""
     return np.asarray(labels.map(data.LEVELS), dtype=np.float64)
 
 
@@ -96,15 +91,11 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
     The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`data.medians`; such reads go to no
     adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
     adjudicator settles it.
-
-    Args:
-        blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
-            no row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view.
-
-    Returns:
-        One row a response, by sample: sample (row of `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is
-        none), n_readers (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess,
-        remove; else empty), is_drawn (a blind first read of it counts in `drawn_votes`, so that it may stand for others).
+    `blind`: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have no
+    row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view. Gives one row a response, by sample: sample (row of
+    `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is none), n_readers (adjudicators left out), how
+    (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess, remove; else empty), is_drawn (a blind first read of
+    it counts in `drawn_votes`, so that it may stand for others).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _standing(reads, "sample", blind=blind)
@@ -117,8 +108,7 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
 def case_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
 
-    Returns:
-        One row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
+    Gives one row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
     """
     return _standing(triage_data.reads.loc[triage_data.reads["sample"].lt(0)], "row", blind=blind)
 
@@ -159,10 +149,9 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
-    Returns:
-        One row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
-        n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear
-        (drawn, with a level, on clear cases: the n of `corrected.physicians_cells`).
+    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
+    n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear (drawn, with a
+    level, on clear cases: the n of `corrected.physicians_cells`).
     """
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -211,9 +200,8 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
 def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
-    Returns:
-        One row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-        removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
+    Gives one row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
+    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -313,9 +301,8 @@ def physicians_pairs(
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
     """What the other says by what the one says.
 
-    Returns:
-        One row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one
-        gave this level); by one and other, from no level to D.
+    Gives one row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one gave
+    this level); by one and other, from no level to D.
     """
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))

@@ -107,11 +107,8 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
     """Each judge that states a confidence: what it means, or the question, with the data beside it.
 
-    Args:
-        viewer: Who looks; leads and researchers answer.
-        table: As `criteria_meanings` or `level_meanings` give it.
-        key: Beginning of the elements' keys.
-        of_models: The confidences are the models' own, which the parser reads.
+    `viewer`: Who looks; leads and researchers answer. `table`: As `criteria_meanings` or `level_meanings` give it. `key`: Beginning of the elements' keys.
+    `of_models`: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
@@ -144,7 +141,6 @@ def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: b
 def _choice(
     viewer: Viewer, row: Mapping[Any, Any], words: Mapping[ConfidenceMeaning, str], why_not: str, key: str
 ) -> None:
-    """The answers and the button; for others both are off."""
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}_choice"):
         meaning, options = row["meaning"], list(words)
         chosen = st.radio(
@@ -202,10 +198,7 @@ def errors_tables(
 ) -> None:
     """Two tables, a row a group: how far off, and Brier's score in its parts; and why values are missing.
 
-    Args:
-        names: The first columns of both.
-        items: What is counted.
-        more: Further columns of the first.
+    `names`: The first columns of both. `items`: What is counted. `more`: Further columns of the first.
     """
     tables.show(
         {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},

@@ -109,7 +109,6 @@ def show(here: Here) -> None:
 
 
 def _source_words(n_stated: int, n_shares: int) -> str:
-    """What a model's confidence is made of."""
     if n_stated and n_shares:
         return f"stated ({n_stated:,}), share of samples ({n_shares:,})"
     return "stated" if n_stated else "share of samples" if n_shares else NO_VALUE
@@ -163,7 +162,6 @@ def show_ambiguous(here: Here) -> None:
 
 
 def _cases(here: Here, cases: pd.DataFrame) -> None:
-    """As a table, of which a row can be opened, and as a list; both lead to the case."""
     if cases.empty:
         st.html(html.quiet("No ambiguous case has both the votes of a panel and two samples of a model with a level."))
         return
@@ -199,7 +197,6 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
 
 
 def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    """The cases in their order; which row was clicked."""
     table = tables.frame(
         {
             "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
