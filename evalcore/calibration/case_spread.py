@@ -81,11 +81,10 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
 def behind(votes: Floats) -> Floats:
     """The votes of the physicians that panels stand for: counts on A, A/B, ..., D, a row a panel, as shares that are spread a little further.
 
-    Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with replacement may be the same
-    one, and differ (n-1)/n as often as two physicians do. A floor drawn from the panel's shares as they are is a third too low for panels of five.
-    So part of each level's share goes to its neighbours, so much that two draws differ as often as two physicians of the panel do
-    (the unbiased estimate). A unanimous panel stays as it is. In simulation the floors are then within a tenth of what they should be
-    for panels that spread over neighbouring levels. NaN without votes.
+    Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with replacement may be the same one, and differ
+    (n-1)/n as often as two physicians do. A floor drawn from the panel's shares as they are is a third too low for panels of five. So part of each level's
+    share goes to its neighbours, so much that two draws differ as often as two physicians of the panel do (the unbiased estimate). A unanimous panel stays as
+    it is. In simulation the floors are then within a tenth of what they should be for panels that spread over neighbouring levels. NaN without votes.
     """
     n = votes.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,16 +134,12 @@ def case_spread(
         entropy_panel, entropy_model   in bits, 0..2
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
-    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws
-    from the panel itself would have on average, with as many votes and samples (`floors`).
-
-    The cases are described by `panels.described`; `judges` are those whose levels count, by format; `own` are rows of
-    `own_confidence(predictions(triage_data, judges))`.
-
-    Returns:
-        One row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share
-        (of the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and
-        floor_ of each but the distance.
+    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws from the panel
+    itself would have on average, with as many votes and samples (`floors`). The cases are described by `panels.described`; `judges` are those whose levels
+    count, by format; `own` are rows of `own_confidence(predictions(triage_data, judges))`.
+    Gives one row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share (of
+    the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each
+    but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -230,10 +225,9 @@ def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
     """The measures on average over the cases of `case_spread`, by model and format.
 
-    Returns:
-        One row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value
-        with low and high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value -
-        floor), undefined: a sentence where there is no value, else "". No row for a group without cases.
+    Gives one row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value with low and
+    high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value - floor), undefined: a sentence
+    where there is no value, else "". No row for a group without cases.
     """
     cells, keys = cells_of(spread, BY)
     parts = []
@@ -247,17 +241,10 @@ def summary(spread: pd.DataFrame) -> pd.DataFrame:
             column = spread[f"floor_{measure}"].to_numpy(dtype=float)[has_value]
             floor = quotient(np.bincount(cells[has_value], column, len(keys)), means["n_values"].to_numpy())
         n_cases = means["n_clusters"].to_numpy()
-        part = keys.assign(
-            measure=measure,
-            n_cases=n_cases,
-            n_left_out=np.bincount(cells[~has_value], minlength=len(keys)),
-            value=means["mean"],
-            low=means["low"],
-            high=means["high"],
-            floor=floor,
-            above=means["mean"] - floor,
-            undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
-        )
+        part = keys.assign(measure=measure, n_cases=n_cases)
+        part = part.assign(n_left_out=np.bincount(cells[~has_value], minlength=len(keys)), value=means["mean"])
+        part = part.assign(low=means["low"], high=means["high"], floor=floor, above=means["mean"] - floor)
+        part = part.assign(undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES))
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     return table.sort_values(list(BY), kind="stable", ignore_index=True)

@@ -53,16 +53,12 @@ CHECKED = ["contradicted", "usable", "why"]
 def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
-    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of
-    the labels "met" with one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is
-    contradicted where more than half of the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than
-    `FEWEST_LABELS` labels nothing is concluded.
-
-    `counts` are those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
-
-    Returns:
-        One row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted,
-        usable (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
+    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of the labels "met" with
+    one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is contradicted where more than half of
+    the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
+    those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
+    Gives one row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted, usable
+    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
     """
     rows = []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
@@ -158,11 +154,10 @@ def takes_stated(meaning: pd.DataFrame) -> bool:
 def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     """Confidences as the probability that the judge's own label is right.
 
-    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
-    such probability: NaN, with the sentence that says why, so that nothing is computed from it.
-
-    `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence; `checked` is that of `checked_counts` or
-    `checked_levels`. Returned are the same rows with the new confidence and refused (the sentence; "" where usable), categorical.
+    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no such probability: NaN,
+    with the sentence that says why, so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met)
+    alone), confidence; `checked` is that of `checked_counts` or `checked_levels`. Returned are the same rows with the new confidence and refused (the
+    sentence; "" where usable), categorical.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -296,7 +291,6 @@ def _are(rows: Sequence[Row]) -> str:
 
 
 def _few(rows: Sequence[Row]) -> str:
-    """The models of these rows by name, the first few where there are many."""
     names, more = [who(row) for row in rows], len(rows) - NAMED
     return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])
 
@@ -345,7 +339,6 @@ def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFram
 
 
 def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
-    """The share of physicians that say what the label says; NaN without a label."""
     return share_met.where(label.eq(1), 1 - share_met).where(label.notna())
 
 
@@ -368,10 +361,9 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote.
-
-    Returned are the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item
-    has three votes; others are told as refused.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Returned are
+    the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes;
+    others are told as refused.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -387,13 +379,9 @@ def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.Da
     rows = read["row"].to_numpy(dtype=np.int64)
     majorities = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
     items = rubric_data.items.iloc[rows]
-    table = majorities.assign(
-        item_id=items["item_id"].to_numpy(),
-        cluster=items["example_id"].to_numpy(),
-        group=name,
-        right=_share_alike(majorities["label"], read["vote"]),
-        weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
-    )
+    table = majorities.assign(item_id=items["item_id"].to_numpy(), cluster=items["example_id"].to_numpy(), group=name)
+    table = table.assign(right=_share_alike(majorities["label"], read["vote"]))
+    table = table.assign(weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0)
     kept = table.loc[table["n_votes"].gt(0)]
     return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_VOTERS).any() else kept.iloc[:0]
 
@@ -460,7 +448,6 @@ def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.Data
 
 
 def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
-    """Physicians' blind first reads of responses that gave a level: sample, level, weight."""
     kept = first_reads(triage_data.reads.loc[triage_data.reads["asked"].eq(Ask.RESPONSE_ACUITY)])
     if drawn:
         kept = kept.loc[kept["inclusion_probability"].notna()]
@@ -470,7 +457,6 @@ def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
 
 
 def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
-    """Levels (sample, judge, label, confidence) beside the reads of the same responses."""
     pairs = levels.merge(reads, on="sample")
     # half a level to either side for a boundary, which stands for both of its letters
     reach = (pairs["label"] % 1).clip(upper=0.5) + (pairs["level"] % 1).clip(upper=0.5)

@@ -105,12 +105,9 @@ def reliability(
 ) -> go.Figure:
     """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
 
-    Args:
-        table: panel, series, lowest, highest, mean_confidence, share_right with low and high (all in 0..1), n, n_clusters; by confidence.
-        panels: Titles of the squares, in their order; one without rows says so.
-        colours: By series, as the dashes of lines.
-        x_title: What the confidence is, with its unit.
-        y_title: What is right, with its unit.
+    `table`: panel, series, lowest, highest, mean_confidence, share_right with low and high (all in 0..1), n, n_clusters; by confidence. `panels`: Titles of
+    the squares, in their order; one without rows says so. `colours`: By series, as the dashes of lines. `x_title`: What the confidence is, with its unit.
+    `y_title`: What is right, with its unit.
     """
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
     squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)

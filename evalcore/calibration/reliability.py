@@ -156,14 +156,10 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
 def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY) -> pd.DataFrame:
     """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
 
-    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each.
-
-    `frame` has one row an item: the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any
-    weight and refused (why there is no confidence).
-
-    Returns:
-        One row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right
-        with low and high (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters.
+    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each. `frame` has one row an item: the columns
+    of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and refused (why there is no confidence).
+    Gives one row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right with low and high
+    (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -204,21 +200,16 @@ def calibration_error(
         null    the mean of ece over drawn data of the same confidences that are perfectly calibrated (right with the probability that
                 is stated), times the root of the design effect; null_high is exceeded by 5 % of them
 
-    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of y on p and
-    r the mean of y: miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean
-    (r-y)^2. Isotonic regression fits chance too, so the first two are a little too large on few items: null_miscalibration
-    is what perfectly calibrated data give.
-
-    Intervals cluster: of error a delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses,
-    so that their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow).
-
-    `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
-
-    Returns:
-        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
-        share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each
-        with _low and _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval,
-        else "". Values are NaN without items, intervals and error with one cluster.
+    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of y on p and r the mean of y:
+    miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance
+    too, so the first two are a little too large on few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
+    delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that their own error does not enter at first
+    order; where miscalibration is near 0 its interval is too narrow). `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null
+    alone, of `n_draws` (0: no null, and no ece either).
+    Gives one row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
+    share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each with _low and
+    _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval, else "". Values are NaN
+    without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -361,18 +352,14 @@ def scaled(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Calibration before and after temperature scaling, cross-validated over clusters.
 
-    logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of
-    `right`: above 1 makes confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than
-    right. All items of a cluster are in one fold, and each item is scaled by what the other folds say.
-
-    `frame` and `by` are as for `reliability`; `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value.
-
-    Returns:
-        One row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20),
-        temperature_low and temperature_high (the range over the folds, no interval), error, brier and log_loss (natural) _before and
-        _after, error and brier with _low and _high, brier_change and log_loss_change (after less before, below 0 is better)
-        with _low and _high (clustered), undefined: a sentence where there is no value, else "". And the frame with the scaled confidences
-        (NaN where there is none), each by a temperature that was fitted without the item's fold.
+    logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of `right`: above 1 makes
+    confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than right. All items of a cluster are in one
+    fold, and each item is scaled by what the other folds say. `frame` and `by` are as for `reliability`; `rng` draws the folds. A group with fewer clusters
+    than `N_FOLDS` has no value.
+    Gives one row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20), temperature_low and temperature_high (the range
+    over the folds, no interval), error, brier and log_loss (natural) _before and _after, error and brier with _low and _high, brier_change and
+    log_loss_change (after less before, below 0 is better) with _low and _high (clustered), undefined: a sentence where there is no value, else "". And the
+    frame with the scaled confidences (NaN where there is none), each by a temperature that was fitted without the item's fold.
     """
     items = items_of(frame, by)
     fold = _folds(items, rng)
@@ -477,7 +464,6 @@ def _interval(name: str) -> Callable[[Row], str]:
 
 
 def _ece_words(row: Row) -> str:
-    """The plain error, never without what perfectly calibrated data give."""
     return (
         NO_VALUE
         if math.isnan(row["ece"])

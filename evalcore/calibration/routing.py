@@ -37,17 +37,13 @@ NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there
 def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
     """What sending every case below a confidence to a human would cost and catch, by model and format.
 
-    A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and
-    nothing stated) always goes. Cases that the judge has not looked at do not enter.
-
-    `own` is `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at` alone, else the confidences that occur, at most 100 of
-    them, and one above all, at which every case goes.
-
-    Returns:
-        One row a group and threshold, ascending: model, format, threshold (inf: every case goes), n_without (clear cases that have no confidence),
-        and four shares, each as name (in [0, 1]), k_name, n_name, low_name, high_name (Wilson, 95 %; NaN where n is 0):
-        routed (of the clear cases), caught (of the dangerous misses, clear cases whose gold and prediction are among `cases.DANGEROUS`, those that go),
-        exact_kept (of the clear cases that do not go, those with the right level), ambiguous_routed (of the ambiguous cases).
+    A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and nothing stated)
+    always goes. Cases that the judge has not looked at do not enter. `own` is `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at`
+    alone, else the confidences that occur, at most 100 of them, and one above all, at which every case goes.
+    Gives one row a group and threshold, ascending: model, format, threshold (inf: every case goes), n_without (clear cases that have no confidence), and four
+    shares, each as name (in [0, 1]), k_name, n_name, low_name, high_name (Wilson, 95 %; NaN where n is 0): routed (of the clear cases), caught (of the
+    dangerous misses, clear cases whose gold and prediction are among `cases.DANGEROUS`, those that go), exact_kept (of the clear cases that do not go, those
+    with the right level), ambiguous_routed (of the ambiguous cases).
     """
     columns, _, cells, keys = _cases(own)
     parts = []
@@ -63,14 +59,11 @@ def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
 def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTED) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, chosen on half of the cases and shown on the other half.
 
-    On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model.
-
-    `own` is as for `curves`, `wanted` the share of the dangerous misses to catch, in (0, 1].
-
-    Returns:
-        One row a group: model, format, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses
-        there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined:
-        a sentence where there is no threshold (then NaN), else "".
+    On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model. `own` is as for `curves`,
+    `wanted` the share of the dangerous misses to catch, in (0, 1].
+    Gives one row a group: model, format, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses
+    there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined: a sentence
+    where there is no threshold (then NaN), else "".
     """
     columns, rows, cells, keys = _cases(own)
     numbers = np.unique(rows)
@@ -125,7 +118,6 @@ class _Columns(NamedTuple):
 
 
 def _cases(own: pd.DataFrame) -> tuple[_Columns, Numbers, Numbers, pd.DataFrame]:
-    """The cases that enter, the row and the group of each, and the groups."""
     kept = own["kind"].isin([Kind.CLEAR, Kind.AMBIGUOUS]) & (own["n_valid"].gt(0) | own["n_invalid"].gt(0))
     cases = own.loc[kept].reset_index(drop=True)
     gold, predicted = cases["gold"].to_numpy(dtype=float), cases["predicted"].to_numpy(dtype=float)
@@ -144,7 +136,6 @@ def _thresholds(confidence: Floats) -> Floats:
 
 
 def _all_counts(cases: _Columns, thresholds: Floats) -> dict[str, Any]:
-    """By the names of `COUNTS`."""
     return {
         f"{end}_{name}": values
         for name in SHARES
@@ -153,8 +144,6 @@ def _all_counts(cases: _Columns, thresholds: Floats) -> dict[str, Any]:
 
 
 def _counts(cases: _Columns, name: str, thresholds: Floats) -> tuple[Any, Any]:
-    """K and n of one share at each threshold."""
-
     def below(population: Truths) -> Numbers:
         return np.searchsorted(np.sort(cases.confidence[population]), thresholds, side="left").astype(np.int64)
 
@@ -181,7 +170,6 @@ def _threshold_words(threshold: float) -> str:
 
 
 def _share_words(row: Row, name: str) -> str:
-    """One of the shares, with its count and interval; a dash and the reason where there is none."""
     if math.isnan(row[name]):
         return f"{NO_VALUE} ({SHARES[name]})"
     k, n, low, high = (row[f"{end}_{name}"] for end in ("k", "n", "low", "high"))

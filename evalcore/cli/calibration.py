@@ -125,7 +125,6 @@ def calibration(
 
 
 def _plain(value: Any) -> Any:
-    """Tables as lists of rows, whatever they stand in."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return records(value) if hasattr(value, "columns") else value
@@ -140,7 +139,6 @@ def _judges(
     *,
     drawn: bool,
 ) -> "Part":
-    """Judges' confidence on criteria and on levels; by all blind reads where none was drawn."""
     from evalcore.calibration import confidence
     from evalcore.calibration.reliability import judge_finding
 
@@ -172,7 +170,6 @@ def _judges(
 
 
 def _models(own: "pd.DataFrame") -> "Part":
-    """Models' own confidence on clear cases."""
     from evalcore.calibration import confidence
     from evalcore.calibration.reliability import error_columns
 
@@ -190,7 +187,6 @@ def _models(own: "pd.DataFrame") -> "Part":
 
 
 def _ambiguous(triage_data: "TriageData", own: "pd.DataFrame", judges: Mapping[str, str]) -> "Part":
-    """Models' samples beside the panels' votes."""
     from evalcore.calibration.case_spread import on_ambiguous, spread_columns, spread_findings
 
     summary, cases, n_few = on_ambiguous(triage_data, own, judges)
@@ -201,7 +197,6 @@ def _ambiguous(triage_data: "TriageData", own: "pd.DataFrame", judges: Mapping[s
 
 
 def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Part":
-    """Which cases a human would see, by a share of the misses to catch or by a threshold that is given."""
     from evalcore.calibration import routing
     from evalcore.calibration.reliability import reasons
 

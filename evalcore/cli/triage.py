@@ -8,21 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from evalcore.cli.console import (
-    Db,
-    Json,
-    Judges,
-    actor,
-    content,
-    levels_by,
-    one_of,
-    out,
-    print_json,
-    records,
-    show,
-    study,
-    write_whole,
-)
+from evalcore.cli import console
 from evalcore.errors import OverreadError
 from evalcore.study.csv_cells import text_of
 from evalcore.study.schema import Format
@@ -44,7 +30,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         str | None, typer.Option("--format", help="qa or conversation alone. Default: as the settings have it.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="This model; again for another. Default: all.")] = None,
-    judge: Judges = None,
+    judge: console.Judges = None,
     gold: Annotated[
         str, typer.Option(help="file: as published; physicians: as read by physicians of this study.")
     ] = "file",
@@ -69,8 +55,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         float | None,
         typer.Option(min=0, max=HIGHEST_WEIGHT, help="What a level too high costs. Default: the study's settings."),
     ] = None,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Whether models send patients to the right level of care, and which way they err. Levels are 1 (A, home) to 4 (D, emergency now).
 
@@ -111,13 +97,13 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.triage.corrected import Held, claim_words
     from evalcore.triage.data import described
 
-    one_of("--gold", gold, GOLDS)
-    by = Basis[one_of("--basis", basis, BASES).upper()]
-    claimed = None if claim is None else Claim(one_of("--claim", claim, list(Claim)))
-    read_by = None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians)))
+    console.one_of("--gold", gold, GOLDS)
+    by = Basis[console.one_of("--basis", basis, BASES).upper()]
+    claimed = None if claim is None else Claim(console.one_of("--claim", claim, list(Claim)))
+    read_by = None if physicians is None else Physicians(console.one_of("--physicians", physicians, list(Physicians)))
     if format_ is not None:
-        one_of("--format", format_, [word.value for word in Format])
-    with study(db) as engine, reading(engine) as session:
+        console.one_of("--format", format_, [word.value for word in Format])
+    with console.study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
         whole = described(stored.load(session), settings.rule)
         stated = contents.stated_analysis(session)
@@ -135,7 +121,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
     if as_json:
         kinds = whole.cases["kind"].value_counts(sort=False)
-        print_json(
+        console.print_json(
             {
                 "judges": judges,
                 "gold": gold,
@@ -151,7 +137,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
                 "n_elsewhere": len(whole.elsewhere),
                 "n_kinds": {str(kind): int(n) for kind, n in kinds.items()},
             }
-            | {name: records(table) for name, table in tables.items()}
+            | {name: console.records(table) for name, table in tables.items()}
         )
         return
     _print(
@@ -166,14 +152,13 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     levels = ", ".join(f"{word} by {name}" for word, name in judges.items())
     levels = "by physicians of this study" if by is Basis.PHYSICIANS else levels
     corrected = ", put right by physicians" if by is Basis.CORRECTED else ""
-    out.print(f"Levels {levels}{corrected}; gold {gold}.", markup=False)
+    console.out.print(f"Levels {levels}{corrected}; gold {gold}.", markup=False)
 
 
 def _weights(settings: "TriageSettings", under: float | None, over: float | None) -> "Weights":
     """What errors cost: as it was asked for, else as the study's settings have it.
 
-    Raises:
-        OverreadError: Both are 0.
+    Raises OverreadError: both are 0.
     """
     from evalcore.triage.bases import Weights
 
@@ -189,8 +174,7 @@ def _chosen(
 ) -> "tuple[TriageData, dict[str, str]]":
     """The responses that were asked for, and whose levels count by format.
 
-    Raises:
-        OverreadError: A model or judge that the study does not have.
+    Raises OverreadError: a model or judge that the study does not have.
     """
     published = triage_data.published
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
@@ -198,7 +182,7 @@ def _chosen(
         if name not in known:
             msg = f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}"
             raise OverreadError(msg)
-    triage_data, chosen = levels_by(triage_data, judges)
+    triage_data, chosen = console.levels_by(triage_data, judges)
     published = published.loc[published["format"].isin(formats)]
     if models:
         triage_data = triage_data.of_models(models)
@@ -216,7 +200,6 @@ def _tables(
     *,
     by_physicians: bool,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """All tables by name, and the findings as sentences."""
     from evalcore.triage import bases, cases
     from evalcore.triage import rates as triage_rates
     from evalcore.triage.bases import Basis, safety_sentences
@@ -282,18 +265,20 @@ def _print(
     from evalcore.triage.words import elsewhere_words, level_letter
 
     if not len(triage_data.cases) and not len(triage_data.published):
-        out.print("No cases yet: import a file of cases, then predictions; or a published confusion matrix alone.")
+        console.out.print(
+            "No cases yet: import a file of cases, then predictions; or a published confusion matrix alone."
+        )
         raise typer.Exit
     if not judges and not len(triage_data.published):
         what = "import a file of predictions" if not n_samples else "run overread acuity-rules"
-        out.print(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
+        console.out.print(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
         raise typer.Exit
     for sentence in sentences:
-        out.print(sentence, markup=False)
-    show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
+        console.out.print(sentence, markup=False)
+    console.show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
     misses = tables["misses"]
     if len(misses):
-        show(
+        console.show(
             {
                 "Model (dangerous misses, by judge)": misses["model"],
                 "Format": misses["format"],
@@ -303,9 +288,9 @@ def _print(
             }
         )
     if n := len(triage_data.elsewhere):
-        out.print(elsewhere_words(n), markup=False)
+        console.out.print(elsewhere_words(n), markup=False)
     if means:
-        out.print(means, markup=False)
+        console.out.print(means, markup=False)
 
 
 def label_maps(
@@ -318,8 +303,8 @@ def label_maps(
     reset: Annotated[
         bool, typer.Option("--reset", help="Back to the map of --source that comes with Overread.")
     ] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """List what the labels of each source stand for, and on how many cases they are; or write the study's own map of a source.
 
@@ -335,10 +320,10 @@ def label_maps(
     from evalcore.triage.label_maps import label_counts
 
     chosen = _source(source, import_, export, reset=reset)
-    given = None if import_ is None else tables.parse(text_of(content(import_), import_.name), import_.name)
-    with study(db) as engine:
+    given = None if import_ is None else tables.parse(text_of(console.content(import_), import_.name), import_.name)
+    with console.study(db) as engine:
         if given or reset:
-            triage_acts.set_label_map(engine, chosen, given or [], actor=actor(engine))
+            triage_acts.set_label_map(engine, chosen, given or [], actor=console.actor(engine))
         with reading(engine) as session:
             own, maps_in_force = setting_queries.own_tables(session), setting_queries.tables_of(session)
             labels = setting_queries.labels_of_cases(session)
@@ -348,19 +333,19 @@ def label_maps(
         msg = f"--source: expected one of {', '.join(known)}, got {source!r}"
         raise OverreadError(msg)
     if export is not None:
-        write_whole(export, tables.to_csv(maps_in_force.get(chosen, maps_in_force[tables.LEVELS])).encode())
+        console.write_whole(export, tables.to_csv(maps_in_force.get(chosen, maps_in_force[tables.LEVELS])).encode())
     listed = [_described(name, counts, own, maps_in_force) for name in known if chosen in {"", name}]
     if as_json:
-        print_json(listed)
+        console.print_json(listed)
         return
     for row in listed:
         whose = "the study's own map" if row["is_own"] else "the map that comes with Overread"
-        out.print(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}", markup=False)
+        console.out.print(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}", markup=False)
         lines = [*row["labels"], *({"meaning": "– (unknown)"} | label for label in row["unknown"])]
         heads = {"Label": "label", "Stands for": "meaning", "Cases": "n_cases"}
-        show({head: [line[name] for line in lines] for head, name in heads.items()})
+        console.show({head: [line[name] for line in lines] for head, name in heads.items()})
         if row["n_otherwise"]:
-            out.print(
+            console.out.print(
                 f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.", markup=False
             )
 
@@ -382,7 +367,6 @@ def _source(source: str | None, import_: Path | None, export: Path | None, *, re
 def _described(
     source: str, counts: pd.DataFrame, own: Collection[str], maps_in_force: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Any]:
-    """One source as --json has it."""
     from evalcore.triage.label_maps import fold
 
     mine = counts.loc[counts["source"].eq(source)]
@@ -416,8 +400,8 @@ def triage_settings(
         typer.Option("--import", help="Take the settings from a YAML file; what it leaves out gets its default."),
     ] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to the settings that come with Overread.")] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity.
 
@@ -433,17 +417,17 @@ def triage_settings(
         raise OverreadError(msg)
     given = None
     if import_ is not None:
-        given = settings_files.parse(text_of(content(import_), import_.name), import_.name)
-    with study(db) as engine:
+        given = settings_files.parse(text_of(console.content(import_), import_.name), import_.name)
+    with console.study(db) as engine:
         if given is not None or reset:
-            triage_acts.set_triage_settings(engine, given, actor=actor(engine))
+            triage_acts.set_triage_settings(engine, given, actor=console.actor(engine))
         with reading(engine) as session:
             own, settings = setting_queries.own(session), setting_queries.load(session)
     if export is not None:
-        write_whole(export, settings_files.to_yaml(settings).encode())
+        console.write_whole(export, settings_files.to_yaml(settings).encode())
     if as_json:
-        print_json({"is_own": own is not None, **settings_files.plain(settings)})
+        console.print_json({"is_own": own is not None, **settings_files.plain(settings)})
     elif export is not None:
-        out.print(f"{export} written", markup=False)
+        console.out.print(f"{export} written", markup=False)
     else:
-        out.print(settings_files.to_yaml(settings).rstrip(), markup=False)
+        console.out.print(settings_files.to_yaml(settings).rstrip(), markup=False)

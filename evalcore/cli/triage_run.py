@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from evalcore.cli import run
 from evalcore.cli.console import Db, Json, err, out, print_json, some_of, study
-from evalcore.cli.run import (
-    ApiModel,
-    BaseUrl,
-    Concurrency,
-    DryRun,
-    KeyVariable,
-    Limit,
-    MaxCost,
-    MaxFailures,
-    ModelsFile,
-    asked_model,
-)
 from evalcore.errors import OverreadError
 from evalcore.study.db import Engine
 from evalcore.study.run_states import STREAK
@@ -45,18 +34,18 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
             help="Who judges the conversations afterwards; the file of models says where.", show_default=False
         ),
     ] = None,
-    base_url: BaseUrl = None,
-    api_model: ApiModel = None,
-    key_variable: KeyVariable = None,
+    base_url: run.BaseUrl = None,
+    api_model: run.ApiModel = None,
+    key_variable: run.KeyVariable = None,
     temperature: Annotated[
         float | None, typer.Option(help="0 to 2; else as the file says, else 1.", show_default=False)
     ] = None,
-    models_file: ModelsFile = None,
-    concurrency: Concurrency = 20,
-    limit: Limit = None,
-    max_cost: MaxCost = None,
-    max_failures: MaxFailures = STREAK,
-    dry_run: DryRun = False,
+    models_file: run.ModelsFile = None,
+    concurrency: run.Concurrency = 20,
+    limit: run.Limit = None,
+    max_cost: run.MaxCost = None,
+    max_failures: run.MaxFailures = STREAK,
+    dry_run: run.DryRun = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -73,7 +62,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
-    asked = asked_model(model, models_file, temperature=temperature, **said)
+    asked = run.asked_model(model, models_file, temperature=temperature, **said)
     if asked.temperature is None:
         asked = msgspec.structs.replace(asked, temperature=TEMPERATURE)
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
@@ -108,8 +97,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
 def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     """The judge as the file of models has it.
 
-    Raises:
-        OverreadError: It is not known, or nothing is there for it to read.
+    Raises OverreadError: it is not known, or nothing is there for it to read.
     """
     from evalcore.runs.known_models import load
 
@@ -180,8 +168,7 @@ def _gone(
 def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:
     """US dollars that the judge may cost.
 
-    Raises:
-        OverreadError: Nothing is left, or nobody knows what the answers have cost.
+    Raises OverreadError: nothing is left, or nobody knows what the answers have cost.
     """
     from evalcore.runs import spent
     from evalcore.study.db import reading

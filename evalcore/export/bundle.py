@@ -32,14 +32,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
     """A zip file of what a paper rests on.
 
-    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had
-    all spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how
-    many reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and
-    `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
-    SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
-
-    Args:
-        blind: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
+    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had all
+    spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how many
+    reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and `manifest.json`, which
+    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256. The same state of the study
+    gives the same bytes. Returns them with the number of labels.
+    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
@@ -73,9 +71,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
 def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
     """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
 
-    Args:
-        done: The stated analysis; None where no judge has labelled anything.
-        tried: As `missing` gives it for this analysis.
+    `done`: The stated analysis; None where no judge has labelled anything. `tried`: As `missing` gives it for this analysis.
     """
     if done is None or tried is None:
         return {name: pd.DataFrame(columns=export_tables.columns_of(name)) for name in NUMBERS}
@@ -95,7 +91,6 @@ def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[s
 
 
 def _computed(done: ComputedAnalysis) -> dict[str, object]:
-    """What was computed and what it finds, for analysis.json."""
     found = done.results
     return plain(found.spec) | {
         "is_stated": stated_words(done.stated, done.otherwise),

@@ -201,9 +201,7 @@ class Facts:
 def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: ComputedAnalysis | None = None) -> Facts:
     """What was done in the study.
 
-    Args:
-        blind: Conversations that wait for the viewer's own first read: left out.
-        found: The stated analysis without them, where it is at hand.
+    `blind`: Conversations that wait for the viewer's own first read: left out. `found`: The stated analysis without them, where it is at hand.
     """
     with reading(engine) as session:
         known = labels.load(session).without(blind)
@@ -259,12 +257,10 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
 
 
 def _counts(names: pd.Series) -> dict[Any, int]:
-    """How many of each, by name; without those that do not occur."""
     return {name: int(n) for name, n in names.value_counts().sort_index().items() if n}
 
 
 def _asked(session: Session, known: RubricData) -> dict[str, Any]:
-    """Who was asked how."""
     raters = frames.raters(session)
     raters = raters.loc[raters["rater_kind"].eq(RaterKind.JUDGE) & raters["rater"].isin(known.judges)]
     versions: dict[str, list[str]] = {name: [] for name in known.judges}
@@ -282,7 +278,6 @@ def _asked(session: Session, known: RubricData) -> dict[str, Any]:
 
 
 def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
-    """Who read, when, by which guideline."""
     profiles = {person.name: person for person in contents.people(session)}
     known = [profiles[name] for name in sorted(set(made["rater"])) if name in profiles]
     times = pd.to_datetime(made["created_at"], utc=True)
@@ -301,7 +296,6 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
 
 
 def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> dict[str, Any]:
-    """What was drawn and read, what was assigned and not read, and drawn reads that came with a file, with the probabilities that it states."""
     assigned = queries.assigned(session, blind)
     readings = queries.drawn_readings(session)
     by_whom = ["response_id", "person_id"]
@@ -338,7 +332,6 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
 
 
 def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset[int]) -> dict[str, Any]:
-    """What was estimated, for whom it holds, what of it was stated when, and the flow of the study."""
     stated = tuple(contents.stated_analyses(session))
     if found is None:
         nothing: dict[str, Any] = {"analysis": {}, "claim": "", "n_estimated": 0, "n_compared": 0, "otherwise": ()}
@@ -401,11 +394,8 @@ def _pull(reads: pd.DataFrame) -> str:
 def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], dict[str, pd.DataFrame]]:
     """What of a bundle tells how the study was done.
 
-    Args:
-        files: Names of the bundle's other files, for the checklist.
-
-    Returns:
-        Texts by file name: methods.md, checklist.md and, where there is a flow, flow.svg; tables by what they hold: checklist and flow.
+    `files`: Names of the bundle's other files, for the checklist.
+    Gives texts by file name: methods.md, checklist.md and, where there is a flow, flow.svg; tables by what they hold: checklist and flow.
     """
     drawn = {"flow.svg": flow_svg(done.flow)} if len(done.flow) else {}
     whose = {"dataset": done.analysis.get("evaluation"), "judge": " + ".join(done.analysis.get("judges", ()))}
@@ -505,7 +495,6 @@ def _material(done: Facts) -> _Said:
 
 
 def _how(run: Mapping[str, Any]) -> str:
-    """How a run asked."""
     heat = "no temperature set" if run["temperature"] is None else f"temperature {run['temperature']:g}"
     long = "" if run["max_tokens"] is None else f", at most {counted(run['max_tokens'], 'token')}"
     until = f"to {run['ended']:%Y-%m-%d}" if run["ended"] is not None else "and goes on"
@@ -517,7 +506,6 @@ def _was(n: int, one: str = "was", several: str = "were") -> str:
 
 
 def _listing(numbers: Mapping[str, int], words: Mapping[str, str] | None = None) -> str:
-    """Names with their numbers, most first, the unknown last."""
     order = sorted(numbers.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
     return ", ".join(f"{(words or {}).get(name, name) or 'not known'} {n:,}" for name, n in order)
 
@@ -708,7 +696,6 @@ def _estimating(done: Facts) -> _Said:
 
 
 def _stating(done: Facts) -> _Said:
-    """What was stated before, and what was changed since reads existed."""
     if not done.stated:
         yield "not_stated", "No analysis was stated beforehand; these are the usual choices.", True
         return
@@ -733,7 +720,6 @@ def _stating(done: Facts) -> _Said:
 
 
 def _on_levels(done: TriageFacts) -> Iterator[tuple[str, str]]:
-    """Cases, panels, who read levels, and physicians' reads of levels."""
     if not done.n_cases:
         return
     kinds = listed(f"{done.kinds[kind]:,} {words}" for kind, words in KINDS.items() if kind in done.kinds)

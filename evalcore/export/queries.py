@@ -16,9 +16,8 @@ from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, R
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Physicians' standing blind first reads of criteria, one row a read.
 
-    Returns:
-        response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
-        recorded), created_at, knows_model (the reader said that they know which model this is).
+    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
+    recorded), created_at, knows_model (the reader said that they know which model this is).
     """
     columns: list[Any] = [
         col(Verdict.response_id),
@@ -38,7 +37,6 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
 
 
 def _first(hidden: frozenset[int]) -> tuple[Any, ...]:
-    """Standing first reads of criteria."""
     return (
         is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
         col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None), *_shown(Verdict.example_id, hidden),
@@ -65,9 +63,8 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses that were assigned to be read by their rubrics, one row a response and assignment, in the order of the assignments.
 
-    Returns:
-        assignment_id, response_id, inclusion_probability, selection, seed, n_readers (wanted), n_population, chosen_by (JSON), n_locked (readings that
-        were submitted).
+    Gives assignment_id, response_id, inclusion_probability, selection, seed, n_readers (wanted), n_population, chosen_by (JSON), n_locked (readings that were
+    submitted).
     """
     locked = (
         select(col(Reading.task_id).label("task_id"), func.count().label("n"))

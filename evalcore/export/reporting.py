@@ -137,13 +137,9 @@ ITEMS = (
 def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
     """Each item of each guideline with its places.
 
-    Args:
-        said: The clauses that the methods have, in their order.
-        files: Names of the files in the bundle.
-
-    Returns:
-        One row an item and place, or one with empty places where there is none: guideline, item, asks, status (of the whole item, of `STATUSES`), file,
-        section (heading in `METHODS`) and clause (its key).
+    `said`: The clauses that the methods have, in their order. `files`: Names of the files in the bundle.
+    Gives one row an item and place, or one with empty places where there is none: guideline, item, asks, status (of the whole item, of `STATUSES`), file,
+    section (heading in `METHODS`) and clause (its key).
     """
     clauses = list(said)
     rows = []
@@ -195,19 +191,13 @@ def study_flow(
 ) -> pd.DataFrame:
     """Who goes on and who leaves, from the examples to the estimate, as the flow diagrams of STARD and CONSORT tell it.
 
-    Args:
-        part: What is analysed: one data set, these judges.
-        examples: Every example with a rubric: example_id.
-        responses: Every response to one of them in the analysed data set: response_id, example_id.
-        assigned: Responses that were drawn here to be read: response_id, selection.
-        enough: Models of which enough is read for a corrected score.
-        weights: By example_id, as in `corrected_scores`.
-
-    Returns:
-        place (from 1), kind, what (in words), n_examples, n_responses, n_items (missing where a step does not count them), n_reads (physicians' first reads;
-        missing before anything is read). Of kind stage: what goes on. Of kind left: what leaves between the stages above and below it, so that stage = next
-        stage + left wherever both are counted; an example or a response leaves with the last of its items. Of kind beside: parts of the stage above, and
-        reads that enter no estimate; nothing leaves by them.
+    `part`: What is analysed: one data set, these judges. `examples`: Every example with a rubric: example_id. `responses`: Every response to one of them in
+    the analysed data set: response_id, example_id. `assigned`: Responses that were drawn here to be read: response_id, selection. `enough`: Models of which
+    enough is read for a corrected score. `weights`: By example_id, as in `corrected_scores`.
+    Gives place (from 1), kind, what (in words), n_examples, n_responses, n_items (missing where a step does not count them), n_reads (physicians' first
+    reads; missing before anything is read). Of kind stage: what goes on. Of kind left: what leaves between the stages above and below it, so that stage =
+    next stage + left wherever both are counted; an example or a response leaves with the last of its items. Of kind beside: parts of the stage above, and
+    reads that enter no estimate; nothing leaves by them.
     """
     items, reads = part.items, part.reads
     drawn_reads = first_reads(reads)
@@ -290,8 +280,7 @@ _UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "i
 def flow_svg(flow: pd.DataFrame) -> str:
     """Boxes from top to bottom, what leaves and what is a part beside them.
 
-    Returns:
-        A whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
+    Gives a whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
     """
     stages = flow.loc[flow["kind"].eq("stage")].to_dict(orient="records")
     parts: list[str] = []
@@ -332,7 +321,6 @@ def flow_svg(flow: pd.DataFrame) -> str:
 
 
 def _in_words(row: Mapping[Any, Any], *, zero: bool = True) -> str:
-    """The counts of a row that it has; without zeros, where asked."""
     known = [(int(row[name]), word) for name, word in _UNITS if not pd.isna(row[name])]
     return ", ".join(f"{n:,} {word}" if n == 1 else f"{n:,} {word}s" for n, word in known if zero or n)
 

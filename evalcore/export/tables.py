@@ -61,8 +61,7 @@ class Part:
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook.
 
-    Raises:
-        ExportError: There is no such table, or the study has no such judge.
+    Raises ExportError: there is no such table, or the study has no such judge.
     """
     part = part or Part()
     if what not in WHAT:
@@ -133,7 +132,6 @@ def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
 
 
 def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
-    """The tables of triage: cases with every model's answers, or verdicts on levels with what is known of their cases."""
     triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
     judges = judges_of(triage_data, part.judge)
     if what == "cases":
@@ -149,7 +147,6 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
 
 
 def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
-    """Verdicts on levels, each of a physician beside the level that a judge reads out of the same response."""
     formats = {word.evaluation: word.value for word in Format}
     told = verdicts.assign(format=verdicts["evaluation"].map(formats))
     of_judge = told.loc[told["rater_kind"].eq(RaterKind.JUDGE) & told["rater"].eq(told["format"].map(dict(judges)))]
@@ -271,9 +268,7 @@ def anonymous(name: str, *, key: str) -> str:
 def check(engine: Engine, actor: Viewer) -> None:
     """The first thing of whoever takes something out of the study, before it is made.
 
-    Raises:
-        NotAllowed: Whoever acts has no role in the study.
-        ExportError: A large file is not imported whole.
+    Raises NotAllowed: whoever acts has no role in the study. Raises ExportError: a large file is not imported whole.
     """
     with reading(engine) as session:
         _check(session, actor)
@@ -298,14 +293,9 @@ def record(
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
     A study that is read-only keeps no event.
-
-    Args:
-        actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
-        n_rows: Of the table; with none, nothing was seen.
-        named: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out.
-
-    Raises:
-        NotAllowed, ExportError: As `check`.
+    `actor`: Who takes it; where it is nobody of the study, whom they show it to is not known here. `n_rows`: Of the table; with none, nothing was seen.
+    `named`: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as
+    `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

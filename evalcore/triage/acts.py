@@ -8,24 +8,10 @@ from time import sleep
 from typing import Any, NamedTuple
 
 from evalcore.stats.wording import counted
-from evalcore.study import store
+from evalcore.study import schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
-from evalcore.study.schema import (
-    LEVELS_READ,
-    PARSER,
-    RULES,
-    Acuity,
-    CannotReason,
-    ConfidenceMeaning,
-    Format,
-    Label,
-    RaterKind,
-    Stage,
-    Verdict,
-    Viewer,
-)
 from evalcore.study.tables import now
 from evalcore.triage import label_maps, queries
 from evalcore.triage import levels as triage_levels
@@ -36,21 +22,23 @@ from evalcore.triage.queries import ResponseText
 from evalcore.triage.settings import TriageSettings
 
 
-def set_label_map(engine: Engine, source: str, table: label_maps.Table, *, actor: Viewer) -> bool:
+def set_label_map(engine: Engine, source: str, table: label_maps.Table, *, actor: schema.Viewer) -> bool:
     """`store.set_label_map`, by a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_triage)
         return triage_store.set_label_map(session, source, table, actor=actor.signature)
 
 
-def set_triage_settings(engine: Engine, settings: TriageSettings | None, *, actor: Viewer) -> bool:
+def set_triage_settings(engine: Engine, settings: TriageSettings | None, *, actor: schema.Viewer) -> bool:
     """`store.set_triage_settings`, by a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_triage)
         return triage_store.set_triage_settings(session, settings, actor=actor.signature)
 
 
-def set_confidence_meaning(engine: Engine, judge: str, meaning: ConfidenceMeaning | None, *, actor: Viewer) -> bool:
+def set_confidence_meaning(
+    engine: Engine, judge: str, meaning: schema.ConfidenceMeaning | None, *, actor: schema.Viewer
+) -> bool:
     """`store.set_confidence_meaning`, by a researcher or a lead."""
     with writing(engine) as session:
         allow(session, actor, check_can_set_meaning)
@@ -74,7 +62,7 @@ Progress = Callable[[int, int | None], None]
 class Level(NamedTuple):
     """What a judge makes of one text; language: the ISO 639-1 code of a text that it does not read."""
 
-    label: Acuity | Label
+    label: schema.Acuity | schema.Label
     explanation: str
     language: str | None = None
 
@@ -91,7 +79,7 @@ class Judge:
 
     name: str
     version: str
-    asked: Format
+    asked: schema.Format
     level: Callable[[str], Level]
 
 
@@ -126,7 +114,7 @@ class LevelsRead:
         said = []
         for judge, counts in self.labels.items():
             levels = ", ".join(f"{letter} {counts[letter]:,}" for letter in LETTERS if counts[letter])
-            none = counts[Label.CANNOT_ASSESS]
+            none = counts[schema.Label.CANNOT_ASSESS]
             said.append(
                 f"{judge}: {counted(counts.total(), 'response')} read: {levels or 'no level'}; without a level {none:,}"
             )
@@ -155,7 +143,7 @@ def stated(text: str) -> Level:
     words = _quoted([found.words]) if found.words else ""
     if found.level is not None:
         return Level(found.level, f"{words}: the level that the answer states.")
-    return Level(Label.CANNOT_ASSESS, _sentence(found.why, words))
+    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words))
 
 
 def recommended(text: str) -> Level:
@@ -164,7 +152,7 @@ def recommended(text: str) -> Level:
     words = _quoted([quote.words for quote in found.quotes])
     if found.level is not None:
         return Level(found.level, f"{words}: {found.why}.")
-    return Level(Label.CANNOT_ASSESS, _sentence(found.why, words), found.language)
+    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words), found.language)
 
 
 def _quoted(words: Sequence[str]) -> str:
@@ -176,23 +164,22 @@ def _sentence(why: str, words: str) -> str:
 
 
 JUDGES = (
-    Judge(PARSER, levels_answer.VERSION, Format.QA, stated),
-    Judge(RULES, triage_levels.VERSION, Format.CONVERSATION, recommended),
+    Judge(schema.PARSER, levels_answer.VERSION, schema.Format.QA, stated),
+    Judge(schema.RULES, triage_levels.VERSION, schema.Format.CONVERSATION, recommended),
 )
 
 
-def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress: Progress | None = None) -> LevelsRead:
+def read_levels(
+    engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Progress | None = None
+) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
 
-    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has
-    not read, and its verdict supersedes that of the version before it: of one judge one level stands.
-
-    What is read is written at the end, some thousand levels at a time, each time with an audit event: whoever stops it midway finds whole parts,
-    and the next run reads what is left. Where nothing was to be written there is no event.
-
-    Args:
-        again: Read all of them once more, also those whose level came with a file; what has not changed is not written again.
-        progress: Told how many responses have been read, and how many there are at most.
+    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has not
+    read, and its verdict supersedes that of the version before it: of one judge one level stands. What is read is written at the end, some thousand levels at
+    a time, each time with an audit event: whoever stops it midway finds whole parts, and the next run reads what is left. Where nothing was to be written
+    there is no event.
+    `again`: Read all of them once more, also those whose level came with a file; what has not changed is not written again. `progress`: Told how many
+    responses have been read, and how many there are at most.
     """
     read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:
@@ -218,14 +205,16 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
                 by_judge = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
                 detail = written.as_dict() | {"versions": by_judge, "again": again}
                 subject = counted(written.n_read, "response")
-                store.append_event(session, actor=actor.signature, action=LEVELS_READ, subject=subject, detail=detail)
+                store.append_event(
+                    session, actor=actor.signature, action=schema.LEVELS_READ, subject=subject, detail=detail
+                )
         report.add(written)
     return report
 
 
 def _write(session: Session, judge: Judge, levels: Sequence[tuple[ResponseText, Level]], report: LevelsRead) -> None:
     """Write what is new; what somebody else has written in the meantime is seen here, under the lock."""
-    rater_id = store.ensure_rater(session, RaterKind.JUDGE, judge.name, prompt_version=judge.version)
+    rater_id = store.ensure_rater(session, schema.RaterKind.JUDGE, judge.name, prompt_version=judge.version)
     standing = queries.standing(session, [found.response_id for found, _ in levels], judge=judge.name)
     verdicts, at = [], now()
     for found, level in levels:
@@ -235,15 +224,15 @@ def _write(session: Session, judge: Judge, levels: Sequence[tuple[ResponseText, 
             report.n_unchanged += 1
             continue
         replaced = own or next(iter(before), None)
-        verdict = Verdict(
+        verdict = schema.Verdict(
             example_id=found.example_id,
             response_id=found.response_id,
             criterion_id=None,
             rater_id=rater_id,
-            stage=Stage.JUDGE,
+            stage=schema.Stage.JUDGE,
             label=level.label,
             explanation=level.explanation,
-            reason=CannotReason.LANGUAGE if level.language else None,
+            reason=schema.CannotReason.LANGUAGE if level.language else None,
             created_at=at,
             supersedes=replaced.verdict_id if replaced is not None else None,
         )

@@ -314,10 +314,8 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
 
     With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n; its interval is that of
     `cases.bonett_price`, p is McNemar's exact one.
-
-    Returns:
-        One row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
-        either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
+    Gives one row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
+    either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
     """
     counts, gold, predicted = clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))
@@ -410,8 +408,7 @@ def difference_words(row: Mapping[Any, Any]) -> str:
 def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
     """Which models are shown to miss more, format by format: only where Holm's p over the pairs is below .05, else the widest difference.
 
-    Args:
-        whose: Who says so, e.g. "After correction".
+    `whose`: Who says so, e.g. "After correction".
     """
     sentences = []
     for (word, measure), rows in differences.groupby(["format", "measure"], sort=False):

@@ -58,9 +58,8 @@ MOST_SOURCES = 14
 def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
     """How many cases of each source and label went which way, described with this rule.
 
-    Returns:
-        One row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; "" where
-        nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases). By source, label, outcome.
+    Gives one row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; "" where
+    nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases). By source, label, outcome.
     """
     cases = triage_data.cases
     why = _why(cases, rule)
@@ -204,9 +203,8 @@ def stages(flow: pd.DataFrame) -> Stages:
 def links(flow: pd.DataFrame) -> pd.DataFrame:
     """The flow as the figure draws it.
 
-    Returns:
-        stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left
-        out), start, end, n.
+    Gives stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left out),
+    start, end, n.
     """
     first = flow.assign(stage=0, start=flow["source"], end=flow["outcome"])
     second = flow.assign(stage=1, start=flow["outcome"], end=_ends(flow))

@@ -28,10 +28,9 @@ COLUMNS = (
 def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
     """One row a case, model and format that has any response; a case that nobody answered has one row.
 
-    Returns:
-        `COLUMNS`: what is known of the case (votes in their order, joined by ";"; gold as the study takes it; gold_read_here, gold_how and
-        gold_readers as `reads.case_levels` has them), and of the model's answers by `judges` (predicted, its samples by level; a boundary counts half to
-        each), n_read (responses that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
+    Gives `COLUMNS`: what is known of the case (votes in their order, joined by ";"; gold as the study takes it; gold_read_here, gold_how and gold_readers as
+    `reads.case_levels` has them), and of the model's answers by `judges` (predicted, its samples by level; a boundary counts half to each), n_read (responses
+    that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
     """
     cases, samples = triage_data.cases, triage_data.samples
     rows = np.arange(len(cases))
@@ -97,10 +96,8 @@ def chosen_cases(
 ) -> frozenset[int]:
     """The examples of the cases that fit.
 
-    Args:
-        kind: What can be asked about the case; None: anything.
-        miss: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate.
-        judge: Whose levels count where this judge has looked; else the usual one of each format.
+    `kind`: What can be asked about the case; None: anything. `miss`: At least one model's prediction in one format is wrong this way; counted are cases with
+    one letter as their gold, as in every rate. `judge`: Whose levels count where this judge has looked; else the usual one of each format.
     """
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
@@ -120,13 +117,10 @@ def chosen_cases(
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
-    Args:
-        judges: By format the judge whose levels `found` has; default: `usual_judges`.
-
-    Returns:
-        One row a case, model and format: row (of `cases`), case_id, source, strength, first_words, model, format, gold, predicted (1..4), rank (0: the most
-        dangerous kind of miss, to 5), steps (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid,
-        n_valid, n_A .. n_D; sample and says_so as `shown_samples`, response_id (of that sample, -1: none).
+    `judges`: By format the judge whose levels `found` has; default: `usual_judges`.
+    Gives one row a case, model and format: row (of `cases`), case_id, source, strength, first_words, model, format, gold, predicted (1..4), rank (0: the most
+    dangerous kind of miss, to 5), steps (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid, n_valid,
+    n_A .. n_D; sample and says_so as `shown_samples`, response_id (of that sample, -1: none).
     """
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
@@ -137,13 +131,9 @@ def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str,
     rows = mine["row"].to_numpy()
     response_ids = np.append(triage_data.samples["response_id"].to_numpy(dtype=np.int64), -1)
     of_case = joined(triage_data, mine, ("case_id", "source", "strength", "first_words"))
-    table = of_case.assign(
-        rank=ranks[gold.astype(int), predicted.astype(int)],
-        steps=(gold - predicted).astype(np.int64),
-        sample=sample,
-        response_id=response_ids[sample],
-        says_so=says_so,
-    )
+    table = of_case.assign(rank=ranks[gold.astype(int), predicted.astype(int)])
+    table = table.assign(steps=(gold - predicted).astype(np.int64), sample=sample, response_id=response_ids[sample])
+    table = table.assign(says_so=says_so)
     codes = [pd.Categorical(table[name]).codes for name in ("format", "model")]
     order = np.lexsort((*codes, rows, -table["share"].to_numpy(), table["rank"].to_numpy()))
     return table.iloc[order].reset_index(drop=True)[list(_MISS_COLUMNS)]
@@ -152,9 +142,8 @@ def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str,
 def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> tuple[Numbers, Truths]:
     """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
 
-    Returns:
-        For each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either
-        letter of a boundary counts).
+    Gives for each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either letter of
+    a boundary counts).
     """
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
@@ -200,8 +189,7 @@ class Direction(StrEnum):
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
     """Cases with a prediction in both formats.
 
-    Returns:
-        One row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _share and _first.
+    Gives one row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _share and _first.
     """
     known = found["predicted"].notna().to_numpy()
     n_rows = int(found["row"].max()) + 1 if len(found) else 1
@@ -225,10 +213,9 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
 def flips(found: pd.DataFrame) -> pd.DataFrame:
     """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
 
-    Returns:
-        One row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps (conversation - qa, -3..3), direction, crosses
-        (one of them is D, the other is not), nearer (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share,
-        conversation_share (of the valid samples), qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
+    Gives one row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps (conversation - qa, -3..3), direction, crosses
+    (one of them is D, the other is not), nearer (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share,
+    conversation_share (of the valid samples), qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
     """
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
@@ -250,11 +237,10 @@ def flips(found: pd.DataFrame) -> pd.DataFrame:
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     """How often the format changes a model's answer, and what that does to under-triage (interval of `bonett_price`, p of `mcnemar`).
 
-    Returns:
-        One row a model that occurs in `found`: model; of cases of every kind: n_both (with a prediction in both formats), n_flipped, flipped (share of
-        n_both), flipped_low, flipped_high (Wilson), n_lower and n_higher (conversation against qa; they add up to n_flipped), n_crossing (one of the two
-        is D and the other is not); of those with a clear gold: n (cases), under_qa, under_conversation (how many sent too low), only_qa, only_conversation
-        (in that format alone), difference (under-triage in conversation minus in qa, -1..1), low, high, p, reason (why these are NaN).
+    Gives one row a model that occurs in `found`: model; of cases of every kind: n_both (with a prediction in both formats), n_flipped, flipped (share of
+    n_both), flipped_low, flipped_high (Wilson), n_lower and n_higher (conversation against qa; they add up to n_flipped), n_crossing (one of the two is D and
+    the other is not); of those with a clear gold: n (cases), under_qa, under_conversation (how many sent too low), only_qa, only_conversation (in that format
+    alone), difference (under-triage in conversation minus in qa, -1..1), low, high, p, reason (why these are NaN).
     """
     _, names = coded(found, ["model"])
     both = in_both(found)
@@ -272,26 +258,13 @@ def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     more, less = count(low_conversation & ~low_qa), count(low_qa & ~low_conversation)
     flipped_low, flipped_high = wilson(n_flipped, n_both)
     low, high = bonett_price(more, less, n)
-    return names.assign(
-        n_both=n_both,
-        n_flipped=n_flipped,
-        flipped=quotient(n_flipped, n_both),
-        flipped_low=flipped_low,
-        flipped_high=flipped_high,
-        n_lower=count(conversation < qa),
-        n_higher=count(conversation > qa),
-        n_crossing=count((qa == N_LEVELS) != (conversation == N_LEVELS)),
-        n=n,
-        under_qa=count(low_qa),
-        under_conversation=count(low_conversation),
-        only_qa=less,
-        only_conversation=more,
-        difference=quotient(more - less, n),
-        low=low,
-        high=high,
-        p=mcnemar(more, less, n),
-        reason=np.where(n > 0, "", NOT_BOTH).astype(object),
-    )
+    table = names.assign(n_both=n_both, n_flipped=n_flipped, flipped=quotient(n_flipped, n_both))
+    table = table.assign(flipped_low=flipped_low, flipped_high=flipped_high, n_lower=count(conversation < qa))
+    table = table.assign(n_higher=count(conversation > qa))
+    table = table.assign(n_crossing=count((qa == N_LEVELS) != (conversation == N_LEVELS)), n=n, under_qa=count(low_qa))
+    table = table.assign(under_conversation=count(low_conversation), only_qa=less, only_conversation=more)
+    table = table.assign(difference=quotient(more - less, n), low=low, high=high, p=mcnemar(more, less, n))
+    return table.assign(reason=np.where(n > 0, "", NOT_BOTH).astype(object))
 
 
 def mcnemar(more: Numbers | Floats, less: Numbers | Floats, n: Numbers | Floats) -> Floats:

@@ -15,28 +15,9 @@ from evalcore.stats.estimator import Population, Sample, effective_readers, read
 from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
+from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest
-from evalcore.triage.rates import (
-    ABOVE_A,
-    BELOW_D,
-    KEYS,
-    MIN_CASES,
-    N_CELLS,
-    NO_SPREAD,
-    OF_ALL,
-    OF_EMERGENCIES,
-    RULES,
-    SCORES,
-    STEP,
-    TOO_FEW,
-    Base,
-    Measure,
-    as_rates,
-    clustered_summary,
-    coded,
-    repeated,
-)
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -156,8 +137,7 @@ class Answers:
             m_j = (sum_s in j  v / pi) / (sum_s in j  1 / pi)           with 10 reads of the judge's level j
             m_j = (n_j m_j + (10 - n_j) e_j) / 10                       with n_j fewer; e_j: all on the judge's own level
 
-        Returns:
-            The judge's levels x physicians' levels, rows add up to 1; and the leverage of each response read.
+        Gives the judge's levels x physicians' levels, rows add up to 1; and the leverage of each response read.
         """
         weight, own = 1 / self.probabilities, np.eye(N_LEVELS)
         n, mass = np.bincount(self.level, minlength=N_LEVELS), np.bincount(self.level, weight, N_LEVELS)
@@ -170,8 +150,7 @@ class Answers:
     def estimand(self, counts: Floats) -> Estimand:
         """One share of this model.
 
-        Args:
-            counts: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
+        `counts`: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
         """
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
@@ -303,12 +282,12 @@ COUNTS = (
 """Columns of what a share was made from."""
 ALL_COLUMNS = (*(kind + bound for kind in (JUDGE, PHYSICIANS, CORRECTED) for bound in BOUNDS), *COUNTS)
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
-MEASURES: Mapping[Measure, Floats] = {
-    measure: np.where(rule.base, rule.hits.astype(float), np.nan) for measure, rule in RULES.items()
+MEASURES: Mapping[rates.Measure, Floats] = {
+    measure: np.where(rule.base, rule.hits.astype(float), np.nan) for measure, rule in rates.RULES.items()
 }
 """Of each rate, gold x level: 1 where it counts, 0 where it does not, NaN where it is not about that gold."""
-_WHICH: Mapping[Base, str] = {
-    OF_ALL: "", OF_EMERGENCIES: "with the gold D", BELOW_D: "with a gold below D", ABOVE_A: "with a gold above A",
+_WHICH: Mapping[rates.Base, str] = {
+    rates.OF_ALL: "", rates.OF_EMERGENCIES: "with the gold D", rates.BELOW_D: "with a gold below D", rates.ABOVE_A: "with a gold above A",
 }  # fmt: skip
 """The cases that reads are lacking of, in words."""
 
@@ -325,11 +304,7 @@ def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -
 
 
 def corrected_cells(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
+    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
 ) -> pd.DataFrame:
     """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
 
@@ -339,30 +314,21 @@ def corrected_cells(
         physicians only    sum w y                          y the mean vote of those who read it (Hajek)
         corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `estimator`)
 
-    m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases,
-    which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose
-    claims these are). For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers.
-    Where nearly all votes are as predicted the interval is widened by what three others would add.
-
-    Counted are responses to clear cases in which the judge found a level. Reads count that were made blind of a drawn response and gave a level
-    (`reads.drawn_votes`); a read of a response in which the judge found none does not. Responses without a text (n_unreached) cannot be read: for
-    further cases they enter by the judge's level, as if physicians would say the same of them as of those with a text; for these cases alone they are
-    left out.
-
-    Args:
-        judges: By format the judge whose levels count.
-        held: What the interval is to hold for. For these cases alone its width is 0 where everything was read.
-        known: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand.
-
-    Returns:
-        Sixteen rows a model and format: model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold),
-        share (corrected, in [0, 1]; the four of a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the
-        share as it was estimated (corrected may lie a little outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses,
-        n_unreached and n_no_level (of the model and format); n_read (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers
-        (of the model and format: 1 / sum q^2, q their shares of the reading), enough (physicians-only and corrected are said), n_needed (responses to be
-        read until they are, at least), needed (the same in words, empty where enough).
-
-        Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
+    m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases, which
+    are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose claims these are).
+    For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers. Where nearly all votes
+    are as predicted the interval is widened by what three others would add. Counted are responses to clear cases in which the judge found a level. Reads
+    count that were made blind of a drawn response and gave a level (`reads.drawn_votes`); a read of a response in which the judge found none does not.
+    Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
+    of those with a text; for these cases alone they are left out.
+    `judges`: By format the judge whose levels count. `held`: What the interval is to hold for. For these cases alone its width is 0 where everything was
+    read. `known`: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand. Gives sixteen rows a model and format:
+    model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
+    a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the share as it was estimated (corrected may lie a little
+    outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses, n_unreached and n_no_level (of the model and format); n_read
+    (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers (of the model and format: 1 / sum q^2, q their shares of the reading),
+    enough (physicians-only and corrected are said), n_needed (responses to be read until they are, at least), needed (the same in words, empty where enough).
+    Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
     for about in _known(triage_data, judges, held) if known is None else known:
@@ -378,39 +344,35 @@ def corrected_cells(
                 n_gold = cell["n_cases"]
                 of_cell = {"gold": gold + 1.0, "predicted": place + 1.0, "n": share * n_gold, "n_gold": n_gold}
                 rows.append(cell | of_cell | {"share": share, "low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)})
-    return _table(rows, (*KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS), triage_data)
+    return _table(
+        rows, (*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS), triage_data
+    )
 
 
 def corrected_rates(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
+    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
 ) -> pd.DataFrame:
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-
-    Returns:
-        One row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is of.
+    Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
+    of.
     """
     rows = [
-        {"measure": measure.value} | _estimated(about, counts, _WHICH[RULES[measure].of], held)
+        {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in (_known(triage_data, judges, held) if known is None else known)
         for measure, counts in MEASURES.items()
     ]
-    table = _table(rows, (*KEYS, "measure", *ALL_COLUMNS), triage_data)
+    table = _table(rows, (*rates.KEYS, "measure", *ALL_COLUMNS), triage_data)
     return table.astype({"measure": pd.CategoricalDtype([measure.value for measure in MEASURES])})
 
 
 def _table(rows: list[dict[str, Any]], columns: Sequence[str], triage_data: TriageData) -> pd.DataFrame:
     samples = triage_data.samples
-    return pd.DataFrame(rows, columns=list(columns)).astype({name: samples[name].dtype for name in KEYS})
+    return pd.DataFrame(rows, columns=list(columns)).astype({name: samples[name].dtype for name in rates.KEYS})
 
 
 def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[str, Any]:
-    """The judge's share, physicians' and the corrected one, with their bounds, and what they were made from."""
     share = about.estimand(counts)
     found = {"model": about.model, "format": about.format} | made_from(about, share, which, held.physicians)
     by_case = share.by_case
@@ -483,24 +445,24 @@ def corrected_harm(
 ) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
 
-    With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes are
-    as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
+    With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
+    are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
     interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-
-    Returns:
-        As `harm.expected_harm`, n_under, n_over, steps_under and steps_over estimated, reason: what has still to be read; and the columns `COUNTS`.
+    Gives the columns of `harm.expected_harm`, n_under, n_over, steps_under and steps_over estimated, reason: what has still to be read; and the columns `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(under, over) or 1.0
     for about in _known(triage_data, judges, held) if known is None else known:
-        share = about.estimand(costs(STEP, under, over, steps=steps) / largest)
+        share = about.estimand(costs(rates.STEP, under, over, steps=steps) / largest)
         made = made_from(about, share, "", held.physicians)
         n = made["n_cases"]
         row = dict.fromkeys(HARM_COLUMNS, np.nan) | {"model": about.model, "format": about.format, "n": n}
         if made["enough"]:
             # an estimate may lie a little below 0, what it stands for cannot
             ways = {
-                f"{kind}_{way}": max(0.0, about.estimand(costs(STEP, *weights, steps=kind == "steps")).corrected.value)
+                f"{kind}_{way}": max(
+                    0.0, about.estimand(costs(rates.STEP, *weights, steps=kind == "steps")).corrected.value
+                )
                 for kind in ("n", "steps")
                 for way, weights in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))
             }
@@ -524,13 +486,13 @@ def corrected_harm(
 # nothing of the rest and is in none of them.
 
 NOT_READ = "no response to a clear case was drawn and read blind"
-_BASES: Mapping[Base, Base] = {
-    of: Base(f"of the one response {one}".rstrip(), many, f"no response to {which} was drawn and read blind")
+_BASES: Mapping[rates.Base, rates.Base] = {
+    of: rates.Base(f"of the one response {one}".rstrip(), many, f"no response to {which} was drawn and read blind")
     for of, one, many, which in (
-        (OF_ALL, "", "of all {} responses", "a clear case"),
-        (OF_EMERGENCIES, "to an emergency", "of {} responses to emergencies", "an emergency"),
-        (BELOW_D, "to a case below D", "of {} responses to cases below D", "a case below D"),
-        (ABOVE_A, "to a case above A", "of {} responses to cases above A", "a case above A"),
+        (rates.OF_ALL, "", "of all {} responses", "a clear case"),
+        (rates.OF_EMERGENCIES, "to an emergency", "of {} responses to emergencies", "an emergency"),
+        (rates.BELOW_D, "to a case below D", "of {} responses to cases below D", "a case below D"),
+        (rates.ABOVE_A, "to a case above A", "of {} responses to cases above A", "a case above A"),
     )
 }
 """What rates are of, where responses are counted."""
@@ -566,10 +528,9 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    Returns:
-        Sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say),
-        n (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
-        nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
+    Gives sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say), n
+    (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
+    nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
     """
     items = _items(triage_data, settled=settled)
     drawn, others = items.where(items.is_drawn), items.where(~items.is_drawn)
@@ -583,7 +544,7 @@ def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.Da
         columns["n"].append(np.bincount(group, vote, n_groups).astype(float))
         columns["n_gold"].append(np.bincount(group, minlength=n_groups).astype(float))
         columns["n_volunteered"].append(np.bincount(of_others, other, n_groups).astype(float))
-    return repeated(items.names, N_CELLS).assign(
+    return rates.repeated(items.names, rates.N_CELLS).assign(
         gold=np.tile(_GOLD.ravel() + 1.0, len(items.names)),
         predicted=np.tile(_LEVEL.ravel() + 1.0, len(items.names)),
         **{name: np.stack(values, axis=1).ravel() for name, values in columns.items()},
@@ -595,15 +556,17 @@ def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.Da
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)
     n_names = len(items.names)
-    k, n, value, low, high = np.full((5, n_names, len(RULES)), np.nan)
-    for place, rule in enumerate(RULES.values()):
+    k, n, value, low, high = np.full((5, n_names, len(rates.RULES)), np.nan)
+    for place, rule in enumerate(rates.RULES.values()):
         part = items.where(rule.base[items.gold, 0])
         hits = (part.votes * rule.hits[part.gold]).sum(axis=1)
         shares = part.shares(hits, part.number, n_names)
         value[:, place], low[:, place], high[:, place] = (shares[name] for name in ("share", "low", "high"))
         k[:, place] = np.bincount(part.number, hits, n_names)
         n[:, place] = np.bincount(part.number, minlength=n_names)
-    made = as_rates(items.names, list(RULES), k, n, [_BASES[rule.of] for rule in RULES.values()], bounds=(low, high))
+    made = rates.as_rates(
+        items.names, list(rates.RULES), k, n, [_BASES[rule.of] for rule in rates.RULES.values()], bounds=(low, high)
+    )
     return made.assign(value=value.ravel())
 
 
@@ -613,10 +576,10 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
     items = items.where(items.is_drawn)
     each = np.zeros((len(items.gold), N_LEVELS, N_LEVELS))
     each[np.arange(len(items.gold)), items.gold] = items.votes * items.weights[:, None]
-    found = clustered_summary(items.names, items.number, items.row, each)
+    found = rates.clustered_summary(items.names, items.number, items.row, each)
     found = found.assign(n=np.bincount(items.number, minlength=len(items.names)))
     nothing = found["n"].eq(0)
-    return found.assign(**{f"{name}_reason": found[f"{name}_reason"].mask(nothing, NOT_READ) for name in SCORES})
+    return found.assign(**{f"{name}_reason": found[f"{name}_reason"].mask(nothing, NOT_READ) for name in rates.SCORES})
 
 
 def physicians_harm(
@@ -628,13 +591,15 @@ def physicians_harm(
     n_names = len(items.names)
 
     def cost(weights: tuple[float, float], *, steps: bool) -> Floats:
-        return np.asarray((items.votes * costs(STEP[items.gold], *weights, steps=steps)).sum(axis=1), dtype=np.float64)
+        return np.asarray(
+            (items.votes * costs(rates.STEP[items.gold], *weights, steps=steps)).sum(axis=1), dtype=np.float64
+        )
 
     def mean(values: Floats) -> pd.DataFrame:
         return clustered_means(items.number, items.row, values, n_cells=n_names, weights=items.weights)
 
     whole = mean(cost((under, over), steps=steps))
-    few, same = whole["n_clusters"].to_numpy() < MIN_CASES, whole["low"].isna().to_numpy()
+    few, same = whole["n_clusters"].to_numpy() < rates.MIN_CASES, whole["low"].isna().to_numpy()
     n = whole["n_values"].to_numpy(dtype=float)
     counts = {
         f"{kind}_{way}": np.bincount(items.number, cost(weights, steps=kind == "steps"), n_names)
@@ -649,7 +614,7 @@ def physicians_harm(
         high=whole["high"].clip(upper=highest(under, over, steps=steps)).mask(few),
         of_under=mean(cost((under, 0.0), steps=steps))["mean"].to_numpy(),
         of_over=mean(cost((0.0, over), steps=steps))["mean"].to_numpy(),
-        reason=np.select([n == 0, few, same], [NOT_READ, TOO_FEW, NO_SPREAD], "").astype(object),
+        reason=np.select([n == 0, few, same], [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD], "").astype(object),
     )[list(HARM_COLUMNS)]
 
 
@@ -664,7 +629,7 @@ def _items(triage_data: TriageData, *, settled: bool) -> _Items:
     together = together.loc[triage_data.is_clear()[together["row"].to_numpy(dtype=np.int64)]]
     row = together["row"].to_numpy(dtype=np.int64)
     read = samples.take(together["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
-    numbers, names = coded(read, KEYS)
+    numbers, names = rates.coded(read, rates.KEYS)
     # any response with a text of its case, in that model and format, could have been drawn
     is_read = np.zeros(len(triage_data.cases), dtype=bool)
     is_read[row] = True

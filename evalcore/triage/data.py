@@ -249,7 +249,6 @@ def medians(row: Numbers, vote: Floats, n: int) -> Floats:
 
 
 def _strengths(row: Numbers, vote: Floats, n: int) -> npt.NDArray[np.str_]:
-    """How many votes each value got, the most first, as "4-1"; "unanimous" where all are one."""
     width = 2 * N_LEVELS + 1
     counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
     distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
@@ -269,8 +268,7 @@ def labels_of(levels: pd.Series) -> pd.Series:
 def case_keys(table: pd.DataFrame, samples: pd.DataFrame) -> Numbers:
     """Case, model and format of each row as one number; model and format as `samples` number them.
 
-    Args:
-        table: row, model, format.
+    `table`: row, model, format.
     """
     key = table["row"].to_numpy(dtype=np.int64)
     for name in ("model", "format"):

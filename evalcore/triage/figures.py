@@ -63,14 +63,11 @@ def matrix(
 ) -> go.Figure:
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
-    Each cell is filled from its bottom by its share of the row, in its column's step of the ramp, and says share and count. Every cell
-    is a point with customdata (gold, predicted, n_open, ...), so that a click tells which one it was.
-
-    Args:
-        cells: gold, predicted (1..4), n, n_gold, share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a cell.
-        names: What the four levels are called, A first, e.g. "home".
-        counts: What n counts, for the hover.
-        chosen: Gold and predicted of the cell that is open: it is marked.
+    Each cell is filled from its bottom by its share of the row, in its column's step of the ramp, and says share and count. Every cell is a point with
+    customdata (gold, predicted, n_open, ...), so that a click tells which one it was.
+    `cells`: gold, predicted (1..4), n, n_gold, share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a cell. `names`: What
+    the four levels are called, A first, e.g. "home". `counts`: What n counts, for the hover. `chosen`: Gold and predicted of the cell that is open: it is
+    marked.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
@@ -90,15 +87,9 @@ def matrix(
     )
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
     words = [_on_lines(name) for name in names]
-    figure.update_xaxes(
-        title="Level of the model's answer",
-        side="top",
-        tickvals=list(range(1, N + 1)),
-        ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)],
-        tickangle=0,
-        range=[0.5, N + 0.5],
-        **_BARE,
-    )
+    figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
+    figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
+    figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
     figure.update_yaxes(
         title="Level the case needs",
         tickvals=list(range(1, N + 1)),
@@ -110,15 +101,8 @@ def matrix(
         automargin=True,
         **_BARE,
     )
-    figure.update_layout(
-        height=MATRIX_PIXELS,
-        margin={"l": 8, "r": 4, "t": 72, "b": 8},
-        showlegend=False,
-        dragmode=False,
-        hovermode="closest",
-        hoverdistance=HIT_PIXELS,
-        clickmode="event+select",
-    )
+    figure.update_layout(height=MATRIX_PIXELS, margin={"l": 8, "r": 4, "t": 72, "b": 8}, showlegend=False)
+    figure.update_layout(dragmode=False, hovermode="closest", hoverdistance=HIT_PIXELS, clickmode="event+select")
     return inked(figure, ink)
 
 
@@ -146,7 +130,6 @@ def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: st
 
 
 def _on_lines(name: str) -> str:
-    """A level's name below its letter, escaped, on two lines where it is long."""
     lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
     return "<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))]))  # so that all letters stand on one line
 
@@ -164,8 +147,7 @@ def _cell_words(row: Mapping[Any, Any]) -> str:
 def hover(row: Mapping[Any, Any], counts: str) -> str:
     """A cell in words: which way the answer is wrong, its share and interval.
 
-    Args:
-        row: gold, predicted, n, n_gold, share, low, high.
+    `row`: gold, predicted, n, n_gold, share, low, high.
     """
     gold, predicted = int(row["gold"]), int(row["predicted"])
     head = f"Needs {LETTERS[gold - 1]}, answer gives {LETTERS[predicted - 1]}: {error_words(gold, predicted)}"
@@ -199,9 +181,7 @@ def overview(
 ) -> go.Figure:
     """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage.
 
-    Args:
-        cells: As `rates.cells_of`; models in the order in which they first occur.
-        formats: Words by format, in the order from top to bottom.
+    `cells`: As `rates.cells_of`; models in the order in which they first occur. `formats`: Words by format, in the order from top to bottom.
     """
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
@@ -240,16 +220,9 @@ def overview(
     )  # fmt: skip
     figure.update_xaxes(visible=False, range=[-0.8, width - 0.7], fixedrange=True)
     labelled = [(top + 1.5, html.escape(formats[name])) for (_, name), (left, top) in corners.items() if not left]
-    figure.update_yaxes(
-        tickvals=[place for place, _ in labelled],
-        ticktext=[words for _, words in labelled],
-        range=[len(depth) - 0.3, -1.7],
-        automargin=True,
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-        tickfont_size=NAME_PIXELS,
-    )
+    figure.update_yaxes(tickvals=[place for place, _ in labelled], ticktext=[words for _, words in labelled])
+    figure.update_yaxes(range=[len(depth) - 0.3, -1.7], automargin=True, showgrid=False, zeroline=False)
+    figure.update_yaxes(fixedrange=True, tickfont_size=NAME_PIXELS)
     figure.update_layout(
         height=round(16 + SMALL_CELL * (len(depth) + 1.4)),
         width=SMALL_NAMES + SMALL_WIDE * width,
@@ -261,7 +234,6 @@ def overview(
 
 
 def _stair(left: float, top: float) -> str:
-    """The outline of all cells of under-triage of a small matrix whose upper left corner is given."""
     points = [(left, top + 1)]
     for level in range(1, N):
         points += [(left + level, top + level), (left + level, top + level + 1)]
@@ -274,9 +246,8 @@ def directions(
 ) -> go.Figure:
     """Under-triage, exact and over-triage of each model and format as one bar that fills the row.
 
-    Args:
-        rates: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known.
-        formats: Words by format, in the order from top to bottom within a model.
+    `rates`: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known. `formats`: Words by
+    format, in the order from top to bottom within a model.
     """
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
@@ -301,7 +272,6 @@ def directions(
 def _add_bars(
     figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
 ) -> None:  # fmt: skip
-    """One part of stacked bars, a bar a row; a part that is too short for its share bears no words."""
     figure.add_bar(
         x=shares,
         y=list(range(len(shares))),
@@ -337,9 +307,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     """How many responses the one gave each level (rows) and the other gave each (columns); deeper is a larger share of the row.
 
     "none" is no level: its row and column are grey.
-
-    Args:
-        cells: one, other (levels; 0: no level found), n, n_one (of the row).
+    `cells`: one, other (levels; 0: no level found), n, n_one (of the row).
     """
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
@@ -374,12 +342,8 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     }  # fmt: skip
     figure.update_xaxes(title=on_one_line(other), side="top", range=[-0.5, len(levels) - 0.5], **bare)
     figure.update_yaxes(title=on_one_line(one), range=[len(levels) - 0.5, -0.5], automargin=True, **bare)
-    figure.update_layout(
-        height=_READERS_HEAD + _READER_CELL * len(levels),
-        margin={"l": 8, "r": 8, "t": 60, "b": 8},
-        showlegend=False,
-        dragmode=False,
-    )
+    figure.update_layout(height=_READERS_HEAD + _READER_CELL * len(levels), margin={"l": 8, "r": 8, "t": 60, "b": 8})
+    figure.update_layout(showlegend=False, dragmode=False)
     return inked(figure, ink)
 
 
@@ -398,9 +362,7 @@ def by_group(
 ) -> go.Figure:
     """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them.
 
-    Args:
-        table: As `rates.by_group`; groups from top to bottom in the order in which they first occur.
-        formats: Words by format, from left to right.
+    `table`: As `rates.by_group`; groups from top to bottom in the order in which they first occur. `formats`: Words by format, from left to right.
     """
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
@@ -451,9 +413,8 @@ def apart(
 ) -> go.Figure:
     """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
 
-    Args:
-        table: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom.
-        parts: Column and words of each part, from left to right; the first stands in a heavy border.
+    `table`: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom. `parts`: Column and words of each part,
+    from left to right; the first stands in a heavy border.
     """
     figure = go.Figure()
     rows = table.to_dict(orient="records")
@@ -492,9 +453,7 @@ def harm(
 ) -> go.Figure:
     """A row a model: its expected harm in each format, with intervals.
 
-    Args:
-        table: As `harm.expected_harm`; models from top to bottom as they first occur. NaN: no mark, or the mark alone.
-        colours: By model; others are grey.
+    `table`: As `harm.expected_harm`; models from top to bottom as they first occur. NaN: no mark, or the mark alone. `colours`: By model; others are grey.
     """
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
@@ -521,14 +480,8 @@ def harm(
         figure.add_scatter(
             x=[None], y=[None], mode="markers", name=formats[word], marker={"color": MARK, "size": 12, "symbol": symbol}
         )
-    figure.update_xaxes(
-        title="Expected harm of an answer (weighted levels; less is better)",
-        rangemode="tozero",
-        showgrid=True,
-        gridcolor=FAINT,
-        zeroline=False,
-        tickformat=".2f",
-    )
+    figure.update_xaxes(title="Expected harm of an answer (weighted levels; less is better)", rangemode="tozero")
+    figure.update_xaxes(showgrid=True, gridcolor=FAINT, zeroline=False, tickformat=".2f")
     return framed(
         figure, [on_lines(model) for model in models], row_pixels=_HARM_PIXELS, frame_pixels=_HARMS_PIXELS, ink=ink
     )
@@ -554,9 +507,7 @@ def orders(
 ) -> go.Figure:
     """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen.
 
-    Args:
-        table: As `harm.orders`, ratio above 0 and sorted.
-        formats: Words by format, from left to right.
+    `table`: As `harm.orders`, ratio above 0 and sorted. `formats`: Words by format, from left to right.
     """
     present = {word: name for word, name in formats.items() if table["format"].astype(str).eq(word).any()}
     figure = make_subplots(
@@ -588,15 +539,8 @@ def orders(
             figure.add_vline(x=ratio, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=column)
         if now is not None and low <= now <= high:
             figure.add_vline(x=now, line={"color": ink, "width": 1.5}, row=1, col=column)
-        figure.update_xaxes(
-            title="Weight of under-triage over that of over-triage",
-            type="log",
-            tickvals=list(TICKS),
-            showgrid=True,
-            gridcolor=FAINT,
-            row=1,
-            col=column,
-        )
+        figure.update_xaxes(title="Weight of under-triage over that of over-triage", type="log", row=1, col=column)
+        figure.update_xaxes(tickvals=list(TICKS), showgrid=True, gridcolor=FAINT, row=1, col=column)
     n = int(table["place"].max()) if table["place"].notna().any() else 1
     figure.update_yaxes(range=[n + 0.5, 0.5], dtick=1, gridcolor=FAINT, zeroline=False, tickfont_size=NAME_PIXELS)
     figure.update_yaxes(title="Place (1: least harm)", row=1, col=1)
@@ -640,9 +584,8 @@ OUTCOMES: Mapping[str, str] = {
 def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Three columns of nodes, each as high as its cases are many, joined by ribbons.
 
-    Args:
-        links: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases).
-        stages: The nodes of each column from top to bottom, each with its cases; all columns hold the same cases.
+    `links`: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases). `stages`: The nodes of each column from top to
+    bottom, each with its cases; all columns hold the same cases.
     """
     figure = go.Figure()
     most = max(map(len, stages))
@@ -671,17 +614,12 @@ def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -
             _node(figure, column, name, places[column][name], max(n / total * free, LEAST_HEIGHT), n)
     figure.update_xaxes(visible=False, range=[-MARGIN, 1 + MARGIN], fixedrange=True)
     figure.update_yaxes(visible=False, range=[1.02, -0.02], fixedrange=True)
-    figure.update_layout(
-        height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most),
-        margin={"l": 4, "r": 4, "t": 8, "b": 8},
-        dragmode=False,
-        showlegend=False,
-    )
+    figure.update_layout(height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most))
+    figure.update_layout(margin={"l": 4, "r": 4, "t": 8, "b": 8}, dragmode=False, showlegend=False)
     return inked(figure, ink)
 
 
 def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
-    """Where each node of a column begins; a column is centred."""
     heights = [size * scale for size in sizes.values()]
     place = (1 - sum(heights) - GAP * (len(heights) - 1)) / 2
     places = {}
@@ -692,7 +630,6 @@ def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
 
 
 def _in_order(links: pd.DataFrame, stages: Stages) -> pd.DataFrame:
-    """From top to bottom on both sides, so that ribbons cross as little as they can."""
     rank = [{name: place for place, name in enumerate(names)} for names in stages]
     start = [rank[stage][name] for stage, name in zip(links["stage"], links["start"], strict=True)]
     end = [rank[stage + 1][name] for stage, name in zip(links["stage"], links["end"], strict=True)]

@@ -13,25 +13,13 @@ from evalcore.stats.intervals import LEVEL
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import listed
 from evalcore.study.schema import Format
+from evalcore.triage import rates
 from evalcore.triage.data import N_LEVELS
-from evalcore.triage.rates import (
-    KEYS,
-    MIN_CASES,
-    NO_CASE,
-    NO_ERROR,
-    NO_SPREAD,
-    STEP,
-    TOO_FEW,
-    clear_answers,
-    coded,
-    matrices,
-    repeated,
-)
 from evalcore.triage.settings import OVER_WEIGHT, UNDER_WEIGHT
 from evalcore.triage.words import number_words
 
 HARM_COLUMNS = (
-    *KEYS, "n", "harm", "low", "high", "of_under", "of_over", "n_under", "n_over", "steps_under", "steps_over", "reason",
+    *rates.KEYS, "n", "harm", "low", "high", "of_under", "of_over", "n_under", "n_over", "steps_under", "steps_over", "reason",
 )  # fmt: skip
 NOT_BOTH = "no case with a clear gold has a prediction of both models"
 _PLACES = 12
@@ -52,31 +40,24 @@ def expected_harm(
 
     On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
     cases carry most of the harm, and in a small set they may be missing.
-
-    Args:
-        cells: As `rates.confusion` gives them: whole numbers of cases.
-
-    Returns:
-        One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (between 0 and that), of_under and
-        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN).
-
-    Raises:
-        ValueError: A weight is below 0 or no number.
+    `cells`: As `rates.confusion` gives them: whole numbers of cases. Gives one row a model and format: model, format, n (cases), harm (0 or more; at most 3
+    times the larger weight), low, high (between 0 and that), of_under and of_over (the two parts, which add up to harm), n_under, n_over (cases),
+    steps_under, steps_over (levels), reason (why harm or interval is NaN). Raises ValueError: a weight is below 0 or no number.
     """
     if not (under >= 0 and over >= 0):
         msg = f"expected weights of 0 or more, got {under:g} and {over:g}"
         raise ValueError(msg)
-    names, counts = matrices(cells)
+    names, counts = rates.matrices(cells)
 
     def total(values: npt.NDArray[Any]) -> Floats:
         return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64)
 
     n = counts.sum(axis=(1, 2))
-    cost = costs(STEP, under, over, steps=steps)
+    cost = costs(rates.STEP, under, over, steps=steps)
     harm = quotient(total(cost), n)
     squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
-    half, reason = _t_half(n, squares, harm, NO_CASE)
-    of_under = quotient(total(np.where(STEP < 0, cost, 0)), n)
+    half, reason = _t_half(n, squares, harm, rates.NO_CASE)
+    of_under = quotient(total(np.where(rates.STEP < 0, cost, 0)), n)
     columns: dict[str, Any] = {
         "n": n.astype(np.int64),
         "harm": harm,
@@ -84,10 +65,10 @@ def expected_harm(
         "high": np.minimum(harm + half, highest(under, over, steps=steps)),
         "of_under": of_under,
         "of_over": harm - of_under,
-        "n_under": total(STEP < 0).astype(np.int64),
-        "n_over": total(STEP > 0).astype(np.int64),
-        "steps_under": total(-np.minimum(STEP, 0)).astype(np.int64),
-        "steps_over": total(np.maximum(STEP, 0)).astype(np.int64),
+        "n_under": total(rates.STEP < 0).astype(np.int64),
+        "n_over": total(rates.STEP > 0).astype(np.int64),
+        "steps_under": total(-np.minimum(rates.STEP, 0)).astype(np.int64),
+        "steps_over": total(np.maximum(rates.STEP, 0)).astype(np.int64),
         "reason": reason,
     }
     return names.assign(**columns)
@@ -107,10 +88,10 @@ def costs(step: npt.NDArray[Any], under: float, over: float, *, steps: bool) -> 
 
 def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats, npt.NDArray[Any]]:
     """Half a t interval of a mean: t(n - 1) sqrt(squares / (n (n - 1))); NaN with a reason."""
-    few = n < MIN_CASES
+    few = n < rates.MIN_CASES
     se = np.sqrt(quotient(np.where(few, np.nan, squares), n * np.maximum(n - 1, 0)))
-    same = se <= NO_ERROR * np.maximum(1.0, np.abs(mean))
-    reason = np.select([n == 0, few, same], [none, TOO_FEW, NO_SPREAD], "").astype(object)
+    same = se <= rates.NO_ERROR * np.maximum(1.0, np.abs(mean))
+    reason = np.select([n == 0, few, same], [none, rates.TOO_FEW, rates.NO_SPREAD], "").astype(object)
     half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * np.where(reason == "", se, np.nan)
     return half, reason
 
@@ -120,9 +101,9 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
 
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
-    known, _, _ = clear_answers(found)
-    numbers, _ = coded(found, ["format"])
-    models, _ = coded(found, ["model"])
+    known, _, _ = rates.clear_answers(found)
+    numbers, _ = rates.coded(found, ["format"])
+    models, _ = rates.coded(found, ["model"])
     n_names = int(models.max(initial=0)) + 1
     n_models = np.bincount(
         np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
@@ -136,16 +117,12 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
     """What a value of each prediction adds up to on the cases that count of both of two models.
 
-    Args:
-        counts: Which predictions count.
-        values: What each is worth; any number where it does not count.
-
-    Returns:
-        One row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
-        square_1, square_2 (of their squares), product.
+    `counts`: Which predictions count. `values`: What each is worth; any number where it does not count.
+    Gives one row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
+    square_1, square_2 (of their squares), product.
     """
-    formats, of_formats = coded(found, ["format"])
-    models, of_models = coded(found, ["model"])
+    formats, of_formats = rates.coded(found, ["format"])
+    models, of_models = rates.coded(found, ["model"])
     rows = pd.factorize(found["row"])[0]
     first, second = np.triu_indices(len(of_models), k=1)
     shape = (int(rows.max(initial=-1)) + 1, len(of_models))
@@ -182,11 +159,10 @@ def harm_differences(
 ) -> pd.DataFrame:
     """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
 
-    Returns:
-        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-        difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
+    Gives one row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
+    difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
     """
-    counts, gold, predicted = clear_answers(found)
+    counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, costs(predicted - gold, under, over, steps=steps))
     n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
     difference = quotient(one - other, n)
@@ -203,13 +179,12 @@ def harm_differences(
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
     """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
 
-    Returns:
-        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
-        NaN without cases).
+    Gives one row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place; NaN
+    without cases).
     """
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
-    table = repeated(harm[list(KEYS)], len(at))
+    table = rates.repeated(harm[list(rates.KEYS)], len(at))
     table = table.assign(ratio=np.tile(at, len(harm)), harm=(under[:, None] * at + over[:, None]).ravel())
     rounded = table["harm"].round(_PLACES)
     table["place"] = rounded.groupby([table["format"], table["ratio"]], observed=True).rank(method="min").astype(float)
@@ -220,10 +195,8 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
     With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-
-    Returns:
-        One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
-        that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
+    Gives one row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
+    that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -233,7 +206,7 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     gap_under = under[one] - under[other]
     gap_over = over[other] - over[one]
     # A gap that is rounding is none; lines that differ in one direction alone meet nowhere, or at 0.
-    crossing = (np.abs(gap_under) > NO_ERROR) & (np.abs(gap_over) > NO_ERROR) & (gap_under * gap_over > 0)
+    crossing = (np.abs(gap_under) > rates.NO_ERROR) & (np.abs(gap_over) > rates.NO_ERROR) & (gap_under * gap_over > 0)
     one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
     at = gap_over / gap_under
     first_above = gap_under < 0  # the flatter line lies lower from there on
@@ -248,7 +221,6 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
 
 
 def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
-    """The mean cost of errors too low and of those too high, each at a weight of 1."""
     kind = "steps" if steps else "n"
     under, over = (quotient(harm[f"{kind}_{way}"], harm["n"]) for way in ("under", "over"))
     return under, over
@@ -263,11 +235,8 @@ def harm_sentences(
     """How much harm models do in each format at these weights, and which are shown to do less.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-
-    Args:
-        harm: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out.
-        differences: As `harm_differences`; None: nothing is known of how models differ.
-        ranked: Whether the models are of the same cases; else no lowest and highest is told.
+    `harm`: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out. `differences`: As `harm_differences`;
+    None: nothing is known of how models differ. `ranked`: Whether the models are of the same cases; else no lowest and highest is told.
     """
     sentences = []
     for word in Format:
@@ -284,7 +253,6 @@ def harm_sentences(
 
 
 def _range(mine: pd.DataFrame) -> str:
-    """The least and the most, as they were measured."""
     rows = mine.sort_values("harm", kind="stable").to_dict(orient="records")
     least, most = (number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in (rows[0], rows[-1]))
     if len(rows) == 1:
@@ -294,7 +262,6 @@ def _range(mine: pd.DataFrame) -> str:
 
 
 def _apart(mine: pd.DataFrame, differences: pd.DataFrame | None) -> str:
-    """Which models differ on the same cases, Holm's p below .05; one does the least where it differs from every other."""
     names = [str(name) for name in mine["model"]]
     if differences is None or not differences["p_holm"].notna().any():
         return "Which of them differ cannot be said yet."

@@ -92,8 +92,7 @@ def maps(tables: Mapping[str, Table]) -> Maps:
 def meaning_of(maps: Maps, source: str, label: str) -> str:
     """What a label of a source stands for: one of `MEANINGS`.
 
-    Raises:
-        OverreadError: The map of the source does not know the label; there is no default. The caller adds the place.
+    Raises OverreadError: the map of the source does not know the label; there is no default. The caller adds the place.
     """
     known = maps.get(fold(source), maps[LEVELS])
     meaning = known.get(fold(label))
@@ -120,8 +119,7 @@ def level_named(text: str) -> Acuity | None:
 def parse(text: str, name: str) -> list[tuple[str, str]]:
     """A map from CSV with the columns label and meaning.
 
-    Raises:
-        OverreadError: As `check`, or no CSV, or a column is missing; with file and line.
+    Raises OverreadError: as `check`, or no CSV, or a column is missing; with file and line.
     """
     if len(text) > MAX_CHARACTERS:
         msg = f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more"
@@ -132,8 +130,7 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
 def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:
     """Rows (place, label, meaning) as a map, in the order of the labels.
 
-    Raises:
-        OverreadError: A cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice, there are no rows or too many; with its place.
+    Raises OverreadError: a cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice, there are no rows or too many; with its place.
     """
     seen: dict[str, str] = {}
     table = []
@@ -179,9 +176,8 @@ COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwis
 def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
     """What each label stands for now, and on how many cases it is.
 
-    Returns:
-        One row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`MEANINGS`;
-        None: the map does not know the label); n_cases, and n_otherwise: those for which the label stood for something else when they were imported.
+    Gives one row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`MEANINGS`; None: the map does not
+    know the label); n_cases, and n_otherwise: those for which the label stood for something else when they were imported.
     """
     if labels.empty:
         return pd.DataFrame(columns=list(COUNT_COLUMNS)).astype({"n_cases": int, "n_otherwise": int})

@@ -47,12 +47,10 @@ def judges_of(triage_data: TriageData, judge: str | None) -> dict[str, str]:
 def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
     """One row a case, model and format that has any response, by the judge of each format; a format that has none gives no rows.
 
-    Returns:
-        row (of `cases`), model, format (categorical), n_samples, n_unread (that judge has not looked), n_invalid (no level was found:
-        not a level, counted apart), n_valid, n_A .. n_D (valid samples by level; a boundary counts half to each), predicted (1..4: the most frequent
-        level, of equals the more severe; NaN without a valid sample), share (of the valid samples that say so; NaN likewise), stated (mean
-        confidence that the model states itself with those samples, NaN where it states none), first (row in `samples` of the first response
-        with text, -1: none).
+    Gives row (of `cases`), model, format (categorical), n_samples, n_unread (that judge has not looked), n_invalid (no level was found: not a level, counted
+    apart), n_valid, n_A .. n_D (valid samples by level; a boundary counts half to each), predicted (1..4: the most frequent level, of equals the more severe;
+    NaN without a valid sample), share (of the valid samples that say so; NaN likewise), stated (mean confidence that the model states itself with those
+    samples, NaN where it states none), first (row in `samples` of the first response with text, -1: none).
     """
     parts = [_of_format(triage_data, word, judge) for word, judge in judges.items()]
     return pd.concat(parts, ignore_index=True) if parts else _of_format(triage_data, "", "")
@@ -133,12 +131,10 @@ _MIN_JUDGES = 2
 def votes(levels: pd.DataFrame) -> pd.DataFrame:
     """What most judges say of each response (one row a response, one column a judge, as `TriageData.levels`).
 
-    A judge that has not looked, or found no level, does not vote. A letter is one vote, a level between two half a vote for each of its letters. The
-    most frequent letter counts, of equals the more severe.
-
-    Returns:
-        The same rows: level (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a level),
-        share (of these votes that are for that letter, in (0, 1]; NaN without votes). A single vote has the share 1.
+    A judge that has not looked, or found no level, does not vote. A letter is one vote, a level between two half a vote for each of its letters. The most
+    frequent letter counts, of equals the more severe.
+    Gives the same rows: level (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a level),
+    share (of these votes that are for that letter, in (0, 1]; NaN without votes). A single vote has the share 1.
 
     >>> levels = pd.DataFrame({"Magpie": [4.0, 1.0, 0.0], "Wren": [4.0, 3.0, np.nan], "Rook": [3.0, 0.0, np.nan]})
     >>> votes(levels)["level"].tolist(), votes(levels)["n_votes"].tolist(), votes(levels)["share"].round(2).tolist()

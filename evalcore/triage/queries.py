@@ -19,23 +19,13 @@ from evalcore.study.db import Engine, reading
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Model, Rater, Verdict
-from evalcore.triage.data import (
-    CASE_COLUMNS,
-    CONFIDENCE_COLUMNS,
-    ELSEWHERE_COLUMNS,
-    LEVELS,
-    NO_LEVEL,
-    READ_COLUMNS,
-    SAMPLE_COLUMNS,
-    VOTE_COLUMNS,
-    TriageData,
-)
+from evalcore.triage import data
 
-_CODES: dict[str, int] = {label: code for code, label in enumerate(LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
+_CODES: dict[str, int] = {label: code for code, label in enumerate(data.LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
 _BY_LENGTH = sorted(_CODES.items(), key=lambda pair: len(pair[0]))
 """Single letters first: the database tries one label after the other."""
-_VALUES = np.array([NO_LEVEL, *LEVELS.values()], dtype=np.float32)
-_VALUES[np.isnan(_VALUES)] = NO_LEVEL  # a judge that removes a case gives the response no level
+_VALUES = np.array([data.NO_LEVEL, *data.LEVELS.values()], dtype=np.float32)
+_VALUES[np.isnan(_VALUES)] = data.NO_LEVEL  # a judge that removes a case gives the response no level
 
 _FORMATS = pd.CategoricalDtype([word.value for word in Format])
 _TOGETHER = 1 << 17
@@ -70,19 +60,19 @@ def has_cases(session: Session) -> bool:
     return any(session.connection().execute(statement).first() for statement in found)
 
 
-def load(session: Session) -> TriageData:
+def load(session: Session) -> data.TriageData:
     """Every case, panel vote, response, level and read."""
     return with_reads(session, imported(session))
 
 
-def imported(session: Session) -> TriageData:
+def imported(session: Session) -> data.TriageData:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
     samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
     return _joined(session, cases, _said(session), samples, _votes(session, cases))
 
 
-def imported_at(engine: Engine, beside: Executor) -> TriageData:
+def imported_at(engine: Engine, beside: Executor) -> data.TriageData:
     """As `imported`, over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other."""
     with reading(engine) as session, reading(engine) as second:
         last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
@@ -94,17 +84,19 @@ def imported_at(engine: Engine, beside: Executor) -> TriageData:
 
 def _joined(
     session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame, votes: pd.DataFrame
-) -> TriageData:
+) -> data.TriageData:
     """Of levels and responses that came between the two reads, what the other does not know is left out."""
     is_elsewhere = samples["format"].isna().to_numpy()
-    elsewhere = samples.loc[is_elsewhere, list(ELSEWHERE_COLUMNS)].reset_index(drop=True)
+    elsewhere = samples.loc[is_elsewhere, list(data.ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
     levels, confidence = _levels(samples, said)
-    reads = pd.DataFrame(columns=list(READ_COLUMNS))
-    return TriageData(cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries)
+    reads = pd.DataFrame(columns=list(data.READ_COLUMNS))
+    return data.TriageData(
+        cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries
+    )
 
 
-def with_reads(session: Session, triage_data: TriageData) -> TriageData:
+def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
     """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
     return replace(triage_data, reads=_reads(session, triage_data.cases, triage_data.samples))
 
@@ -121,9 +113,9 @@ def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
         .order_by(known.example_id)
     )  # fmt: skip
     found = frame(session, statement)
-    found["file_gold"] = found["file_gold"].map(LEVELS).astype(float)
+    found["file_gold"] = found["file_gold"].map(data.LEVELS).astype(float)
     kinds: dict[str, Any] = {"source": "category", "method": "category", "uncertainty": float, "is_edge_case": bool}
-    return found[list(CASE_COLUMNS)].astype(kinds)
+    return found[list(data.CASE_COLUMNS)].astype(kinds)
 
 
 def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
@@ -132,18 +124,16 @@ def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFr
     known = table.example_id <= int(cases["example_id"].max()) if len(cases) else false()
     found = frame(session, statement.where(known, *conditions).order_by(table.example_id, table.place))
     found["row"] = np.searchsorted(cases["example_id"].to_numpy(), found.pop("example_id").to_numpy(dtype=np.int64))
-    found["vote"] = found["vote"].map(LEVELS).astype(float)
-    return found[list(VOTE_COLUMNS)]
+    found["vote"] = found["vote"].map(data.LEVELS).astype(float)
+    return found[list(data.VOTE_COLUMNS)]
 
 
 def _last_repeat(session: Session) -> int:
-    """The largest sample_index of all responses; 0 where there are none."""
     response = TABLES["response"].c
     return int(session.connection().execute(select(func.max(response.sample_index))).scalar_one() or 0)
 
 
 def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.DataFrame:
-    """The responses by case, those up to a sample_index; without a format where they belong to neither."""
     connection = session.connection()
     response = TABLES["response"].c
     models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
@@ -191,7 +181,6 @@ def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.Dat
 
 
 def _parts(numbers: Numbers, *widths: int) -> list[Numbers]:
-    """What was put together into one number, the lowest first; widths in bits. What is above them is left."""
     found = []
     for width in widths:
         found.append(numbers & ((1 << width) - 1))
@@ -216,7 +205,6 @@ def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
 
 
 def _said(session: Session) -> Said:
-    """What every judge says of responses' levels."""
     table = TABLES["verdict"].c
     connection = session.connection()
     named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
@@ -250,7 +238,6 @@ def _said(session: Session) -> Said:
 
 
 def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A column of levels a judge, and the confidences that were stated, by sample; what is said of other responses is left out."""
     place = _places(samples, said.responses)
     columns: dict[str, npt.NDArray[np.float32]] = {}
     wrote: dict[str, npt.NDArray[np.int32]] = {}
@@ -276,11 +263,10 @@ def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFra
         }
     )
     kept = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
-    return pd.DataFrame(columns, index=samples.index), kept[list(CONFIDENCE_COLUMNS)]
+    return pd.DataFrame(columns, index=samples.index), kept[list(data.CONFIDENCE_COLUMNS)]
 
 
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
-    """In which row each response stands, -1: in none."""
     numbers = samples["response_id"].to_numpy()
     if not len(numbers) or not len(response_ids):
         return np.full(len(response_ids), -1, dtype=np.int64)
@@ -292,7 +278,6 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
 
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Physicians' standing verdicts on responses and on cases."""
     table = TABLES["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
@@ -315,7 +300,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     kinds = {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object}
     found = found.astype(kinds)
     found.loc[found["sample"].ge(0), ["selection", "inclusion_probability"]] = _drawn(session, found, samples)
-    return found[list(READ_COLUMNS)]
+    return found[list(data.READ_COLUMNS)]
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -345,13 +330,13 @@ def _published(session: Session) -> pd.DataFrame:
         table.model, table.format, table.gold, *(table[level].label(level.upper()) for level in "abcd")
     ).order_by(table.id)
     found = frame(session, statement)
-    return found.assign(gold=found["gold"].map(LEVELS).astype(float))
+    return found.assign(gold=found["gold"].map(data.LEVELS).astype(float))
 
 
 # ---------------------------------------------------------------- one case
 
 
-def one_case(session: Session, example_id: int) -> TriageData | None:
+def one_case(session: Session, example_id: int) -> data.TriageData | None:
     """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
 
     As `load` would give it, but in a few milliseconds, and a read's inclusion probability is that of its own drawing alone.
@@ -398,14 +383,16 @@ def one_case(session: Session, example_id: int) -> TriageData | None:
     levels = {}
     for judge, mine in judged.groupby("rater", sort=True):
         levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
-        levels[str(judge)][mine["sample"].to_numpy()] = mine["label"].map(LEVELS).astype(float).fillna(NO_LEVEL)
-    return TriageData(
+        levels[str(judge)][mine["sample"].to_numpy()] = (
+            mine["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
+        )
+    return data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
-        samples=samples[list(SAMPLE_COLUMNS)],
+        samples=samples[list(data.SAMPLE_COLUMNS)],
         levels=pd.DataFrame(levels, index=pd.RangeIndex(len(samples))),
-        confidence=judged.loc[judged["confidence"].notna(), list(CONFIDENCE_COLUMNS)].reset_index(drop=True),
-        reads=said.loc[said["rater_kind"].eq(RaterKind.REVIEWER), list(READ_COLUMNS)].reset_index(drop=True),
+        confidence=judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)].reset_index(drop=True),
+        reads=said.loc[said["rater_kind"].eq(RaterKind.REVIEWER), list(data.READ_COLUMNS)].reset_index(drop=True),
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
 
@@ -469,8 +456,7 @@ def texts(
 ) -> Iterator[list[ResponseText]]:
     """Responses of one format to cases, by number, in batches; those without a text are left out.
 
-    Args:
-        versions: Responses of which one of these versions has said anything are left out; None: none are.
+    `versions`: Responses of which one of these versions has said anything are left out; None: none are.
     """
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
@@ -527,7 +513,6 @@ def standing(session: Session, response_ids: Collection[int], *, judge: str) -> 
 
 
 def _versions(session: Session, judge: str) -> dict[int, str]:
-    """The versions of a judge, by the rater's number."""
     statement = select(col(Rater.id), col(Rater.prompt_version)).where(
         col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge
     )

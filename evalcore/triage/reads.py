@@ -17,17 +17,7 @@ from evalcore.rubric.data import first_reads, is_drawn, settlements
 from evalcore.stats.arrays import Floats, Truths
 from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Acuity, Label, Stage
-from evalcore.triage.data import (
-    LEVELS,
-    N_LEVELS,
-    NO_LEVEL,
-    READ_HERE,
-    Kind,
-    TriageData,
-    distributions,
-    kinds_of,
-    medians,
-)
+from evalcore.triage import data
 from evalcore.triage.rates import KEYS, clustered_summary, coded
 
 MEDIAN = "median"
@@ -41,20 +31,18 @@ VOTES = ("v_A", "v_B", "v_C", "v_D")
 # ---------------------------------------------------------------- of drawn responses, read blind
 
 
-def drawn_votes(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
+def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
 
-    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody
-    chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled,
-    a level that was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
-
-    Returns:
-        One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody chose,
+    reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled, a level that
+    was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
+    Gives one row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
     """
     counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
     n = len(samples)
-    votes = distributions(number, counted["level"].to_numpy(dtype=float), n)
+    votes = data.distributions(number, counted["level"].to_numpy(dtype=float), n)
     probability = np.zeros(n)
     np.maximum.at(probability, number, counted["inclusion_probability"].to_numpy(dtype=float))
     return pd.DataFrame(
@@ -68,11 +56,10 @@ def drawn_votes(triage_data: TriageData, *, settled: bool = True) -> pd.DataFram
     )
 
 
-def drawn_reads(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
+def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
 
-    Returns:
-        sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
+    Gives sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
@@ -87,34 +74,28 @@ def drawn_reads(triage_data: TriageData, *, settled: bool = True) -> pd.DataFram
 
 
 def _blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
-    """Blind first reads of responses, each reader's newest, with is_drawn: made of what was drawn with a known probability."""
     first = first_reads(reads).sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
     return first.assign(is_drawn=is_drawn(first))
 
 
 def _levels_of(labels: pd.Series) -> Floats:
-    """Labels as levels; NaN for "remove" and "cannot assess"."""
-    return np.asarray(labels.map(LEVELS), dtype=np.float64)
+    return np.asarray(labels.map(data.LEVELS), dtype=np.float64)
 
 
 # ---------------------------------------------------------------- levels that stand
 
 
-def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame:
+def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every response that physicians have read.
 
     The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`data.medians`; such reads go to no
     adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
     adjudicator settles it.
-
-    Args:
-        blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
-            no row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view.
-
-    Returns:
-        One row a response, by sample: sample (row of `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is
-        none), n_readers (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess,
-        remove; else empty), is_drawn (a blind first read of it counts in `drawn_votes`, so that it may stand for others).
+    `blind`: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have no
+    row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view. Gives one row a response, by sample: sample (row of
+    `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is none), n_readers (adjudicators left out), how
+    (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess, remove; else empty), is_drawn (a blind first read of
+    it counts in `drawn_votes`, so that it may stand for others).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _standing(reads, "sample", blind=blind)
@@ -124,11 +105,10 @@ def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataF
     return found.assign(is_drawn=found["sample"].isin(drawn))
 
 
-def case_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame:
+def case_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
 
-    Returns:
-        One row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
+    Gives one row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
     """
     return _standing(triage_data.reads.loc[triage_data.reads["sample"].lt(0)], "row", blind=blind)
 
@@ -157,7 +137,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
     how = np.select([conflicts, readers == 1], [UNSETTLED, SINGLE], agreed).astype(object)
     none = np.where(n_removed > 0, Acuity.REMOVE.value, Label.CANNOT_ASSESS.value)
     why = np.select([conflicts, n_given > 0], [UNSETTLED, ""], none).astype(object)
-    found = np.where(why == "", medians(number, level, n), np.nan)
+    found = np.where(why == "", data.medians(number, level, n), np.nan)
     final = ordered.loc[is_settled].drop_duplicates(key, keep="last")
     place = np.searchsorted(items, final[key].to_numpy(dtype=np.int64))
     found[place] = _levels_of(final["label"])
@@ -166,13 +146,12 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
     return pd.DataFrame({key: items, "level": found, "n_readers": readers, "how": how, "why": why})
 
 
-def read_counts(triage_data: TriageData) -> pd.DataFrame:
+def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
-    Returns:
-        One row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
-        n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear
-        (drawn, with a level, on clear cases: the n of `corrected.physicians_cells`).
+    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
+    n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear (drawn, with a
+    level, on clear cases: the n of `corrected.physicians_cells`).
     """
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -195,7 +174,7 @@ def read_counts(triage_data: TriageData) -> pd.DataFrame:
 # ---------------------------------------------------------------- changes of the gold
 
 
-def with_physicians_gold(triage_data: TriageData) -> TriageData:
+def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
 
     A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
@@ -207,23 +186,22 @@ def with_physicians_gold(triage_data: TriageData) -> TriageData:
     cases = triage_data.cases
     gold = cases["gold"].to_numpy(dtype=float).copy()
     kind, strength = (cases[name].to_numpy(dtype=object).copy() for name in ("kind", "strength"))
-    strength[place[~_same(gold[place], level)]] = READ_HERE
-    gold[place], kind[place] = level, kinds_of(level)
+    strength[place[~_same(gold[place], level)]] = data.READ_HERE
+    gold[place], kind[place] = level, data.kinds_of(level)
     known = list(cases["strength"].cat.categories)
     added: dict[str, Any] = {
         "gold": gold,
         "kind": pd.Categorical(kind, categories=cases["kind"].cat.categories),
-        "strength": pd.Categorical(strength, categories=[*known, *({READ_HERE} - {*known})]),
+        "strength": pd.Categorical(strength, categories=[*known, *({data.READ_HERE} - {*known})]),
     }
     return replace(triage_data, cases=cases.assign(**added))
 
 
-def transitions(triage_data: TriageData) -> pd.DataFrame:
+def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
-    Returns:
-        One row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-        removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
+    Gives one row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
+    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -232,9 +210,9 @@ def transitions(triage_data: TriageData) -> pd.DataFrame:
     old_kind = triage_data.cases["kind"].to_numpy(dtype=object)[place]
     pairs = pd.DataFrame(
         {
-            "old_kind": pd.Categorical(old_kind, categories=list(Kind)),
+            "old_kind": pd.Categorical(old_kind, categories=list(data.Kind)),
             "old_gold": old,
-            "new_kind": pd.Categorical(np.where(settled, kinds_of(level), old_kind), categories=list(Kind)),
+            "new_kind": pd.Categorical(np.where(settled, data.kinds_of(level), old_kind), categories=list(data.Kind)),
             "new_gold": np.where(settled, level, np.nan),
             "why": here["why"].to_numpy(dtype=object),
             "changed": settled & ~_same(old, level),
@@ -253,7 +231,7 @@ def _same(one: Floats, other: Floats) -> Truths:
 
 # ---------------------------------------------------------------- how far two who read levels say the same
 
-_ALWAYS = (NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
+_ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
 """Rows and columns that are shown whether they occur or not."""
 NO_PAIR = "no response was given one level by both"
 ONE_LEVEL = "both give one and the same level throughout"
@@ -288,7 +266,7 @@ class Agreement:
     reason: str
 
 
-def judge_pairs(triage_data: TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
+def judge_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
     """The responses of a format that two judges have looked at: row (of `cases`), one, other (what either says)."""
     levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
     pairs = triage_data.samples[["row"]].assign(**levels)
@@ -296,7 +274,7 @@ def judge_pairs(triage_data: TriageData, one: str, other: str, *, asked: str) ->
 
 
 def physicians_pairs(
-    triage_data: TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
+    triage_data: data.TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
 ) -> pd.DataFrame:
     """The responses that physicians have read (one) and a judge has looked at (other), as `judge_pairs`.
 
@@ -308,7 +286,7 @@ def physicians_pairs(
     pairs = pd.DataFrame(
         {
             "row": samples["row"],
-            "one": found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), NO_LEVEL),
+            "one": found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL),
             "other": triage_data.level_of(judge)[found["sample"].to_numpy(dtype=np.int64)].astype(float),
         }
     )
@@ -323,9 +301,8 @@ def physicians_pairs(
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
     """What the other says by what the one says.
 
-    Returns:
-        One row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one
-        gave this level); by one and other, from no level to D.
+    Gives one row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one gave
+    this level); by one and other, from no level to D.
     """
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))
@@ -339,12 +316,12 @@ def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
 def agreement(pairs: pd.DataFrame) -> Agreement:
     """How often the two of `judge_pairs` or `physicians_pairs` say the same."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
-    none, other_none = one == NO_LEVEL, other == NO_LEVEL
+    none, other_none = one == data.NO_LEVEL, other == data.NO_LEVEL
     given = ~none & ~other_none
     letters = given & (one == np.floor(one)) & (other == np.floor(other))
     overlap = (np.floor(one) <= np.ceil(other)) & (np.floor(other) <= np.ceil(one))
     cases, level, answer = pairs["row"].to_numpy()[letters], one[letters], other[letters]
-    items = np.zeros((len(cases), N_LEVELS, N_LEVELS))
+    items = np.zeros((len(cases), data.N_LEVELS, data.N_LEVELS))
     items[np.arange(len(cases)), level.astype(np.int64) - 1, answer.astype(np.int64) - 1] = 1
     of_all = np.zeros(len(cases), dtype=np.int64)
     score = clustered_summary(pd.DataFrame(index=[0]), of_all, cases, items).iloc[0]

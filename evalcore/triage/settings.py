@@ -160,8 +160,7 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
 def parse(text: str, name: str) -> TriageSettings:
     """Settings from YAML. A key that is left out keeps its default.
 
-    Raises:
-        OverreadError: No YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range; with file and key.
+    Raises OverreadError: no YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range; with file and key.
     """
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
@@ -192,7 +191,6 @@ def parse(text: str, name: str) -> TriageSettings:
 
 
 def _fault(file: _File) -> str:
-    """What the types do not say; empty where nothing is wrong."""
     names = [getattr(file.level_names, letter) for letter in LETTERS]
     for letter, word in zip(LETTERS, names, strict=True):
         if not word.strip() or not word.isprintable():

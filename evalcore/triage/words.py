@@ -157,11 +157,9 @@ def findings(
 
     The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none. A direction is told where
     the intervals of too high and too low lie apart, which is stricter than an interval of their difference that excludes 0.
-
-    Args:
-        rates: Of all models; also corrected ones, which are estimates without counts.
-        flips: As `cases.flip_counts` gives them; without them nothing is said of the formats.
-        about: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all. None: all.
+    `rates`: Of all models; also corrected ones, which are estimates without counts. `flips`: As `cases.flip_counts` gives them; without them nothing is said
+    of the formats. `about`: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
+    None: all.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -188,7 +186,6 @@ def findings(
 
 
 def _emergencies(of: Rates, *, by_physicians: bool) -> str:
-    """Whose emergencies are missed most often, or what none of a few leaves open."""
     every = {key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items()}
     missed = {key: row for key, row in every.items() if not math.isnan(row["value"])}
     estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
@@ -241,7 +238,6 @@ def leans(rates: Mapping[str, Row]) -> int:
 
 
 def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
-    """Of one format the models whose errors show a direction, the widest gap first; of one that is asked for also that none shows."""
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
     if not mine:
         return []
@@ -339,9 +335,8 @@ def decision_lines(
 ) -> list[DecisionLine]:
     """The four questions of the article's decision matrix, with the figures of a study, or what it lacks for a line.
 
-    Args:
-        ambiguous: As `rates.ambiguous` gives them; None: not known.
-        routing: model, format, threshold, and k_, n_ and the shares caught and routed at it (`routing.chosen`); None: not known.
+    `ambiguous`: As `rates.ambiguous` gives them; None: not known. `routing`: model, format, threshold, and k_, n_ and the shares caught and routed at it
+    (`routing.chosen`); None: not known.
     """
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
     return [
@@ -378,7 +373,6 @@ def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
 
 
 def _both_formats(of: Rates) -> tuple[str, ...]:
-    """The model whose under-triage differs most between the formats."""
     by_format = {word: _of_format(of, word) for word in Format}
     qa, conversation = by_format[Format.QA], by_format[Format.CONVERSATION]
     gaps = {
@@ -403,7 +397,6 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
 
 
 def _sureness(ambiguous: pd.DataFrame | None) -> tuple[str, ...]:
-    """The model and format that is most often of one mind where physicians are not."""
     if ambiguous is None:
         return ()
     known = ambiguous.loc[ambiguous["n_several"].gt(0)]
@@ -426,7 +419,6 @@ def _qa(of: Rates) -> tuple[str, ...]:
 
 
 def _least_under(of: Rates) -> str:
-    """How often models under-triage, in conversation where there is any, the least first; which of them differ is another question."""
     for word in (Format.CONVERSATION, Format.QA):
         mine = {model: rows[Measure.UNDER] for model, rows in _of_format(of, word).items()}
         models = sorted(mine, key=lambda model: mine[model]["value"])
@@ -440,7 +432,6 @@ def _least_under(of: Rates) -> str:
 
 
 def _routing(routing: pd.DataFrame | None) -> str:
-    """The model with the most dangerous misses to catch."""
     known = None if routing is None else routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
     if known is None or known.empty:
         return "There are no dangerous misses to route by yet, or too few to choose a threshold on one half of the cases and show it on the other."

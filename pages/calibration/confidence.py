@@ -7,14 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration.confidence import (
-    MEANINGS,
-    level_meanings,
-    meaning_words,
-    own_confidence,
-    stated_words,
-    takes_stated,
-)
+from evalcore.calibration import confidence
 from evalcore.calibration.reliability import brier_columns, error_columns, reasons
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_meaning, reason
@@ -78,7 +71,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
 
 
 def _of_levels(triage_data: TriageData, known: Meanings, of_parser: bool) -> pd.DataFrame:  # noqa: FBT001 - as it is kept
-    return level_meanings(triage_data, dict(known), of_parser=of_parser)
+    return confidence.level_meanings(triage_data, dict(known), of_parser=of_parser)
 
 
 def source(here: Here, *, asked: bool = True) -> str:
@@ -90,7 +83,7 @@ def source(here: Here, *, asked: bool = True) -> str:
     table = meanings_of_levels(here.viewer, of_parser=True)
     if asked and len(table):
         show_meanings(here.viewer, table, key="calibration_own", of_models=True)
-    if not takes_stated(table):
+    if not confidence.takes_stated(table):
         return SHARES
     if not asked:
         return STATED
@@ -100,7 +93,7 @@ def source(here: Here, *, asked: bool = True) -> str:
 
 def own(read: Read, source: str) -> pd.DataFrame:
     """Predictions with the model's own confidence."""
-    return own_confidence(read.found, stated=source == STATED)
+    return confidence.own_confidence(read.found, stated=source == STATED)
 
 
 def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -114,27 +107,24 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
     """Each judge that states a confidence: what it means, or the question, with the data beside it.
 
-    Args:
-        viewer: Who looks; leads and researchers answer.
-        table: As `criteria_meanings` or `level_meanings` give it.
-        key: Beginning of the elements' keys.
-        of_models: The confidences are the models' own, which the parser reads.
+    `viewer`: Who looks; leads and researchers answer. `table`: As `criteria_meanings` or `level_meanings` give it. `key`: Beginning of the elements' keys.
+    `of_models`: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
-        words = dict(MEANINGS) if "share_met" in row else LEVEL
+        words = dict(confidence.MEANINGS) if "share_met" in row else LEVEL
         mine = f"{key}_{place}"
         if row["usable"]:
             with st.container(horizontal=True, vertical_alignment="center", key=f"{mine}_known"):
                 known = f"{OF_MODELS}the probability {LEVEL[ConfidenceMeaning.RIGHT].replace('its', 'their')}."
-                st.html(html.quiet(known if of_models else meaning_words(row)), width="content")
+                st.html(html.quiet(known if of_models else confidence.meaning_words(row)), width="content")
                 if not why_not and len(words) > 1:
                     with st.popover("Change", type="tertiary", key=f"{mine}_change"):
                         _choice(viewer, row, words, why_not, mine)
             continue
         with st.container(gap="small", key=mine):
             if row["meaning"] is None:
-                stated = stated_words(row)
+                stated = confidence.stated_words(row)
                 stated = f"{OF_MODELS}{stated.replace('parser states', 'the parser reads', 1)}" if of_models else stated
                 what = "What is that the probability of? Until this is said nothing is drawn from these confidences."
                 st.html(html.notice(f"{stated} {what}", kind="warning"))
@@ -151,7 +141,6 @@ def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: b
 def _choice(
     viewer: Viewer, row: Mapping[Any, Any], words: Mapping[ConfidenceMeaning, str], why_not: str, key: str
 ) -> None:
-    """The answers and the button; for others both are off."""
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}_choice"):
         meaning, options = row["meaning"], list(words)
         chosen = st.radio(
@@ -209,10 +198,7 @@ def errors_tables(
 ) -> None:
     """Two tables, a row a group: how far off, and Brier's score in its parts; and why values are missing.
 
-    Args:
-        names: The first columns of both.
-        items: What is counted.
-        more: Further columns of the first.
+    `names`: The first columns of both. `items`: What is counted. `more`: Further columns of the first.
     """
     tables.show(
         {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},

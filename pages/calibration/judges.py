@@ -148,7 +148,6 @@ def has_several(rubric_data: RubricData) -> bool:
 
 
 def _one(calibrated: Calibrated, name: str, about: str) -> None:
-    """One judge, or a majority: the finding, the diagram, and its numbers beside it."""
     is_majority = name in calibrated.majorities
     mine = calibrated.errors.loc[calibrated.errors["group"].eq(name)]
     row = mine.iloc[0].to_dict()

@@ -3,15 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import SEED, figures, routing
-from evalcore.calibration.case_spread import (
-    NO_SPREAD,
-    OfAmbiguous,
-    from_zero,
-    on_ambiguous,
-    spread_columns,
-    spread_findings,
-)
+from evalcore.calibration import SEED, case_spread, figures, routing
 from evalcore.calibration.confidence import NO_CONFIDENCE, models_confidence, models_findings
 from evalcore.calibration.reliability import Calibrated
 from evalcore.figures.colours import colour_of, dash_of
@@ -117,7 +109,6 @@ def show(here: Here) -> None:
 
 
 def _source_words(n_stated: int, n_shares: int) -> str:
-    """What a model's confidence is made of."""
     if n_stated and n_shares:
         return f"stated ({n_stated:,}), share of samples ({n_shares:,})"
     return "stated" if n_stated else "share of samples" if n_shares else NO_VALUE
@@ -126,9 +117,9 @@ def _source_words(n_stated: int, n_shares: int) -> str:
 # ---------------------------------------------------------------- ambiguous cases
 
 
-def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> OfAmbiguous:
+def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> case_spread.OfAmbiguous:
     """As `on_ambiguous`."""
-    return on_ambiguous(read.triage_data, own(read, source), dict(judges))
+    return case_spread.on_ambiguous(read.triage_data, own(read, source), dict(judges))
 
 
 def show_ambiguous(here: Here) -> None:
@@ -141,21 +132,21 @@ def show_ambiguous(here: Here) -> None:
         sentence = f"A case is ambiguous by {rule}. Import cases with a panel's votes, or change the rule on Study."
         triage_choice.nothing(sentence, "Go to Study")
         return
-    spread: OfAmbiguous = here.computed(ambiguous, here.chosen.judges, confidence.source(here))
+    spread: case_spread.OfAmbiguous = here.computed(ambiguous, here.chosen.judges, confidence.source(here))
     if spread.summary.empty:
-        sentence = f"{NO_SPREAD} Import the panels' votes and several samples of each answer."
+        sentence = f"{case_spread.NO_SPREAD} Import the panels' votes and several samples of each answer."
         triage_choice.nothing(sentence, "Import a file")
     else:
-        for sentence in spread_findings(spread.summary):
+        for sentence in case_spread.spread_findings(spread.summary):
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
         theme.figure(
-            figures.spread(from_zero(table), FORMATS, colour_of(triage_choice.colours()), ink=theme.ink()),
+            figures.spread(case_spread.from_zero(table), FORMATS, colour_of(triage_choice.colours()), ink=theme.ink()),
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
         tables.show(
-            spread_columns(table),
+            case_spread.spread_columns(table),
             key="calibration_far",
             names=("Model",),
             alt="Samples beside votes by model and format",
@@ -171,7 +162,6 @@ def show_ambiguous(here: Here) -> None:
 
 
 def _cases(here: Here, cases: pd.DataFrame) -> None:
-    """As a table, of which a row can be opened, and as a list; both lead to the case."""
     if cases.empty:
         st.html(html.quiet("No ambiguous case has both the votes of a panel and two samples of a model with a level."))
         return
@@ -207,7 +197,6 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
 
 
 def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    """The cases in their order; which row was clicked."""
     table = tables.frame(
         {
             "Case": cases["case_id"].iloc[listed["row"].to_numpy()],

@@ -31,11 +31,8 @@ ASSIGNED = "Physicians have it to read already. What they read enters the matric
 def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = (), nothing: str = "") -> None:
     """Cases in their order, ten at a time.
 
-    Args:
-        rows: Rows of `Read.found`: one a case, model and format.
-        key: Of the list; the beginning of its elements' keys.
-        notes: What else is said of each row, in words; none: nothing.
-        nothing: What is said where there is no row.
+    `rows`: Rows of `Read.found`: one a case, model and format. `key`: Of the list; the beginning of its elements' keys. `notes`: What else is said of each
+    row, in words; none: nothing. `nothing`: What is said where there is no row.
     """
     if rows.empty:
         st.html(html.quiet(nothing))

@@ -70,7 +70,6 @@ def read(viewer: Viewer, chosen: Chosen) -> Read:
 
 
 def _read(viewer: Viewer, chosen: Chosen) -> Read:
-    """What judges said is counted once, and kept while physicians read: their reads change no prediction."""
     triage_data, judged = common.triage_data(viewer), common.judged_version()
     if JURY in dict(chosen.judges).values():
         jury = page_cache.shared(lambda: _jury(triage_data), viewer, "jury", version=judged)
@@ -90,7 +89,6 @@ def _jury(triage_data: TriageData) -> tuple[pd.DataFrame, frozenset[str]]:
 
 
 def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataFrame:
-    """The published matrices of the formats that the study shows."""
     published = triage_data.published
     return published.loc[published["format"].isin(list(formats))].reset_index(drop=True)
 

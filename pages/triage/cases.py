@@ -237,7 +237,6 @@ def show_boundary(here: Here) -> None:
 
 
 def _shares(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a model and format that has answers: n, and the parts that the bars are made of as shares and, with _k, as counts."""
     keys = ["model", "format"]
     k, n = (table.pivot(index=keys, columns="measure", values=name) for name in ("k", "n"))
     counts = k[["outside_low", "outside_high"]].assign(
@@ -392,7 +391,6 @@ def _difference(row: Mapping[Any, Any]) -> str:
 
 
 def _flips(here: Here, flipped: pd.DataFrame) -> None:
-    """The cases, both answers beside each other, a few at a time."""
     judges = dict(here.chosen.judges)
     n_pages = math.ceil(len(flipped) / FLIPS_A_PAGE)
     head = st.container()

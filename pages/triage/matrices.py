@@ -173,7 +173,6 @@ def foot(chosen: Chosen, basis: Basis) -> str:
 
 
 def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
-    """The rows of a model and format; of an empty table none."""
     if table.empty:
         return table
     return table.loc[table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)]
@@ -256,7 +255,6 @@ def click(word: str, key: str) -> None:
 
 
 def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> None:
-    """The cases of one cell: chosen by a click above or in the list, the most dangerous first."""
     if model.endswith(PUBLISHED):
         st.html(html.quiet("This matrix was published without its cases, so its cells do not open."))
         return
@@ -346,7 +344,6 @@ def _value(
     scores: Sequence[Mapping[Any, Any]],
     costs: Sequence[Mapping[Any, Any]],
 ) -> str:
-    """A measure in words; "" where it is not made from these counts, a dash and the reason where it has no value."""
     if name == "expected_harm" and costs:
         return number_words(*(costs[0][column] for column in ("harm", "low", "high", "reason")))
     if name in rates:
@@ -359,7 +356,6 @@ def _denominator(rate: Mapping[Any, Any]) -> str:
 
 
 def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) -> None:
-    """By the judge alone, by physicians alone, and corrected: a table a format of which enough was read."""
     for word in FORMATS:
         table = _of(rates, model, word)
         table = table.loc[table["measure"].isin(settings.metrics)]
@@ -441,7 +437,6 @@ SAFETY = {
 
 
 def _safer(here: Here, by: By) -> None:
-    """Which models differ in under-triage and in missed emergencies, on the cases that both answered; and the stated margins."""
     table = counts.safety(here, by)
     if table.empty:
         return
@@ -474,7 +469,6 @@ def _safer(here: Here, by: By) -> None:
 
 
 def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
-    """Directions of every model's errors, small matrices, and the same as a table."""
     if rates.empty:
         st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
         return

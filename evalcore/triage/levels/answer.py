@@ -52,13 +52,12 @@ class Stated:
 def stated_level(text: str) -> Stated:
     r"""The level that an answer states: the last line that states one decides.
 
-    A line states an acuity where the word "acuity" (with "level", "rating", "label", "category" or "answer" after it or not) is followed by a
-    colon, an equals sign or a dash, and that by a letter or number of its own: at the end of the line, before a full stop, a bracket, a dash or
-    a comma. Markdown, quotation marks and table bars around any of it do not matter. A letter that begins a sentence or a word is no
-    answer ("acuity: based on ...", "acuity: a doctor should ...", "acuity: D-dimer"), and such a line states nothing.
-
-    Of two lines that state different levels the last wins, since a model corrects itself; a last line that states two ("C or D",
-    "ACUITY: C ... ACUITY: D"), a boundary ("C/D") or something else ("ACUITY: 3") is invalid, and no earlier line stands in for it.
+    A line states an acuity where the word "acuity" (with "level", "rating", "label", "category" or "answer" after it or not) is followed by a colon, an
+    equals sign or a dash, and that by a letter or number of its own: at the end of the line, before a full stop, a bracket, a dash or a comma. Markdown,
+    quotation marks and table bars around any of it do not matter. A letter that begins a sentence or a word is no answer ("acuity: based on ...", "acuity: a
+    doctor should ...", "acuity: D-dimer"), and such a line states nothing. Of two lines that state different levels the last wins, since a model corrects
+    itself; a last line that states two ("C or D", "ACUITY: C ... ACUITY: D"), a boundary ("C/D") or something else ("ACUITY: 3") is invalid, and no earlier
+    line stands in for it.
 
     >>> stated_level("Chest pain at rest.\n**ACUITY: D**").level
     <Acuity.D: 'D'>

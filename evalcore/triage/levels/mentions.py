@@ -71,7 +71,6 @@ _STAYED = re.compile(
 
 
 def _home_care(text: str) -> list[Mention]:
-    """The phrases of care at home in a sentence, in order."""
     found = [(said, _home_mood(text, said), True) for said in _OUTRIGHT.finditer(text)]
     found += [
         (said, Mood.DENIED if said.groupdict().get("not") else Mood.TOLD, True)
@@ -109,7 +108,6 @@ _ADVISED = {Mood.TOLD, Mood.OFFERED, Mood.ALTERNATIVE}
 
 
 def _timed(text: str, found: list[Mention]) -> list[Mention]:
-    """Each phrase with its time: within it, else behind it, else before it; of phrases joined by "or" or "and" one time is for all."""
     times = times_in(text)
     done: list[Mention] = []
     for place, mention in enumerate(found):
@@ -210,7 +208,6 @@ _MAYBE = frozenset(("may", "might", "could", "can", "would", "potentially", "pos
 
 
 def _noun_mood(text: str, target: re.Match[str]) -> Mood | None:
-    """By the words before a target, whatever its verb: "no need for ...", "recommendation: ..."; None: they say nothing."""
     before = clause_before(text, target.start())[-_NEAR_NOUN:]
     if _DENIED_NOUN.search(before):
         return Mood.POSSIBLE if NOT_WITHOUT.search(before) else Mood.DENIED
@@ -219,7 +216,6 @@ def _noun_mood(text: str, target: re.Match[str]) -> Mood | None:
 
 
 def _predicate_mood(text: str, target: re.Match[str]) -> Mood | None:
-    """By what is said of a target: "... is not necessary", "a doctor should look at this"; None: nothing is."""
     behind = text[target.end() : target.end() + _BEHIND]
     for pattern, mood in _GOES_ON:
         if pattern.match(behind):
@@ -245,7 +241,6 @@ def _said_of(target: re.Match[str], behind: str) -> Mood | None:
 
 
 def _emergency_said(text: str) -> list[Mention]:
-    """Where a sentence calls the case itself an emergency, or no emergency: "this is a medical emergency", "treat this as an emergency"."""
     found = []
     for said in (*_EMERGENCY_IS.finditer(text), *_TREAT_AS.finditer(text)):
         before = clause_before(text, said.start())
@@ -332,7 +327,6 @@ def _verbs(text: str) -> list[_Verb]:
 
 
 def _verb_of(text: str, verbs: list[_Verb], target: re.Match[str], care: Care) -> _Verb | None:
-    """The verb that a target belongs to: the nearest before it that can take it, within its own part of the sentence."""
     for verb in reversed(verbs):
         if verb.begin >= target.start():
             continue
@@ -386,7 +380,6 @@ def _judged(text: str, mention: Mention) -> Mention:
 
 
 def _conditioned(text: str, found: list[Mention]) -> list[Mention]:
-    """Each phrase, conditional where a condition reaches it."""
     levels = [HOME if one.care is None else one.level.value for one in found]
     levels = ["" if one.mood is Mood.REPORTED else level for one, level in zip(found, levels, strict=True)]
     scopes = conditional_parts(text, [(one.begin, one.end, level) for one, level in zip(found, levels, strict=True)])

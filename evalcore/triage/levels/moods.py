@@ -35,7 +35,6 @@ class Mood(StrEnum):
 
 
 def _right_before(section: str, more: str = "") -> re.Pattern[str]:
-    """An alternative of a section, and what may stand between it and the verb."""
     return re.compile(rf"(?:^| ){one_of(section)}{more} $")
 
 
@@ -91,9 +90,8 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 def mood_of(before: str, *, form: str) -> Mood:
     """The mood of a verb.
 
-    Args:
-        before: The words of its clause before it, with a space at the end (or nothing).
-        form: base, gerund, past, need (an indicative: "this needs") or advise ("I recommend").
+    `before`: The words of its clause before it, with a space at the end (or nothing). `form`: base, gerund, past, need (an indicative: "this needs") or
+    advise ("I recommend").
     """
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
@@ -257,8 +255,7 @@ class Scope(NamedTuple):
 def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Scope]:
     """The parts of a sentence that hold only under a condition, or are set aside.
 
-    Args:
-        places: Begin, end and level of each phrase of care, in order; "" where nobody is told anything by it, `HOME` of care at home.
+    `places`: Begin, end and level of each phrase of care, in order; "" where nobody is told anything by it, `HOME` of care at home.
     """
     masked = NEUTRAL.sub(lambda said: "_" * len(said[0]), text)
     scopes: list[Scope] = []
@@ -292,12 +289,10 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
 
 
 def _is_of_next_step(between: str, level: str) -> bool:
-    """Whether a condition belongs to what is told after a phrase: "rest, and use a cream if it itches", "go now, and bring a bag in case ..."."""
     return bool((_NEXT_STEP if level == HOME else _NEXT_ORDER).search(between))
 
 
 def _part_begin(text: str, at: int) -> int:
-    """Where the part of the sentence begins that a place stands in."""
     begin = 0
     for found in _BREAK.finditer(text, 0, at):
         begin = found.end()

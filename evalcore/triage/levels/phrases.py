@@ -160,7 +160,6 @@ def times_in(text: str) -> list[When]:
 
 
 def _amount(said: re.Match[str]) -> Soon:
-    """A stated number of hours, days, weeks: the longest that it allows."""
     groups = said.groupdict()
     hours = _hours(groups["two"] or groups["one"], groups["unit"])
     if groups.get("three"):

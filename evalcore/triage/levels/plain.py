@@ -192,7 +192,6 @@ def _sentences(text: str, begin: int, end: int) -> list[Sentence]:
 
 
 def _word(said: str) -> str:
-    """A word in lower case, a contraction written out."""
     word = said.lower().translate(_PLAIN)
     if word in _LONG:
         return _LONG[word]

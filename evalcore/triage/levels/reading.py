@@ -70,7 +70,6 @@ def read(text: str) -> tuple[list[Found], bool]:
 
 
 def _standing(heads: list[_Head], block: Block) -> list[_Head]:
-    """The heads that still stand over a block."""
     if block.kind == "heading":
         return []
     if block.kind == "item":
@@ -151,7 +150,6 @@ def _conditions_in_brackets(block: Block) -> dict[int, list[int]]:
 
 
 def _thereupon(found: list[Found], times: list[When]) -> None:
-    """Where "ideally within the next two weeks." says when of the sentence before it."""
     last = found[-1].mention
     is_open = last.soon is None and last.care not in (None, Care.EMERGENCY) and last.mood in (Mood.TOLD, Mood.OFFERED)
     if times and is_open and level_of(last.care, times[0].soon) is not last.level:
@@ -203,7 +201,6 @@ def decided(found: Sequence[Found], *, is_serious: bool) -> tuple[Acuity | None,
 def _at_home(
     found: Sequence[Found], home: list[Found], outright: list[Found], *, is_serious: bool
 ) -> tuple[Acuity | None, list[Found], str]:
-    """The level of a response that recommends no care beyond home."""
     spoken = [one for one in _with(found, *_LEFT_OPEN) if one.mention.care is Care.EMERGENCY]
     if outright and spoken:
         return None, [*outright[:1], *spoken], UNSETTLED
