@@ -1,13 +1,10 @@
 """What an adjudicator does in a test, in a word; Dr. Sol Adler unless told otherwise."""
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Settling
-from evalcore.study.schema import ConflictCause, Label, Role
+from evalcore.study.schema import ConflictCause, Label
 from tests import world
 from tests.world import World
 
@@ -16,19 +13,6 @@ IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 WHY = ConflictCause.CLINICAL_DISAGREEMENT
 
 Key = tuple[int, int | None]
-
-
-@pytest.fixture
-def small(database_url: str) -> Iterator[World]:
-    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
-    made = world.made(database_url, points=((7, -4, 3),), judged="+-+")
-    for name in (SOL, RUNE):
-        world.add_researcher(made.engine, name, Role.ADJUDICATOR)
-    world.assigned(made)
-    world.submitted(made, IMANI, "++?")
-    world.submitted(made, TOVE, "+-+")
-    yield made
-    made.engine.dispose()
 
 
 def key_of(small: World, example: int = 0) -> Key:

@@ -17,19 +17,6 @@ TABLES = ("assignment", "assignment_reader", "task", "audit_event")
 N_RUBRIC, N_RESPONSES, N_CASES = 8, 10, 5
 
 
-@pytest.fixture
-def small(database_url):
-    made = world.made(
-        database_url,
-        points=((7, -4), (5,), (3,), (2,), ()),
-        judged="+-+++",
-        models=("Alder-2", "Birch-1"),
-        languages={1: "ar", 2: None},
-    )
-    yield made
-    made.engine.dispose()
-
-
 def tasks(small, assignment_id=1):
     """(example, response, place, probability), in the order of reading."""
     return world.rows(

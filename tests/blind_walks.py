@@ -26,7 +26,7 @@ from evalcore.study.db import open_study
 from evalcore.study.schema import Ask
 from pages.shared import common, filters
 from tests import leaks, world
-from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, WALKERS, Hand
+from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, Hand
 from tests.page_steps import at_address, cookie_of
 
 Query = dict[str, str]
@@ -292,33 +292,6 @@ class Phase:
 
     path: Path
     hands: dict[str, Hand]
-
-
-@pytest.fixture(scope="module")
-def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
-    folder = tmp_path_factory.mktemp("blind")
-    path = folder / "waiting.db"
-    leaks.make(str(path), folder).dispose()
-    made = {"waiting": Phase(path, {})}
-    for phase, act in (("in_hand", leaks.take_in_hand), ("locked", leaks.lock)):
-        path = leaks.copied(path, folder / f"{phase}.db")
-        engine = open_study(str(path))
-        made[phase] = Phase(path, {name: act(engine, name) for name in WALKERS})
-        engine.dispose()
-    return made
-
-
-@pytest.fixture
-def walker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_page: object) -> Callable[[Path], Walker]:
-    """A server on a copy of a study; `open_page` is asked for since it opens pages as the launcher does."""
-
-    def start(path: Path, *, name: str = "study") -> Walker:
-        copy = leaks.copied(path, tmp_path / f"{name}.db")
-        monkeypatch.setenv("OVERREAD_DB", str(copy))
-        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value={}))
-        return Walker(copy, monkeypatch)
-
-    return start
 
 
 ASSIGNED = {"study_tab": "Reading", "assign_ask": Ask.RESPONSE_ACUITY, "assign_seed": 1, "assign_n": 1}

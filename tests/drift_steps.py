@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -19,19 +18,6 @@ app.command("self-preference")(cli_drift.self_preference)
 app.command("families")(cli_drift.families)
 app.command("judge-check")(cli_drift.judge_check)
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
-
-
-@pytest.fixture
-def small(tmp_path):
-    """Three conversations of two criteria, two models, judge Magpie: met, not met throughout."""
-    made = world.made(
-        str(tmp_path / "study.db"),
-        points=((7, -4), (5, 3), (6, 2)),
-        judged="+-+-+-",
-        models=("gpt-4.1", "claude-sonnet"),
-    )
-    yield made
-    made.engine.dispose()
 
 
 def ran(small, *arguments):

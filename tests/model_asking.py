@@ -1,14 +1,11 @@
 """Asking the judge server through the client of models, for its tests."""
 
 import asyncio
-from collections.abc import Iterator
-
-import pytest
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed, ModelClient, Patience
 from evalcore.runs.spec import ChatRequest, ModelSettings, Reply
 from evalcore.study.schema import Message
-from tests.judge_server import Judge, Told, judge_server
+from tests.judge_server import Judge, Told
 
 KEY = "sk-test-8f2e77c1d04b"
 QUICK = Patience(attempts=3, seconds=20, wait_initial=0.005, wait_max=0.01, wait_jitter=0.005)
@@ -18,19 +15,6 @@ SCHEMA = {
     "required": ["explanation", "criteria_met"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Judge]:
-    with judge_server() as judge:
-        yield judge
-
-
-@pytest.fixture
-def judge(running: Judge) -> Judge:
-    """The server, healthy and with nothing asked yet; tests set `judge.told`."""
-    reset(running)
-    return running
 
 
 def question(text: str = "Is it met?", *, schema: dict | None = SCHEMA) -> ChatRequest:

@@ -1,7 +1,5 @@
 """Give a verdict and take it back, in a word; Dr. Imani Noor unless told otherwise."""
 
-import pytest
-
 from evalcore.reading import overriding
 from evalcore.study import frames
 from evalcore.study.db import reading
@@ -9,13 +7,6 @@ from evalcore.study.schema import RaterKind
 from tests import world
 
 SAID = ("label", "cause", "severity", "right_for_wrong_reason", "explanation")
-
-
-@pytest.fixture
-def small(database_url):
-    made = world.made(database_url)  # the judge says + on the first criterion, - on the second
-    yield made
-    made.engine.dispose()
 
 
 def press(small, said, *, seen=None, item=None, name="Dr. Imani Noor", judge=world.JUDGE):

@@ -1,24 +1,17 @@
 """Opens a page as somebody, without a browser, and says what stands on it."""
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
-from unittest.mock import PropertyMock
 
-import pytest
-import streamlit as st
-from streamlit.runtime.context import ContextProxy
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from evalcore.serving import cookie_name
 from evalcore.study import contents
 from evalcore.study.db import connect, reading
-from pages.shared import routes
 
 ROOT = Path(__file__).parents[1]
 PEOPLE = (
@@ -40,55 +33,6 @@ TITLES = {
 PAGES = tuple(TITLES)
 HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")
 Open = Callable[..., AppTest]
-
-
-@pytest.fixture(autouse=True)
-def _no_cache() -> Iterator[None]:
-    """Pages keep engines and reads for the whole process: each test begins without."""
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def location(tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where the pages look for the study: migrated, and empty."""
-    path = str(shutil.copyfile(sqlite_template, tmp_path / "overread.db"))
-    monkeypatch.setenv("OVERREAD_DB", path)
-    return path
-
-
-@pytest.fixture
-def demo_study(location: str, demo_file: Path) -> str:
-    shutil.copyfile(demo_file, location)
-    return location
-
-
-@pytest.fixture
-def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Runs a page as somebody: `open_page(location, "browse", "Mina Castell", q="x")`; `alone` runs its file without app.py.
-
-    AppTest cannot send a cookie, and looks for pages itself: both are done here as the browser and the launcher do them.
-    """
-
-    def opened(location: str, page: str, name: str | None, *, alone: bool = False, **query: str) -> AppTest:
-        cookies = cookie_of(location, name) if name else {}
-        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
-        app = AppTest.from_file(str(ROOT / routes.script(page)), default_timeout=30) if alone else at_address(page)
-        for key, value in query.items():
-            app.query_params[key] = value
-        return app.run()
-
-    made = PagesManager.__init__
-
-    def as_launched(manager: PagesManager, *arguments: object, **named: object) -> None:
-        PagesManager.uses_pages_directory = False
-        made(manager, *arguments, **named)
-
-    monkeypatch.setattr(PagesManager, "__init__", as_launched)
-    return opened
 
 
 def at_address(page: str) -> AppTest:

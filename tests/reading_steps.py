@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from evalcore.reading import reviewing
 from evalcore.reading.assignment_queries import Planned
 from evalcore.reading.reviewing import Decision, OpenReview
@@ -15,18 +13,6 @@ from tests import world
 from tests.world import World, answer, assigned
 
 IMANI, TOVE, THIRD = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Third"
-
-
-@pytest.fixture
-def small(database_url: str) -> Iterator[World]:
-    """Two responses with two criteria each; the judge says + - of the first and + + of the second. Three readers."""
-    yield from _two_responses(database_url)
-
-
-@pytest.fixture
-def quick(sqlite_database_url: str) -> Iterator[World]:
-    """The same on SQLite alone, for what no database decides."""
-    yield from _two_responses(sqlite_database_url)
 
 
 def _two_responses(url: str) -> Iterator[World]:

@@ -7,32 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from evalcore.runs import Stop
 from tests.commands import Run
-from tests.judge_server import judge_server
 from tests.run_steps import until
-from tests.run_studies import quick
 from tests.run_world import Study
-
-__all__ = ["quick"]  # fixtures
 
 MAGPIE = {"api_model": '"magpie-1"', "price_in": "1.0", "price_out": "4.0", "timeout_seconds": "60"}
 """One US dollar for a million tokens in, 4 out."""
-
-
-@pytest.fixture
-def judge():
-    with judge_server(seed=3) as running:
-        yield running
-
-
-@pytest.fixture
-def asked(overread, quick, judge):
-    """Runs `overread` on the quick study; the folder's models.toml knows Magpie, which is the judge server."""
-    models_file(overread.folder, judge.base_url)
-    return on_study(overread, quick)
 
 
 def on_study(overread: Run, small: Study, *words: str) -> Callable[..., str]:

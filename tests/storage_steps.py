@@ -4,16 +4,6 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from tests import world
-
-
-@pytest.fixture
-def small(database_url):
-    """A study with verdicts."""
-    made = world.made(database_url)
-    yield made
-    made.engine.dispose()
-
 
 def rows(engine, table):
     """A table's rows, in order."""

@@ -8,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests import chromium
+from tests.browser.canary import listening
+from tests.browser.hostile import Hostile, write_study
 from tests.browser.server import AppServer, running_app
 from tests.browser.steps import WAIT_MS, new_context
 
@@ -47,3 +49,12 @@ def page(browser: Browser) -> Iterator[Page]:
     context = new_context(browser)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    folder = tmp_path_factory.mktemp("hostile")
+    with listening() as canary:
+        write_study(folder, canary.url)
+        with running_app(folder) as server:
+            yield Hostile(server, canary)

@@ -1,11 +1,9 @@
 """A study whose every text would run, load or link something, served beside a server that hears what is asked for."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from evalcore.importing import import_file
@@ -15,8 +13,8 @@ from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, Cause, Label, Role, Severity
 from tests.browser import steps
-from tests.browser.canary import Canary, listening
-from tests.browser.server import AppServer, running_app
+from tests.browser.canary import Canary
+from tests.browser.server import AppServer
 
 # Elements and attributes that the browser could load from, run, or lead to; every tree, shadow roots too.
 FOUND = """
@@ -179,15 +177,6 @@ def write_study(folder: Path, canary: str) -> None:
         said = Decision(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
         overriding.give_verdict(engine, reader, response_id=1, criterion_id=1, decision=said, judge=judge, seen=None)
     engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
-    folder = tmp_path_factory.mktemp("hostile")
-    with listening() as canary:
-        write_study(folder, canary.url)
-        with running_app(folder) as server:
-            yield Hostile(server, canary)
 
 
 class Visit:

@@ -11,10 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
-from tests.browser.hostile import Hostile, Visit, hostile, text_of, vectors
-
-__all__ = ["hostile"]  # a fixture
-
+from tests.browser.hostile import Hostile, Visit, text_of, vectors
 
 # What must be readable as it was written, not as a formula, a heading, a symbol or a colour.
 LITERAL = (

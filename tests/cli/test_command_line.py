@@ -8,10 +8,6 @@ from sqlalchemy import text
 from evalcore import __version__
 from evalcore.study.db import connect, open_study
 from tests import world
-from tests.commands import files, filled, overread, process
-
-__all__ = ["files", "filled", "overread", "process"]  # fixtures
-
 
 SCORES_KEYS = {
     "model",

@@ -5,9 +5,7 @@ import csv
 import pytest
 
 from evalcore.export.codebook import CODEBOOK
-from tests.commands import dump, files, filled, overread, process
-
-__all__ = ["files", "filled", "overread", "process"]  # fixtures
+from tests.commands import dump
 
 
 def test_export_writes_the_table_and_its_codebook_and_leaves_an_event(filled, tmp_path):

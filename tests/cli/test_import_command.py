@@ -6,9 +6,7 @@ import pytest
 
 from evalcore.importing.formats import FORMATS
 from evalcore.importing.report import ImportReport
-from tests.commands import dump, files, filled, overread
-
-__all__ = ["files", "filled", "overread"]  # fixtures
+from tests.commands import dump
 
 
 def test_import_reports_what_came_and_ends_well(overread, files):

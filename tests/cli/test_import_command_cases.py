@@ -3,10 +3,9 @@
 import json
 
 from tests.acuity_files import case, prediction, table
-from tests.commands import overread  # noqa: F401 - a fixture
 
 
-def test_an_import_of_cases_prints_what_was_made_of_each_label(overread, tmp_path):  # noqa: F811
+def test_an_import_of_cases_prints_what_was_made_of_each_label(overread, tmp_path):
     path = tmp_path / "cases.csv"
     path.write_bytes(table(case(), case(2, "A", "D"), case(3, "A", "A", normalized_label="B")))
     said = overread.good("import", path, "--db", overread.db)
@@ -20,7 +19,7 @@ def test_an_import_of_cases_prints_what_was_made_of_each_label(overread, tmp_pat
     assert ["clinic", "none", "–", "2", "0", "1", "1", "0"] in lines
 
 
-def test_the_json_of_an_import_has_the_flow_and_what_confidences_mean(overread, tmp_path):  # noqa: F811
+def test_the_json_of_an_import_has_the_flow_and_what_confidences_mean(overread, tmp_path):
     cases, predictions = tmp_path / "cases.csv", tmp_path / "p.csv"
     cases.write_bytes(table(case(), case(2, "Remove", "Remove")))
     predictions.write_bytes(table(prediction(confidence=0.9)))

@@ -11,9 +11,7 @@ from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
-from tests.drift_steps import IMANI, TOVE, judged, ran, read, small, told
-
-__all__ = ["small"]  # a fixture
+from tests.drift_steps import IMANI, TOVE, judged, ran, read, told
 
 
 def gold(small, folder, *, change=None, name="gold.csv"):
@@ -34,11 +32,11 @@ def gold(small, folder, *, change=None, name="gold.csv"):
 
 
 @pytest.fixture
-def agreed(small):
+def agreed(three_conversations):
     """Two readers agree on every item: + - + + - -; the judge says + - + - + -: right on 4 of 6 of each model's."""
     for name in (IMANI, TOVE):
-        read(small, name, "+-++--")
-    return small
+        read(three_conversations, name, "+-++--")
+    return three_conversations
 
 
 def check(small, path, *arguments, status=0, judge=world.JUDGE):
@@ -77,25 +75,25 @@ def test_without_a_bound_a_default_f1_is_wanted(agreed, tmp_path):
     assert DEFAULT_MIN_F1 == 0.6
 
 
-def test_only_the_wanted_sources_count(small, tmp_path):
-    read(small, IMANI, "+-++--")  # single reads
-    read(small, TOVE, "+-....")  # agreed on the first example
-    path = gold(small, tmp_path)
-    found = check(small, path, "--min-accuracy", 1)
+def test_only_the_wanted_sources_count(three_conversations, tmp_path):
+    read(three_conversations, IMANI, "+-++--")  # single reads
+    read(three_conversations, TOVE, "+-....")  # agreed on the first example
+    path = gold(three_conversations, tmp_path)
+    found = check(three_conversations, path, "--min-accuracy", 1)
     assert (found["n_used"], found["n_other_source"]) == (4, 8)
-    assert check(small, path, "--source", "single", "--min-accuracy", 0.5)["n_used"] == 8
+    assert check(three_conversations, path, "--source", "single", "--min-accuracy", 0.5)["n_used"] == 8
     assert "reference_source: expected at least one line with adjudicated, got none" in refused(
-        small, path, "--source", "adjudicated"
+        three_conversations, path, "--source", "adjudicated"
     )
     assert "--source: expected some of adjudicated, agreed, single, got judge" in refused(
-        small, path, "--source", "judge"
+        three_conversations, path, "--source", "judge"
     )
 
 
-def test_what_physicians_cannot_assess_is_no_gold_label(small, tmp_path):
+def test_what_physicians_cannot_assess_is_no_gold_label(three_conversations, tmp_path):
     for name in (IMANI, TOVE):
-        read(small, name, "?-++--")
-    found = check(small, gold(small, tmp_path), "--min-accuracy", 0.1)
+        read(three_conversations, name, "?-++--")
+    found = check(three_conversations, gold(three_conversations, tmp_path), "--min-accuracy", 0.1)
     assert (found["n_used"], found["n_cannot_assess"]) == (10, 2)
 
 

@@ -12,13 +12,10 @@ from evalcore.runs import item_queries, queries, summary
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
 from evalcore.study.run_states import STREAK
-from tests.commands import overread
 from tests.judge_server import Fault, Faults
 from tests.judge_server.rule import drawn
-from tests.run_commands import asked, everything, judge, models_file, pressing, quick
+from tests.run_commands import everything, models_file, pressing
 from tests.run_world import judging, keys, study
-
-__all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 
 JSON_KEYS = {
     "run", "state", "reason", "outcomes", "n_calls", "prompt_tokens", "completion_tokens", "cost", "n_left", "n_held", "n_there", "n_lost", "levels",

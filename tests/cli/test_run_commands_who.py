@@ -6,12 +6,9 @@ import shutil
 
 import pytest
 
-from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
-from tests.run_commands import asked, everything, judge, models_file, quick
+from tests.run_commands import everything, models_file
 from tests.run_world import KEY, study
-
-__all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 
 
 @pytest.fixture

@@ -8,13 +8,10 @@ from evalcore.runs import retry, stop
 from evalcore.runs.queries import LIST_COLUMNS
 from evalcore.study.run_states import Outcome
 from evalcore.study.schema import Administrator
-from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
 from tests.run_commands import on_study
 from tests.run_steps import MET, Scripted
 from tests.run_world import add_cases, begun, judging, study, triage, worked
-
-__all__ = ["overread"]  # a fixture
 
 FAILURE_KEYS = {
     "question_id", "example_id", "prompt_id", "response_id", "model", "criterion_id", "position", "criterion", "format", "sample_index", "repeat",

@@ -7,12 +7,9 @@ import msgspec
 import pytest
 
 from evalcore.study.schema import JURY, PARSER, RULES, Acuity
-from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
 from tests.run_commands import everything, models_file, on_study, pressing
 from tests.run_world import add_cases, add_response, judged, judging, study
-
-__all__ = ["overread"]  # a fixture
 
 N_CASES = 3
 

@@ -28,10 +28,7 @@ from evalcore.study.schema import (
 )
 from evalcore.study.store import WROTE
 from tests import world
-from tests.export_steps import NOTE, empty, from_csv, small
-
-__all__ = ["empty", "small"]  # fixtures
-
+from tests.export_steps import NOTE, from_csv
 
 LABELS_COLUMNS = [  # in the documented order
     "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme", "axis",
@@ -44,16 +41,16 @@ LABELS_COLUMNS = [  # in the documented order
 # ---------------------------------------------------------------- labels
 
 
-def test_labels_have_the_columns_of_the_issue_in_its_order(small):
-    assert list(export_tables.table(small.engine, "labels").columns) == LABELS_COLUMNS
+def test_labels_have_the_columns_of_the_issue_in_its_order(overridden):
+    assert list(export_tables.table(overridden.engine, "labels").columns) == LABELS_COLUMNS
     assert (
-        from_csv(export_tables.to_csv(export_tables.table(small.engine, "labels")))[0].keys()
+        from_csv(export_tables.to_csv(export_tables.table(overridden.engine, "labels")))[0].keys()
         == dict.fromkeys(LABELS_COLUMNS).keys()
     )
 
 
-def test_labels_have_one_row_an_item_with_everybodys_word(small):
-    table = export_tables.table(small.engine, "labels").astype(object)
+def test_labels_have_one_row_an_item_with_everybodys_word(overridden):
+    table = export_tables.table(overridden.engine, "labels").astype(object)
     rows = table.where(table.notna(), None).to_dict(orient="records")
     assert [(row["example_id"], row["criterion_position"]) for row in rows] == [
         ("prompt-0", 1), ("prompt-0", 2), ("prompt-1", 1), ("prompt-1", 2),
@@ -80,15 +77,15 @@ def test_labels_have_one_row_an_item_with_everybodys_word(small):
     assert [row["blinded"] for row in rows] == ["false", "false", None, None]
 
 
-def test_the_first_read_is_the_very_first_also_where_it_was_changed_later(small):
-    table = export_tables.table(small.engine, "labels")
-    earliest = min(row["created_at"] for row in small.history())
+def test_the_first_read_is_the_very_first_also_where_it_was_changed_later(overridden):
+    table = export_tables.table(overridden.engine, "labels")
+    earliest = min(row["created_at"] for row in overridden.history())
     assert table["first_read_at"].iloc[0] == earliest
     assert table["first_read_at"].isna().tolist() == [False, False, True, True]
 
 
-def test_another_judge_stands_beside_the_physicians_where_it_is_asked_for(small):
-    table = export_tables.table(small.engine, "labels", Part(judge="Wren"))
+def test_another_judge_stands_beside_the_physicians_where_it_is_asked_for(overridden):
+    table = export_tables.table(overridden.engine, "labels", Part(judge="Wren"))
     assert table["example_id"].tolist() == ["prompt-0", "prompt-0"]  # what Wren judged, or somebody read
     assert table["judge_label"].fillna("").tolist() == ["not_met", ""]
     assert table["overridden"].tolist() == [False, False]
@@ -106,21 +103,21 @@ def test_another_judge_stands_beside_the_physicians_where_it_is_asked_for(small)
         (Part(dataset="healthbench"), 0),
     ],
 )
-def test_a_part_is_a_part_in_every_format(small, part, n_rows):
-    table = export_tables.table(small.engine, "labels", part)
+def test_a_part_is_a_part_in_every_format(overridden, part, n_rows):
+    table = export_tables.table(overridden.engine, "labels", part)
     assert len(table) == n_rows
     assert len(from_csv(export_tables.to_csv(table))) == n_rows
     assert pq.read_table(io.BytesIO(export_tables.to_parquet(table))).num_rows == n_rows
     assert export_tables.to_jsonl(table).count(b"\n") == n_rows
 
 
-def test_a_judge_or_a_table_that_is_not_there_is_named(small, empty):
+def test_a_judge_or_a_table_that_is_not_there_is_named(overridden, empty):
     with pytest.raises(ExportError, match="expected one of Magpie, Wren, got judge 'Owl'"):
-        export_tables.table(small.engine, "labels", Part(judge="Owl"))
+        export_tables.table(overridden.engine, "labels", Part(judge="Owl"))
     with pytest.raises(
         ExportError, match=r"expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
     ):
-        export_tables.table(small.engine, "marks")
+        export_tables.table(overridden.engine, "marks")
 
 
 def test_a_judge_is_missed_in_an_empty_study(empty):
@@ -131,8 +128,8 @@ def test_a_judge_is_missed_in_an_empty_study(empty):
 # ---------------------------------------------------------------- verdicts and scores
 
 
-def test_verdicts_are_those_that_stand_with_their_raters_own_words(small):
-    table = export_tables.table(small.engine, "verdicts")
+def test_verdicts_are_those_that_stand_with_their_raters_own_words(overridden):
+    table = export_tables.table(overridden.engine, "verdicts")
     assert list(table.columns) == [column for column, _ in CODEBOOK["verdicts"]]
     by_kind = table["rater_kind"].value_counts().to_dict()
     assert by_kind == {"judge": 5, "reviewer": 3}  # Magpie 4, Wren 1; changed and taken-back ones are not standing
@@ -143,15 +140,15 @@ def test_verdicts_are_those_that_stand_with_their_raters_own_words(small):
     assert mine["explanation"] == NOTE
 
 
-def test_verdicts_of_one_judge_keep_the_physicians(small):
-    table = export_tables.table(small.engine, "verdicts", Part(judge="Wren"))
+def test_verdicts_of_one_judge_keep_the_physicians(overridden):
+    table = export_tables.table(overridden.engine, "verdicts", Part(judge="Wren"))
     assert set(table["rater"]) == {"Wren", "Dr. Imani Noor", "Dr. Tove Lind"}
-    read = export_tables.table(small.engine, "verdicts", Part(read_only=True))
+    read = export_tables.table(overridden.engine, "verdicts", Part(read_only=True))
     assert set(zip(read["example_id"], read["criterion_position"], strict=True)) == {("prompt-0", 1), ("prompt-0", 2)}
 
 
-def test_scores_have_one_row_a_response_and_judge(small):
-    table = export_tables.table(small.engine, "scores").astype(object)
+def test_scores_have_one_row_a_response_and_judge(overridden):
+    table = export_tables.table(overridden.engine, "scores").astype(object)
     rows = table.where(table.notna(), None).to_dict(orient="records")
     shown = ("judge", "example_id", "n_criteria", "n_expected", "achieved", "possible", "score")
     assert sorted(tuple(row[name] for name in shown) for row in rows) == [
@@ -165,28 +162,40 @@ def test_scores_have_one_row_a_response_and_judge(small):
 
 
 @pytest.mark.parametrize("part", [Part(), Part(read_only=True)])
-def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
-    before = {what: len(export_tables.table(small.engine, what)) for what in ("labels", "verdicts", "scores")}
-    with writing(small.engine) as session:
+def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(overridden, part):
+    before = {what: len(export_tables.table(overridden.engine, what)) for what in ("labels", "verdicts", "scores")}
+    with writing(overridden.engine) as session:
         rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Ada Moss")
         common = {"criterion_id": None, "rater_id": rater, "stage": Stage.FIRST, "blinded": True}
         of_response = Verdict(
-            **common, example_id=1, response_id=small.responses[0], label=Acuity.C_D, explanation="=now"
+            **common, example_id=1, response_id=overridden.responses[0], label=Acuity.C_D, explanation="=now"
         )
         of_case = Verdict(
             **common, example_id=2, response_id=None, label=Label.CANNOT_ASSESS, reason=CannotReason.CONTEXT_MISSING
         )
         store.add_verdicts(session, [of_response, of_case], actor="set-up", action="x")
     rows = list(
-        csv.DictReader(io.StringIO(export_tables.to_csv(export_tables.table(small.engine, "acuity", part)).decode()))
+        csv.DictReader(
+            io.StringIO(export_tables.to_csv(export_tables.table(overridden.engine, "acuity", part)).decode())
+        )
     )
     shown = ("asked", "example_id", "response_id", "model", "label", "reason", "explanation", "blinded", "rater")
     assert [tuple(row[name] for name in shown) for row in rows] == [
-        ("response_acuity", "prompt-0", str(small.responses[0]), "Alder-2", "C/D", "", "'=now", "true", "Dr. Ada Moss"),
+        (
+            "response_acuity",
+            "prompt-0",
+            str(overridden.responses[0]),
+            "Alder-2",
+            "C/D",
+            "",
+            "'=now",
+            "true",
+            "Dr. Ada Moss",
+        ),
         ("gold_acuity", "prompt-1", "", "", "cannot_assess", "context_missing", "", "true", "Dr. Ada Moss"),
     ]
-    assert {what: len(export_tables.table(small.engine, what)) for what in before} == before
-    hidden = export_tables.table(small.engine, "acuity", Part(blind=frozenset({1})))
+    assert {what: len(export_tables.table(overridden.engine, what)) for what in before} == before
+    hidden = export_tables.table(overridden.engine, "acuity", Part(blind=frozenset({1})))
     assert hidden["example_id"].tolist() == ["prompt-1"]
 
 
@@ -194,17 +203,17 @@ def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl"])
-def test_exported_verdicts_come_back_the_same_in_a_study_without_them(small, database_url, tmp_path, file_format):
+def test_exported_verdicts_come_back_the_same_in_a_study_without_them(overridden, database_url, tmp_path, file_format):
     path = tmp_path / f"verdicts.{file_format}"
-    said_in_review(small)
-    table = export_tables.table(small.engine, "verdicts")
+    said_in_review(overridden)
+    table = export_tables.table(overridden.engine, "verdicts")
     path.write_bytes(export_tables.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
     lead, bare = Administrator(name="Ana Ruiz"), world.made(str(tmp_path / "bare.db"))
     report = import_file(
         bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"]
     )
     assert (report.verdicts_new, report.without_partner) == (5, 0)
-    assert said_by_physicians(bare) == said_by_physicians(small) != []
+    assert said_by_physicians(bare) == said_by_physicians(overridden) != []
     again = import_file(bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"])
     assert again.verdicts_new == 0
     bare.engine.dispose()
@@ -239,13 +248,13 @@ def said_by_physicians(small):
 # ---------------------------------------------------------------- the trail
 
 
-def test_an_export_leaves_an_event_that_says_what_was_taken(small):
+def test_an_export_leaves_an_event_that_says_what_was_taken(overridden):
     part = Part(judge="Wren", read_only=True)
     export_tables.record(
-        small.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=2, part=part
+        overridden.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=2, part=part
     )
-    assert small.events()[-1] == ("Ana Ruiz", "labels exported")
-    with small.engine.connect() as connection:
+    assert overridden.events()[-1] == ("Ana Ruiz", "labels exported")
+    with overridden.engine.connect() as connection:
         subject, detail = connection.exec_driver_sql(
             "SELECT subject, detail FROM audit_event ORDER BY id DESC LIMIT 1"
         ).one()

@@ -13,10 +13,7 @@ from evalcore.export import tables as export_tables
 from evalcore.export.codebook import CODEBOOK, DTYPES
 from evalcore.study.csv_cells import unguarded
 from tests import world
-from tests.export_steps import empty, from_csv, small
-
-__all__ = ["empty", "small"]  # fixtures
-
+from tests.export_steps import from_csv
 
 DANGEROUS = "=+-@\t\r\n＝＋－＠"
 
@@ -25,9 +22,9 @@ DANGEROUS = "=+-@\t\r\n＝＋－＠"
 
 
 @pytest.mark.parametrize("what", export_tables.WHAT)
-def test_the_codebook_says_something_about_every_column_once(small, what):
+def test_the_codebook_says_something_about_every_column_once(overridden, what):
     columns = [column for column, _ in CODEBOOK[what]]
-    assert list(export_tables.table(small.engine, what).columns) == columns
+    assert list(export_tables.table(overridden.engine, what).columns) == columns
     assert len(set(columns)) == len(columns)
     text = export_tables.codebook_text(what)
     for column, meaning in CODEBOOK[what]:
@@ -44,8 +41,8 @@ def test_every_kind_that_the_codebook_gives_belongs_to_a_column():
 
 
 @pytest.mark.parametrize("what", export_tables.WHAT)
-def test_every_format_holds_the_same_values(small, what):
-    table = export_tables.table(small.engine, what)
+def test_every_format_holds_the_same_values(overridden, what):
+    table = export_tables.table(overridden.engine, what)
     plain = table.astype(object).where(table.notna(), None).to_dict(orient="records")
     parquet = pq.read_table(io.BytesIO(export_tables.to_parquet(table))).to_pylist()
     assert parquet == plain

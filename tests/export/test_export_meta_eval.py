@@ -9,10 +9,6 @@ from evalcore.reading.overriding import give_verdict
 from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label
 from tests import world
-from tests.export_steps import empty, small
-
-__all__ = ["empty", "small"]  # fixtures
-
 
 # ---------------------------------------------------------------- the same in every format
 
@@ -24,8 +20,8 @@ def test_an_empty_study_gives_no_meta_evaluation_rows(empty):
 # ---------------------------------------------------------------- meta-evaluation rows
 
 
-def test_meta_evaluation_rows_are_what_the_importer_of_the_official_file_reads(small):
-    lines = export_tables.meta_eval_rows(small.engine).splitlines()
+def test_meta_evaluation_rows_are_what_the_importer_of_the_official_file_reads(overridden):
+    lines = export_tables.meta_eval_rows(overridden.engine).splitlines()
     rows = [orjson.loads(line) for line in lines]
     assert [set(row) for row in rows] == 2 * [{
         "prompt_id", "completion_id", "prompt", "completion", "rubric", "category",

@@ -10,9 +10,7 @@ from evalcore.study import frames
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Severity
 from evalcore.study.tables import Verdict
-from tests.overriding_steps import press, small
-
-__all__ = ["small"]  # a fixture
+from tests.overriding_steps import press
 
 READER = "Dr. Imani Noor"
 

@@ -9,7 +9,7 @@ from evalcore.study.db import open_study, writing
 from tests.acuity_files import case, levels, table
 from tests.inspect_zips import LOGS, bring_log, item, log, refusal, rubric, sample
 from tests.invented import bring, dump, entry, example, lines, results, rows, study, user, verdicts, write
-from tests.page_steps import LEAD, _no_cache, check, location, open_page  # noqa: F401 - fixtures
+from tests.page_steps import LEAD, check
 
 RESPONSES = (
     "SELECT e.dataset, e.prompt_id, m.name, r.dataset, r.sample_index, r.text, r.n_criteria FROM response r"
@@ -199,7 +199,7 @@ def test_a_level_of_an_example_and_verdicts_of_a_case_are_passed_over_and_said(c
 # ---- the page
 
 
-def test_the_study_page_brings_a_log_in_and_says_what_was_passed_over(location, open_page):  # noqa: F811
+def test_the_study_page_brings_a_log_in_and_says_what_was_passed_over(location, open_page):
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)

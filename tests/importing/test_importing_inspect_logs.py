@@ -13,7 +13,6 @@ from evalcore.importing.formats.inspect_logs import Header, LogFile
 from evalcore.importing.formats.inspect_scores import Says, decoded
 from evalcore.importing.records import Options
 from evalcore.study.schema import Label
-from tests.commands import overread  # noqa: F401 - a fixture
 from tests.inspect_zips import (
     DEFLATED,
     LOGS,
@@ -212,7 +211,7 @@ def test_the_judge_is_who_was_said_else_the_scores_own_else_the_grader(scores, r
     assert {verdict.rater for verdict in found.verdicts} == {expected}
 
 
-def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):  # noqa: F811 - the fixture
+def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):
     content = log(sample(), model_roles=None)
     said = refusal(engine, tmp_path / "a.eval", content)
     assert said == "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"

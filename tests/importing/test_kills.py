@@ -15,10 +15,8 @@ from evalcore.study.auditing import verify
 from evalcore.study.db import connect, open_study, reading
 from evalcore.study.schema import Administrator, RaterKind
 from tests import world
-from tests.adjudicating_steps import SOL, item, key_of, opened, settlements, small
+from tests.adjudicating_steps import SOL, item, key_of, opened, settlements
 from tests.kills import N_KILLS, killed
-
-__all__ = ["small"]  # a fixture
 
 pytestmark = pytest.mark.slow
 
@@ -49,14 +47,14 @@ def _settle(location, viewer, key, number):
 
 
 @pytest.mark.parametrize("n", KILLS)
-def test_kills_while_settling_leave_whole_settlements(small, database_url, n):
-    n_items, viewer, key = len(opened(small).questions), small.viewer(SOL), key_of(small)
-    small.engine.dispose()  # no process takes over a connection of this one
+def test_kills_while_settling_leave_whole_settlements(conflicting, database_url, n):
+    n_items, viewer, key = len(opened(conflicting).questions), conflicting.viewer(SOL), key_of(conflicting)
+    conflicting.engine.dispose()  # no process takes over a connection of this one
     for n_killed in killed(_settle, database_url, viewer, key, n=n):
-        by_act = [row["explanation"] for row in settlements(small)]
+        by_act = [row["explanation"] for row in settlements(conflicting)]
         assert {by_act.count(act) for act in by_act} == {n_items}
         assert len({act.split()[0] for act in by_act}) == n_killed
-        small.engine.dispose()
+        conflicting.engine.dispose()
     holds(database_url)
 
 

@@ -17,10 +17,8 @@ from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage
 from tests import world
 from tests.importing.test_import_own_reads import READER, forged
-from tests.overriding_steps import press, small
-from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page", "small"]  # fixtures
+from tests.overriding_steps import press
+from tests.page_steps import LEAD, check
 
 DESK = Administrator(name="The Desk")
 SAME = ["rater", "stage", "label", "read_at", "criterion_position", "example_id", "blinded", "selection"]

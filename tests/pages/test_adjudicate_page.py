@@ -11,9 +11,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
 from pages.shared import common
 from tests import world
-from tests.page_steps import LEAD, NOT_FOR_YOU, _no_cache, check, demo_study, location, open_page, words
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
+from tests.page_steps import LEAD, NOT_FOR_YOU, check, words
 
 SOL, RUNE = "Dr. Sol Adler", "Dr. Rune Okeke"
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"

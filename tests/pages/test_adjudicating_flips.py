@@ -9,10 +9,8 @@ from evalcore.study.db import reading
 from evalcore.study.schema import ReadingState, Role
 from tests import world
 from tests.adjudicating_steps import IMANI, SOL, TOVE, opened, waiting
-from tests.page_steps import _no_cache, location, open_page, words
+from tests.page_steps import words
 from tests.reading_steps import decide_the_rest
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 PAGES = ("overview", "browse", "judges", "study")
 

@@ -13,10 +13,8 @@ from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Ask, Role
 from tests import world
 from tests.commands import Run
-from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
+from tests.page_steps import LEAD, check
 from tests.triage_cases import CONVERSATION, drawn, stored
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 
 
 def test_the_form_has_the_filters_of_cases_and_counts_by_them(demo_study, open_page):

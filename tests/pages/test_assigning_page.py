@@ -9,9 +9,7 @@ from streamlit.testing.v1 import AppTest
 from evalcore.study.schema import Label, Role
 from pages.shared import common, filters
 from tests import world
-from tests.page_steps import _no_cache, check, location, open_page
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
+from tests.page_steps import check
 
 LEAD, BOTH, READER = "Ana Ruiz", "Dr. Sol Reyes", "Dr. Imani Noor"
 FIRST_ROW = ("dataset", "theme", "language", "model", "reads")

@@ -3,12 +3,8 @@
 import pytest
 
 from tests import leaks
-from tests.blind_walks import ASSIGNED, Query, Sent, Visit, phases, walker
+from tests.blind_walks import ASSIGNED, Query, Sent, Visit
 from tests.leaks import BLIND, EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, WALKERS
-from tests.page_steps import _no_cache, location, open_page
-
-__all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
-
 
 TRIED = (MODEL, leaks.EXPLANATIONS[0], leaks.FIRST_NOTE, leaks.RATIONALE, leaks.IMPORTED_READER, BLIND[1])
 

@@ -3,11 +3,8 @@
 from streamlit.testing.v1 import AppTest
 
 from tests import leaks
-from tests.blind_walks import Visit, as_words, phases, walker
+from tests.blind_walks import Visit, as_words
 from tests.leaks import BLIND, MODEL, OPEN_EYES, SECRETS
-from tests.page_steps import _no_cache, location, open_page
-
-__all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
 
 
 def test_a_file_that_is_made_after_the_study_was_set_to_blind_leaves_it_out(walker, phases):

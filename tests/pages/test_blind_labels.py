@@ -10,12 +10,8 @@ from evalcore.export import tables as export_tables
 from evalcore.study import browse
 from pages.shared import filters
 from tests import leaks
-from tests.blind_walks import ASSIGNED, BRIEF, BY_LEVEL, Phase, Visit, Walker, as_words, can_go, phases, walker
+from tests.blind_walks import ASSIGNED, BRIEF, BY_LEVEL, Phase, Visit, Walker, as_words, can_go
 from tests.leaks import BLIND, EVERY_ROLE, OPEN_EYES, REVIEWER, SECRETS, WALKERS
-from tests.page_steps import _no_cache, location, open_page
-
-__all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
-
 
 # ---------------------------------------------------------------- what cannot be looked for by a word: labels
 

@@ -21,13 +21,9 @@ from tests.blind_walks import (
     Walker,
     allowed,
     can_go,
-    phases,
-    walker,
 )
 from tests.leaks import BLIND, EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, SECRETS, WALKERS, Hand
-from tests.page_steps import ROOT, _no_cache, location, open_page
-
-__all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
+from tests.page_steps import ROOT
 
 
 def test_the_walk_knows_every_page():

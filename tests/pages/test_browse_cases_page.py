@@ -13,10 +13,8 @@ from evalcore.triage import queries as triage_queries
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, described
 from pages.shared import filters
-from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
+from tests.page_steps import LEAD, check
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 
 
 @pytest.fixture

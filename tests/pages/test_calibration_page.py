@@ -26,11 +26,9 @@ from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.settings import TriageSettings
 from pages.shared import tables
 from tests import world
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, RESEARCHER, READER, NEWCOMER = "Mina Castell", "Ines Roth", "Dr. Noor", "Dr. Imani Lund"
 JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (

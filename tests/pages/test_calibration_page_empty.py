@@ -10,12 +10,10 @@ from evalcore.calibration import confidence, routing
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from tests import world
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.pages.test_calibration_page import LEAD, SECTIONS, figures, links, people
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 MODELS, AMBIGUOUS, ROUTING = SECTIONS[1:]
 

@@ -18,21 +18,8 @@ from evalcore.triage import queries as triage_queries
 from evalcore.triage.queries import one_case
 from evalcore.triage.reads import drawn_votes, response_levels
 from tests.leaks import viewer
-from tests.page_steps import (
-    BOTH_READER,
-    LEAD,
-    PAGES,
-    PHYSICIAN,
-    _no_cache,
-    check,
-    demo_study,
-    location,
-    open_page,
-    own_verdicts,
-)
+from tests.page_steps import BOTH_READER, LEAD, PAGES, PHYSICIAN, check, own_verdicts
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 
 
 @pytest.fixture

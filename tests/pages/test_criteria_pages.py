@@ -11,10 +11,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
 from tests.opinion_rows import of_columns
-from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 HOSTILE = "<b>x</b>"

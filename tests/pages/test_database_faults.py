@@ -21,11 +21,9 @@ from evalcore.study.schema import Cause, Label, Role
 from pages.shared import common
 from tests import world
 from tests.conftest import plain, run
-from tests.page_steps import _no_cache, check, location, open_page, words
+from tests.page_steps import check, words
 from tests.pages.test_adjudicate_page import press as press_key
 from tests.pages.test_adjudicate_page import write
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 IMANI, TOVE, SOL = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Sol Adler"
 NOTE = "the patient of bed seven"

@@ -10,21 +10,7 @@ from evalcore.study.schema import Label
 from tests import world
 from tests.page_steps import Open
 from tests.page_steps import said as words
-from tests.pages.test_judges_page import (
-    IMANI,
-    LEAD,
-    TOVE,
-    _no_cache,
-    both_read,
-    imported,
-    links,
-    location,
-    open_page,
-    opened,
-    small,
-)
-
-__all__ = ["_no_cache", "both_read", "location", "open_page", "opened", "small"]  # fixtures
+from tests.pages.test_judges_page import IMANI, LEAD, TOVE, imported, links
 
 
 @pytest.fixture
@@ -65,8 +51,8 @@ def test_where_the_judge_labelled_nothing_that_was_read_the_criteria_show_physic
     assert list(app.dataframe[0].value) == ["Axis", "Reads", "Readers differ"]
 
 
-def test_between_physicians_no_judge_is_chosen(both_read, opened):
-    app = opened(LEAD, judges_show="Between physicians")
+def test_between_physicians_no_judge_is_chosen(both_read, open_judges):
+    app = open_judges(LEAD, judges_show="Between physicians")
     assert not app.selectbox
     assert [toggle.label for toggle in app.toggle] == ["Count judges as raters", "More coefficients"]
 
@@ -105,15 +91,15 @@ def test_ones_own_read_of_what_waits_does_not_tell_the_judges_label(location, op
         ("Versions and families", "judges.versions.self_preference.self_preference"),
     ],
 )
-def test_numbers_are_made_once_and_anew_when_the_study_changes(section, metric, both_read, opened, monkeypatch):
+def test_numbers_are_made_once_and_anew_when_the_study_changes(section, metric, both_read, open_judges, monkeypatch):
     module, _, name = f"pages.{metric}".rpartition(".")
     made, calls = getattr(resolve_name(module), name), []
     monkeypatch.setattr(
         resolve_name(module), name, lambda *arguments, **named: calls.append(1) or made(*arguments, **named)
     )
     for _ in range(2):
-        words(opened(LEAD, judges_show=section))
+        words(open_judges(LEAD, judges_show=section))
     assert len(calls) == 1
     imported(both_read, Label.MET, name="another")
-    words(opened(LEAD, judges_show=section))
+    words(open_judges(LEAD, judges_show=section))
     assert len(calls) == 2

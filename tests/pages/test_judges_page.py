@@ -2,8 +2,6 @@
 
 import math
 import re
-from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,29 +16,12 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label, Role
 from tests import world
 from tests.drawn_reads import reads_of
-from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "How often the judge is right, and what readers changed after seeing it"
 HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
 NOT_EQUAL = "No read was drawn with a known probability"
-
-
-@pytest.fixture
-def small(location: str) -> Iterator[world.World]:
-    """Two conversations of two criteria; the judge says met, not met, met, met."""
-    made = world.made(location, judged="+-++")
-    yield made
-    made.engine.dispose()
-
-
-@pytest.fixture
-def opened(small: world.World, open_page: Open) -> Open:
-    """Opens the page as somebody; `alone`: its file without app.py."""
-    return partial(open_page, small.location, "judges")
 
 
 def main_words(app: AppTest) -> str:
@@ -67,21 +48,12 @@ def imported(small: world.World, label: Label, *, name: str = "hash", example: i
     world.said(small, label, name=name, example=example, criterion=criterion, blinded=True)
 
 
-@pytest.fixture
-def both_read(small: world.World) -> world.World:
-    """Both physicians read everything; one takes the judge's label once."""
-    world.assigned(small)
-    read_all(small, IMANI, {1: "--", 2: "++"}, {1: "+"})  # differs on 1.1, and follows the judge there
-    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})  # differs on 1.1, 1.2 and 2.1, and keeps
-    return small
-
-
 # ---------------------------------------------------------------- what it says
 
 
 @pytest.mark.parametrize("name", [LEAD, IMANI, TOVE])
-def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, opened):
-    shown = words(opened(name))
+def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, open_judges):
+    shown = words(open_judges(name))
     assert TITLE in shown
     assert "Judge Magpie beside 8 blind first reads of criteria in 2 conversations" in shown
     # right: Imani on 1.2, 2.1, 2.2 and Tove on 2.2 of 8; undesirable is 1.2 alone: Imani yes, Tove no
@@ -100,19 +72,19 @@ def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, op
     assert "Wilson" in shown
 
 
-def test_the_judge_is_chosen_in_the_address(both_read, opened):
+def test_the_judge_is_chosen_in_the_address(both_read, open_judges):
     world.judged(both_read, "Wren", Label.NOT_MET)
-    shown = words(opened(LEAD, judges_judge="Wren"))
+    shown = words(open_judges(LEAD, judges_judge="Wren"))
     assert "Judge Wren beside 2 blind first reads of criteria in 1 conversation" in shown
     assert "100 % (2/2)" in shown
     assert "This judge's label has not been shown after a blind read yet" in shown
-    assert "Judge Magpie beside 8" in words(opened(LEAD, judges_judge="nobody"))
+    assert "Judge Magpie beside 8" in words(open_judges(LEAD, judges_judge="nobody"))
 
 
-def test_a_judges_name_that_looks_like_markdown_or_html_stays_words(small, opened):
-    world.judged(small, HOSTILE, Label.NOT_MET)
-    imported(small, Label.MET)
-    app = opened(LEAD, judges_judge=HOSTILE)
+def test_a_judges_name_that_looks_like_markdown_or_html_stays_words(two_conversations, open_judges):
+    world.judged(two_conversations, HOSTILE, Label.NOT_MET)
+    imported(two_conversations, Label.MET)
+    app = open_judges(LEAD, judges_judge=HOSTILE)
     bodies = "\n".join(element.proto.body for element in app.get("html"))
     assert "![](http://canary.invalid/x) &lt;b&gt;$1$&lt;/b&gt; :red[x]" in bodies
     assert not app.markdown
@@ -121,66 +93,72 @@ def test_a_judges_name_that_looks_like_markdown_or_html_stays_words(small, opene
 # ---------------------------------------------------------------- who sees what
 
 
-def test_readers_are_named_to_the_lead_alone(both_read, opened):
-    lead = words(opened(LEAD))
+def test_readers_are_named_to_the_lead_alone(both_read, open_judges):
+    lead = words(open_judges(LEAD))
     assert "By reader" in lead
     assert IMANI in lead
     assert TOVE in lead
-    physician = main_words(opened(IMANI))
+    physician = main_words(open_judges(IMANI))
     assert "By reader" not in physician
     assert TOVE not in physician
 
 
-def test_a_lead_who_reads_too_sees_no_names_while_anything_waits_for_them(small, opened):
+def test_a_lead_who_reads_too_sees_no_names_while_anything_waits_for_them(two_conversations, open_judges):
     sol = "Dr. Sol Reyes"
-    world.add_researcher(small.engine, sol, Role.LEAD, Role.REVIEWER)
-    world.leads_read(small.engine)
-    world.assigned(small, n_readers=3)
-    read_all(small, IMANI, {1: "--", 2: "++"}, {})
-    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})
-    desk = reviewing.take(small.engine, small.viewer(sol))
-    number = world.answer(small, small.viewer(sol), desk, "+-" if desk.asked.example_id == 1 else "++")
-    reviewing.submit(small.engine, small.viewer(sol), number)  # agrees throughout; the other conversation waits
-    shown = words(opened(sol))
+    world.add_researcher(two_conversations.engine, sol, Role.LEAD, Role.REVIEWER)
+    world.leads_read(two_conversations.engine)
+    world.assigned(two_conversations, n_readers=3)
+    read_all(two_conversations, IMANI, {1: "--", 2: "++"}, {})
+    read_all(two_conversations, TOVE, {1: "-+", 2: "-+"}, {})
+    desk = reviewing.take(two_conversations.engine, two_conversations.viewer(sol))
+    number = world.answer(
+        two_conversations, two_conversations.viewer(sol), desk, "+-" if desk.asked.example_id == 1 else "++"
+    )
+    reviewing.submit(
+        two_conversations.engine, two_conversations.viewer(sol), number
+    )  # agrees throughout; the other conversation waits
+    shown = words(open_judges(sol))
     assert (
         "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
     )  # a lead's own are not blind
     assert TOVE not in shown
     assert IMANI not in shown
-    read_all(small, sol, {1: "+-", 2: "++"}, {})
-    shown = words(opened(sol))
+    read_all(two_conversations, sol, {1: "+-", 2: "++"}, {})
+    shown = words(open_judges(sol))
     assert "Judge Magpie beside 8 blind first reads" in shown
     assert TOVE in shown
 
 
-def test_a_reader_with_blind_items_waiting_sees_nothing_of_the_reads_on_them(small, opened):
-    world.assigned(small)
-    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})
-    imported(small, Label.MET, name="0" * 64)  # of the first conversation too
-    app = opened(IMANI)
+def test_a_reader_with_blind_items_waiting_sees_nothing_of_the_reads_on_them(two_conversations, open_judges):
+    world.assigned(two_conversations)
+    read_all(two_conversations, TOVE, {1: "-+", 2: "-+"}, {})
+    imported(two_conversations, Label.MET, name="0" * 64)  # of the first conversation too
+    app = open_judges(IMANI)
     shown = main_words(app)
     assert "Nothing can be shown to you of this judge yet" in shown
     assert not app.dataframe
     assert TOVE not in shown
-    assert "Judge Magpie beside 4 blind first reads" in words(opened(LEAD))
+    assert "Judge Magpie beside 4 blind first reads" in words(open_judges(LEAD))
 
 
-def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(small, opened):
-    world.assigned(small)
-    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})
-    viewer = small.viewer(IMANI)
-    desk = reviewing.take(small.engine, viewer)
-    number = world.answer(small, viewer, desk, "+-" if desk.asked.example_id == 1 else "++")
-    reviewing.submit(small.engine, viewer, number)  # agrees throughout: done; the other conversation still waits
-    shown = main_words(opened(IMANI))
+def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(two_conversations, open_judges):
+    world.assigned(two_conversations)
+    read_all(two_conversations, TOVE, {1: "-+", 2: "-+"}, {})
+    viewer = two_conversations.viewer(IMANI)
+    desk = reviewing.take(two_conversations.engine, viewer)
+    number = world.answer(two_conversations, viewer, desk, "+-" if desk.asked.example_id == 1 else "++")
+    reviewing.submit(
+        two_conversations.engine, viewer, number
+    )  # agrees throughout: done; the other conversation still waits
+    shown = main_words(open_judges(IMANI))
     assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
     assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown
     assert TOVE not in shown
-    assert "Judge Magpie beside 6 blind first reads of criteria in 2 conversations" in words(opened(LEAD))
+    assert "Judge Magpie beside 6 blind first reads of criteria in 2 conversations" in words(open_judges(LEAD))
 
 
-def test_nobody_sees_anything(both_read, opened):
-    app = opened(None, alone=True)
+def test_nobody_sees_anything(both_read, open_judges):
+    app = open_judges(None, alone=True)
     assert "Choose who is reading first" in words(app)
     assert TITLE not in words(app)
     assert not app.dataframe
@@ -191,37 +169,37 @@ def test_nobody_sees_anything(both_read, opened):
 SECTIONS = ("Against physicians", "Criteria", "Between physicians", "Versions and families")
 
 
-def test_the_record_comes_first_and_the_address_names_another_section(both_read, opened):
-    app = opened(LEAD)
+def test_the_record_comes_first_and_the_address_names_another_section(both_read, open_judges):
+    app = open_judges(LEAD)
     (control,) = (group for group in app.get("button_group") if group.label == "Show")
     assert list(control.options) == ["Record", *SECTIONS]
     assert control.value == "Record"
     assert TITLE in words(app)
-    assert TITLE not in words(opened(LEAD, judges_show="Against physicians"))
-    assert TITLE in words(opened(LEAD, judges_show="no such section"))
+    assert TITLE not in words(open_judges(LEAD, judges_show="Against physicians"))
+    assert TITLE in words(open_judges(LEAD, judges_show="no such section"))
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_every_section_opens_for_everybody_and_without_a_read(section, small, opened):
+def test_every_section_opens_for_everybody_and_without_a_read(section, two_conversations, open_judges):
     for name in (LEAD, IMANI):
-        assert "blind first reads of criteria in 0 conversations" in words(opened(name, judges_show=section))
+        assert "blind first reads of criteria in 0 conversations" in words(open_judges(name, judges_show=section))
 
 
 @pytest.mark.parametrize("section", ["Record", *SECTIONS])
-def test_only_the_chosen_section_is_computed(section, both_read, opened, monkeypatch):
+def test_only_the_chosen_section_is_computed(section, both_read, open_judges, monkeypatch):
     modules = ("record", "quality", "criteria", "agreement", "versions")
     computed = []
     for module in modules:
         monkeypatch.setattr(f"pages.judges.{module}.show", lambda *_, module=module: computed.append(module))
-    words(opened(LEAD, judges_show=section))
+    words(open_judges(LEAD, judges_show=section))
     assert computed == [modules[("Record", *SECTIONS).index(section)]]
 
 
 # ---------------------------------------------------------------- against physicians
 
 
-def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read, opened):
-    shown = words(opened(LEAD, judges_show="Against physicians"))
+def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read, open_judges):
+    shown = words(open_judges(LEAD, judges_show="Against physicians"))
     assert "How a judge does against physicians" in shown
     assert "Judge Magpie beside 8 blind first reads of criteria in 2 conversations" in shown
     # judge + - + + against (- -)(- +)(+ -)(+ +): both 3, judge alone 3, physician alone 1, neither 1: (6/10 + 2/6) / 2
@@ -240,9 +218,9 @@ def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read
     assert "majority" not in shown.partition("A pair is a judge's label")[0]  # one judge is no jury
 
 
-def test_a_second_judge_stands_beside_the_first_with_their_jury(both_read, opened):
+def test_a_second_judge_stands_beside_the_first_with_their_jury(both_read, open_judges):
     world.judged(both_read, "Wren", Label.NOT_MET)
-    app = opened(LEAD, judges_show="Against physicians", judges_judge="Wren")
+    app = open_judges(LEAD, judges_show="Against physicians", judges_judge="Wren")
     shown = words(app)
     assert "undefined: it never says met" in shown
     assert [box.value for box in app.multiselect] == [["Magpie"]]
@@ -255,31 +233,31 @@ def test_a_second_judge_stands_beside_the_first_with_their_jury(both_read, opene
     assert "of 2 judges" not in words(alone)
 
 
-def test_physicians_are_named_in_the_figure_to_the_lead_alone_and_min_pairs_is_in_the_address(both_read, opened):
+def test_physicians_are_named_in_the_figure_to_the_lead_alone_and_min_pairs_is_in_the_address(both_read, open_judges):
     for name, is_named in ((LEAD, True), (IMANI, False)):
-        app = opened(name, judges_show="Against physicians", judges_min_pairs="1")
+        app = open_judges(name, judges_show="Against physicians", judges_min_pairs="1")
         assert "with more than 1 pairs, and 2 physicians have" in words(app)
         figures = "".join(chart.proto.spec for chart in app.get("plotly_chart"))
         assert "all criteria" in figures
         assert (TOVE in figures) is is_named
 
 
-def test_against_physicians_a_reader_sees_nothing_of_reads_on_what_waits_for_them(small, opened):
-    world.assigned(small)
-    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})
-    app = opened(IMANI, judges_show="Against physicians")
+def test_against_physicians_a_reader_sees_nothing_of_reads_on_what_waits_for_them(two_conversations, open_judges):
+    world.assigned(two_conversations)
+    read_all(two_conversations, TOVE, {1: "-+", 2: "-+"}, {})
+    app = open_judges(IMANI, judges_show="Against physicians")
     shown = main_words(app)
     assert "Judge Magpie beside 0 blind first reads of criteria in 0 conversations" in shown
     assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown
     assert "No physician has read blind what these judges have labelled" in shown
     assert not app.dataframe
-    assert "balanced F1 of 0." in words(opened(LEAD, judges_show="Against physicians"))
+    assert "balanced F1 of 0." in words(open_judges(LEAD, judges_show="Against physicians"))
 
 
-def test_a_hostile_name_stays_words_against_physicians_too(small, opened):
-    world.judged(small, HOSTILE, Label.NOT_MET)
-    imported(small, Label.MET)
-    app = opened(LEAD, judges_judge=HOSTILE, judges_show="Against physicians")
+def test_a_hostile_name_stays_words_against_physicians_too(two_conversations, open_judges):
+    world.judged(two_conversations, HOSTILE, Label.NOT_MET)
+    imported(two_conversations, Label.MET)
+    app = open_judges(LEAD, judges_judge=HOSTILE, judges_show="Against physicians")
     assert NOT_EQUAL in words(app)  # an imported read of which no drawing is known
     bodies = "\n".join(element.proto.body for element in app.get("html"))
     assert "The balanced F1 of ![](http://canary.invalid/x) &lt;b&gt;$1$&lt;/b&gt; :red[x] is undefined" in bodies
@@ -295,23 +273,25 @@ def links(app: AppTest) -> list[str]:
     return [link.proto.label for link in app.get("page_link")]
 
 
-def test_without_a_judge_it_says_to_import_one(small, opened):
-    world.tampered(small.engine, "DROP TRIGGER IF EXISTS verdict_no_delete", "DELETE FROM verdict", "DELETE FROM rater")
-    app = opened(LEAD)
+def test_without_a_judge_it_says_to_import_one(two_conversations, open_judges):
+    world.tampered(
+        two_conversations.engine, "DROP TRIGGER IF EXISTS verdict_no_delete", "DELETE FROM verdict", "DELETE FROM rater"
+    )
+    app = open_judges(LEAD)
     assert "No judge has labelled anything yet" in words(app)
     assert links(app) == ["Import a file"]
 
 
-def test_without_a_blind_read_it_says_what_to_do(small, opened):
-    app = opened(LEAD)
+def test_without_a_blind_read_it_says_what_to_do(two_conversations, open_judges):
+    app = open_judges(LEAD)
     assert "No physician has read blind what this judge has labelled" in words(app)
     assert links(app) == ["Go to Study"]
     assert [box.value for box in app.selectbox] == [world.JUDGE]
 
 
-def test_with_reads_and_no_reveal_it_shows_the_record_and_says_why_there_is_no_shift(small, opened):
-    imported(small, Label.MET)
-    app = opened(LEAD)
+def test_with_reads_and_no_reveal_it_shows_the_record_and_says_why_there_is_no_shift(two_conversations, open_judges):
+    imported(two_conversations, Label.MET)
+    app = open_judges(LEAD)
     shown = words(app)
     assert "100 % (1/1)" in shown
     assert "This judge's label has not been shown after a blind read yet" in shown

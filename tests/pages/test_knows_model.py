@@ -12,10 +12,8 @@ from evalcore.study import families
 from evalcore.study.db import open_study
 from evalcore.study.families import mentions
 from tests import world
-from tests.page_steps import PHYSICIAN, _no_cache, check, demo_study, location, open_page
-from tests.reading_steps import IMANI, TOVE, small, take
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page", "small"]  # fixtures
+from tests.page_steps import PHYSICIAN, check
+from tests.reading_steps import IMANI, TOVE, take
 
 WORDS = st.text("abgptclude 1-", min_size=0, max_size=12)
 
@@ -53,23 +51,23 @@ def read(study, name, *, knows):
     return desk.asked.response_id
 
 
-def test_who_knows_the_model_is_kept_with_the_lock_exported_and_counted(small):
-    world.assigned(small, readers=(IMANI, TOVE), n_readers=2)
-    known, other = read(small, IMANI, knows=True), read(small, IMANI, knows=False)
-    assert {read(small, TOVE, knows=False), read(small, TOVE, knows=False)} == {known, other}
-    verdicts = export_tables.table(small.engine, "verdicts")
+def test_who_knows_the_model_is_kept_with_the_lock_exported_and_counted(three_readers):
+    world.assigned(three_readers, readers=(IMANI, TOVE), n_readers=2)
+    known, other = read(three_readers, IMANI, knows=True), read(three_readers, IMANI, knows=False)
+    assert {read(three_readers, TOVE, knows=False), read(three_readers, TOVE, knows=False)} == {known, other}
+    verdicts = export_tables.table(three_readers.engine, "verdicts")
     told = verdicts.loc[verdicts["knows_model"].fillna(False)]
     assert set(zip(told["rater"], told["response_id"], told["stage"], strict=True)) == {(IMANI, known, "first")}
     assert len(told) == 2
-    labels = export_tables.table(small.engine, "labels")
+    labels = export_tables.table(three_readers.engine, "labels")
     assert set(labels.loc[labels["knows_model"].fillna(False), "response_id"]) == {known}
     assert labels["knows_model"].isna().sum() == 2
     assert b"knows_model" in export_tables.to_csv(labels).splitlines()[0]
-    done = methods.facts(small.engine)
+    done = methods.facts(three_readers.engine)
     assert done.n_knowing == 2
     assert "of 25 % (2/8) of these first reads the reader said that they knew which model" in methods.paragraph(done)
     events = world.rows(
-        small.engine, "SELECT detail FROM audit_event WHERE action = 'first read submitted' ORDER BY id"
+        three_readers.engine, "SELECT detail FROM audit_event WHERE action = 'first read submitted' ORDER BY id"
     )
     assert ['"knows_model": true' in detail for (detail,) in events] == [True, False, False, False]
 

@@ -17,11 +17,9 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label
 from tests import world
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.population import drawn
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 SECTIONS = ("Scores", "By theme and axis", "Who is better", "Head to head", "More")

@@ -17,10 +17,8 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
 from tests import world
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.rubric.test_composition import made_of
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 

@@ -6,9 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.study.db import open_study
-from tests.page_steps import LEAD, PHYSICIAN, TITLES, Open, _no_cache, check, demo_study, location, open_page
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
+from tests.page_steps import LEAD, PHYSICIAN, TITLES, Open, check
 
 
 def n_fitting(shown: str) -> int:

@@ -17,16 +17,10 @@ from tests.page_steps import (
     PHYSICIAN,
     TITLES,
     Open,
-    _no_cache,
     check,
     cookie_of,
-    demo_study,
-    location,
-    open_page,
     own_verdicts,
 )
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 
 
 @pytest.mark.parametrize("page", PAGES)

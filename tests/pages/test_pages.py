@@ -9,25 +9,7 @@ from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Label, Role
 from pages.shared import common
 from tests import world
-from tests.page_steps import (
-    BOTH_READER,
-    LEAD,
-    NOT_FOR_YOU,
-    PAGES,
-    PEOPLE,
-    PHYSICIAN,
-    TITLES,
-    Open,
-    _no_cache,
-    check,
-    demo_study,
-    location,
-    open_page,
-    own_verdicts,
-)
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
-
+from tests.page_steps import BOTH_READER, LEAD, NOT_FOR_YOU, PAGES, PEOPLE, PHYSICIAN, TITLES, Open, check, own_verdicts
 
 # ---------------------------------------------------------------- Every page for everybody
 

@@ -23,23 +23,14 @@ from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, Ask, Claim, Physicians, Role
 from tests import world
-from tests.page_steps import (  # noqa: F401 - fixtures
-    BOTH_READER,
-    LEAD,
-    PHYSICIAN,
-    _no_cache,
-    check,
-    demo_study,
-    location,
-    open_page,
-)
+from tests.page_steps import BOTH_READER, LEAD, PHYSICIAN, check
 from tests.population import drawn
 
 NARROW = {"plan_within_score": 0.028, "plan_claim": Claim.BENCHMARK, "plan_physicians": Physicians.THESE}
 
 
 @pytest.fixture
-def opened(demo_study, open_page):  # noqa: F811
+def opened(demo_study, open_page):
     """The Plan tab as somebody, with the form filled in."""
 
     def opens(name: str, **form: object) -> AppTest:
@@ -116,7 +107,7 @@ def test_the_same_model_twice_is_refused_with_a_sentence(opened):
     assert "Draw them" not in shown
 
 
-def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):  # noqa: F811
+def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):
     app = opened(LEAD, plan_model_0="Briar-1", **NARROW, plan_seed=7)
     app.button(key="plan_check").click().run()
     shown = said(app)
@@ -142,7 +133,7 @@ def test_others_see_how_much_is_needed_and_not_the_button(name, opened):
     assert not [button for button in app.button if button.key in {"plan_assign", "plan_check"}]
 
 
-def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_the_drawing(opened, demo_study):  # noqa: F811
+def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_the_drawing(opened, demo_study):
     sol = "Dr. Sol Reyes"
     engine = open_study(demo_study)
     world.add_researcher(engine, sol, Role.LEAD, Role.REVIEWER)
@@ -169,7 +160,7 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     assert int(drawn_from[1]) == n_free
 
 
-def test_an_empty_study_says_what_to_do(location, open_page):  # noqa: F811
+def test_an_empty_study_says_what_to_do(location, open_page):
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)

@@ -6,9 +6,7 @@ from sqlalchemy import text
 from evalcore.study.db import open_study
 from evalcore.study.schema import Acuity, Ask, Cause
 from pages.shared.keys import CAUSES
-from tests.page_steps import PHYSICIAN, _no_cache, check, demo_study, location, open_page
-
-__all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
+from tests.page_steps import PHYSICIAN, check
 
 
 @pytest.fixture

@@ -9,13 +9,9 @@ from evalcore.runs.queries import n_cut_off
 from evalcore.study.db import open_study, reading
 from evalcore.study.run_states import RunKind
 from evalcore.study.schema import Administrator
-from tests.commands import overread
-from tests.page_steps import LEAD, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
-from tests.run_commands import asked, judge, quick
+from tests.page_steps import LEAD, said
 from tests.run_steps import MET, Scripted
 from tests.run_world import begun, judging, responding, settings, study, worked
-
-__all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 
 SAID = "Cut off at max_tokens, or at the server's own limit: {}. For whole ones ask under another name with a higher max_tokens."
 
@@ -52,7 +48,7 @@ def test_a_verdict_that_can_be_read_is_whole_wherever_the_reply_was_cut_off(quic
     assert counted(quick, run_id) == 0
 
 
-def test_the_page_of_a_run_says_how_many_answers_were_cut_off(demo_study, open_page):  # noqa: F811
+def test_the_page_of_a_run_says_how_many_answers_were_cut_off(demo_study, open_page):
     engine = open_study(demo_study)
     for client, words in ((Scripted("Rest, and"), None), (Cutting("Rest, and"), SAID.format("2 answers"))):
         name = type(client).__name__

@@ -24,7 +24,7 @@ from pages.shared import common
 from pages.shared.rubric import records
 from pages.study import run as study_run
 from pages.study import run_acts, run_form, runs
-from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
+from tests.page_steps import LEAD, PHYSICIAN, said
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_world import settings
@@ -36,7 +36,7 @@ READS_TOO = "Dr. Ines Roth"
 
 
 @pytest.fixture
-def opened(demo_study, open_page):  # noqa: F811
+def opened(demo_study, open_page):
     """The Runs tab as somebody; `run`: with that run open."""
 
     def opens(name: str, run: int | None = None) -> AppTest:
@@ -47,7 +47,7 @@ def opened(demo_study, open_page):  # noqa: F811
 
 
 @pytest.fixture
-def engine(demo_study):  # noqa: F811
+def engine(demo_study):
     made = open_study(demo_study)
     yield made
     made.dispose()
@@ -382,7 +382,7 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
 
 def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_study_changes(
     engine,
-    demo_study,  # noqa: F811
+    demo_study,
     monkeypatch,
 ):
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
@@ -399,7 +399,7 @@ def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_st
     assert read == []
 
 
-def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engine, demo_study, monkeypatch):  # noqa: F811
+def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engine, demo_study, monkeypatch):
     run_id = asked(engine, some_fail)
     counted: list[int] = []
     count = queries.progress
@@ -417,7 +417,7 @@ def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engi
     assert counted == [run_id, run_id]
 
 
-def test_what_takes_long_to_count_is_counted_seldom(engine, demo_study, monkeypatch):  # noqa: F811
+def test_what_takes_long_to_count_is_counted_seldom(engine, demo_study, monkeypatch):
     spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
     run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=1)
     clock, counted, count = [100.0], [], queries.progress

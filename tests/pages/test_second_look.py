@@ -22,12 +22,9 @@ from evalcore.study.db import reading, writing
 from evalcore.study.schema import Label, Physicians, ReadingState, Rules
 from tests import world
 from tests.drawn_reads import reads_of
-from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
-from tests.reading_steps import IMANI, at_desk, decide, finish, only_the_first, quick, small
+from tests.reading_steps import IMANI, at_desk, decide, finish, only_the_first
 from tests.world import submitted
-
-__all__ = ["_no_cache", "location", "open_page", "quick", "small"]  # fixtures
 
 MET, NOT_MET = Label.MET, Label.NOT_MET
 
@@ -58,74 +55,76 @@ def test_a_drawing_is_known_by_its_seed_whatever_the_order_and_takes_what_the_ju
     assert control_keys(seed, 0.0, keys, judged) == control_keys(None, None, keys, judged) == ()
 
 
-def test_without_the_rule_nothing_is_drawn(quick):
-    only_the_first(quick)
-    number, _ = submitted(quick, IMANI, "-+")
-    desk = at_desk(quick, number)
-    assert (desk.control, desk.reading.control_seed, desk.differing) == ((), None, quick.criteria[0])
-    assert "second_look" not in {clause.key for clause in methods.clauses(methods.facts(quick.engine))}
+def test_without_the_rule_nothing_is_drawn(three_readers_quick):
+    only_the_first(three_readers_quick)
+    number, _ = submitted(three_readers_quick, IMANI, "-+")
+    desk = at_desk(three_readers_quick, number)
+    assert (desk.control, desk.reading.control_seed, desk.differing) == ((), None, three_readers_quick.criteria[0])
+    assert "second_look" not in {clause.key for clause in methods.clauses(methods.facts(three_readers_quick.engine))}
 
 
 # ---------------------------------------------------------------- the act
 
 
 def test_until_the_second_look_nothing_of_the_judge_is_shown_and_of_the_control_nothing_until_all_is_done(
-    small, monkeypatch
+    three_readers, monkeypatch
 ):
-    with_control(small, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
-    number, _ = submitted(small, IMANI, "-+")  # the judge: + -
-    one, two = small.criteria[0]
-    desk = at_desk(small, number)
+    with_control(three_readers, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
+    number, _ = submitted(three_readers, IMANI, "-+")  # the judge: + -
+    one, two = three_readers.criteria[0]
+    desk = at_desk(three_readers, number)
     assert (desk.state, desk.control, desk.looking, desk.undecided) == (ReadingState.REVEALED, (one,), [one], [one])
     assert (desk.judge, desk.judged, desk.differing) == (None, {}, [])
     with pytest.raises(NotAllowed, match="once you have looked again"):
-        decide(small, number, two, Decision(NOT_MET))
+        decide(three_readers, number, two, Decision(NOT_MET))
     with pytest.raises(OverreadError, match="1 of 1 second looks still wait"):
-        finish(small, number)
+        finish(three_readers, number)
     with pytest.raises(OverreadError, match="there is none here"):  # nothing is told of the judge's label
-        decide(small, number, one, Decision(NOT_MET, severity="severe"))
-    decide(small, number, one, Decision(MET))
-    desk = at_desk(small, number)
+        decide(three_readers, number, one, Decision(NOT_MET, severity="severe"))
+    decide(three_readers, number, one, Decision(MET))
+    desk = at_desk(three_readers, number)
     assert (desk.looking, desk.undecided, set(desk.judged)) == ([], [two], {two})
     with pytest.raises(NotAllowed, match="second look at this criterion is kept"):
-        decide(small, number, one, Decision(NOT_MET), seen=desk.decided[one].verdict_id)
-    with reading(small.engine) as session:
-        assert queries.blind_examples(session, small.viewer(IMANI))  # elsewhere the conversation is still hidden
-    decide(small, number, two, Decision(MET))
-    finish(small, number)
-    assert set(at_desk(small, number).judged) == {one, two}
-    looked = {row["criterion_id"]: row for row in small.history() if row["stage"] == "revised"}
+        decide(three_readers, number, one, Decision(NOT_MET), seen=desk.decided[one].verdict_id)
+    with reading(three_readers.engine) as session:
+        assert queries.blind_examples(
+            session, three_readers.viewer(IMANI)
+        )  # elsewhere the conversation is still hidden
+    decide(three_readers, number, two, Decision(MET))
+    finish(three_readers, number)
+    assert set(at_desk(three_readers, number).judged) == {one, two}
+    looked = {row["criterion_id"]: row for row in three_readers.history() if row["stage"] == "revised"}
     assert (looked[one]["blinded"], looked[one]["label"]) == (True, "met")
     assert (looked[two]["blinded"], looked[two]["label"]) == (False, "met")
 
 
-def test_a_read_whose_other_criteria_agree_is_done_with_its_last_second_look(quick, monkeypatch):
-    with_control(quick, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
-    number, _ = submitted(quick, IMANI, "+-")  # as the judge
-    decide(quick, number, quick.criteria[0][0], Decision(MET))
-    assert at_desk(quick, number).state is ReadingState.DONE
+def test_a_read_whose_other_criteria_agree_is_done_with_its_last_second_look(three_readers_quick, monkeypatch):
+    with_control(three_readers_quick, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
+    number, _ = submitted(three_readers_quick, IMANI, "+-")  # as the judge
+    decide(three_readers_quick, number, three_readers_quick.criteria[0][0], Decision(MET))
+    assert at_desk(three_readers_quick, number).state is ReadingState.DONE
 
 
 def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_the_second_look(
-    small, monkeypatch, capsys
+    three_readers, monkeypatch, capsys
 ):
-    with_control(small, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
-    number, _ = submitted(small, IMANI, "-+")
-    one, two = small.criteria[0]
-    look = decide(small, number, one, Decision(NOT_MET))
-    with reading(small.engine) as session:
+    with_control(three_readers, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
+    number, _ = submitted(three_readers, IMANI, "-+")
+    one, two = three_readers.criteria[0]
+    look = decide(three_readers, number, one, Decision(NOT_MET))
+    with reading(three_readers.engine) as session:
         waiting = blind_reads(session).set_index("criterion_id")
     assert not waiting["revealed"].any()
-    decide(small, number, two, Decision(NOT_MET))
-    finish(small, number)
-    exported = export_tables.table(small.engine, "verdicts")
+    decide(three_readers, number, two, Decision(NOT_MET))
+    finish(three_readers, number)
+    exported = export_tables.table(three_readers.engine, "verdicts")
     exported = exported.loc[exported["stage"].eq("revised")]
     assert set(exported["blinded"].astype(str).str.lower()) == {"true", "false"}
-    decide(small, number, one, Decision(MET), seen=look)  # now that the judge is shown
-    amended = export_tables.table(small.engine, "verdicts").query("stage == 'revised'")
+    decide(three_readers, number, one, Decision(MET), seen=look)  # now that the judge is shown
+    amended = export_tables.table(three_readers.engine, "verdicts").query("stage == 'revised'")
     assert set(amended["blinded"]) == {False}, "the newest label was given with the judge in view"
     assert amended.set_index("label")["second_look"].fillna("").to_dict() == {"met": "not_met", "not_met": ""}
-    with reading(small.engine) as session:
+    with reading(three_readers.engine) as session:
         found = blind_reads(session).set_index("criterion_id")
     assert found.loc[[one, two], "control_share"].tolist() == [0.5, 0.5]
     assert found.loc[one, "looked_label"] == "not_met"
@@ -136,10 +135,12 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
     assert (told.n_shown, told.n_changed_shown, told.n_control, told.n_changed_control) == (1, 1, 1, 0)
     assert told.difference == 1
     assert told.reason == "fewer than 5 conversations"
-    command(db=small.engine.url.render_as_string(hide_password=False), as_json=True, by=OVERALL)
+    command(db=three_readers.engine.url.render_as_string(hide_password=False), as_json=True, by=OVERALL)
     (row,) = json.loads(capsys.readouterr().out)["effects"]
     assert (row["judge"], row["n_control"], row["difference"], row["low"]) == (world.JUDGE, 1, 1, None)
-    said = [clause.text for clause in methods.clauses(methods.facts(small.engine)) if clause.key == "second_look"]
+    said = [
+        clause.text for clause in methods.clauses(methods.facts(three_readers.engine)) if clause.key == "second_look"
+    ]
     assert len(said) == 1
     assert said[0].startswith(
         "Before anything of the judge was shown, 1 read of a criterion, drawn at random, got a second look"
@@ -148,9 +149,9 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
-def test_a_share_that_is_none_is_refused(quick, share):
+def test_a_share_that_is_none_is_refused(three_readers_quick, share):
     with (
-        writing(quick.engine) as session,
+        writing(three_readers_quick.engine) as session,
         pytest.raises(OverreadError, match=rf"control_share: expected a share from 0 to 1, got {share}"),
     ):
         store.set_rules(session, Rules(control_share=share), actor="Ana Ruiz")

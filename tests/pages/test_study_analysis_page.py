@@ -9,10 +9,8 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim
 from tests import world
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 

@@ -14,13 +14,13 @@ from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from tests.acuity_files import case, matrix, prediction, table
-from tests.page_steps import LEAD, _no_cache, check, location, open_page  # noqa: F401 - fixtures
+from tests.page_steps import LEAD, check
 
 CASES = [case(), case(2, "A", "B"), case(3, "Remove"), case(4, dataset="<b>evil</b>", original_label="![x](y)")]
 
 
 @pytest.fixture
-def engine(location):  # noqa: F811
+def engine(location):
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)
@@ -30,7 +30,7 @@ def engine(location):  # noqa: F811
 
 
 @pytest.fixture
-def opened(engine, location, open_page):  # noqa: F811
+def opened(engine, location, open_page):
     """The Cases tab."""
 
     def opens():
@@ -83,7 +83,7 @@ def test_the_flow_and_the_labels_of_the_studys_cases_are_shown_by_its_own_rule(e
     assert " inf;" not in found
 
 
-def test_an_import_shows_the_flow_of_its_file_and_asks_what_confidences_mean(engine, location, open_page, tmp_path):  # noqa: F811
+def test_an_import_shows_the_flow_of_its_file_and_asks_what_confidences_mean(engine, location, open_page, tmp_path):
     bring(engine, tmp_path, case(9))
     app = open_page(location, "study", LEAD)
     app.file_uploader(key="upload").upload("cases.csv", table(*CASES)).run()

@@ -18,14 +18,14 @@ from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
 from pages.study import cases
 from tests import triage_cases
-from tests.page_steps import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures
+from tests.page_steps import cookie_of, said
 
 SECTION = "from pages.shared import common\nfrom pages.study import cases\ncases.settings(common.require())"
 LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
 
 
 @pytest.fixture
-def section(location, monkeypatch):  # noqa: F811
+def section(location, monkeypatch):
     """The section as somebody, in a study of twelve cases; three of Semigran's were imported with another map."""
     drawn = triage_cases.drawn(np.random.default_rng(3), n_cases=12, models=("Alder-2",), n_samples=1)[0]
     drawn.cases["source"] = pd.Series(["semigran"] * 9 + ["<b>hotline</b>"] * 3, dtype="category")
@@ -46,7 +46,7 @@ def section(location, monkeypatch):  # noqa: F811
 
 
 @pytest.fixture
-def study(location):  # noqa: F811
+def study(location):
     """What is stored, after the page was used: the maps of the study, its settings, the acts of the lead."""
 
     def now():

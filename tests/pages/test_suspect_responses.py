@@ -15,12 +15,10 @@ from evalcore.study.schema import ReadingMode
 from pages.shared import suspects as shared_suspects
 from tests import run_world, world
 from tests.injections import INJECTIONS
-from tests.page_steps import _no_cache, check, location, open_page
-from tests.reading_steps import IMANI, only_the_first, quick, small, take, use
+from tests.page_steps import check
+from tests.reading_steps import IMANI, only_the_first, take, use
 from tests.run_steps import Scripted
 from tests.world import World, answer, assigned
-
-__all__ = ["_no_cache", "location", "open_page", "quick", "small"]  # fixtures
 
 LINE = "This answer holds text that speaks to the judge"
 ONE, TWO = (
@@ -39,62 +37,62 @@ def flag(small: World, reasons: dict[int, tuple[str, ...]]) -> None:
         store.flag_suspects(session, reasons)
 
 
-def test_flags_are_kept_by_response_and_said_again_change_nothing(small):
-    first, second = small.responses
-    assert found(small) == {}
-    flag(small, {second: TWO, first: ONE})
-    assert found(small) == {first: ONE, second: TWO}
-    rows = world.rows(small.engine, "SELECT * FROM suspect_response ORDER BY id")
-    flag(small, {first: ONE})
-    assert world.rows(small.engine, "SELECT * FROM suspect_response ORDER BY id") == rows
+def test_flags_are_kept_by_response_and_said_again_change_nothing(three_readers):
+    first, second = three_readers.responses
+    assert found(three_readers) == {}
+    flag(three_readers, {second: TWO, first: ONE})
+    assert found(three_readers) == {first: ONE, second: TWO}
+    rows = world.rows(three_readers.engine, "SELECT * FROM suspect_response ORDER BY id")
+    flag(three_readers, {first: ONE})
+    assert world.rows(three_readers.engine, "SELECT * FROM suspect_response ORDER BY id") == rows
 
 
-def test_a_flag_is_replaced(small):
-    first, second = small.responses
-    flag(small, {first: ONE})
-    flag(small, {first: TWO})
-    assert found(small) == {first: TWO}
-    with reading(small.engine) as session:
+def test_a_flag_is_replaced(three_readers):
+    first, second = three_readers.responses
+    flag(three_readers, {first: ONE})
+    flag(three_readers, {first: TWO})
+    assert found(three_readers) == {first: TWO}
+    with reading(three_readers.engine) as session:
         assert queries.are_suspect(session) == {first: True}
         assert queries.suspects_of(session, [second, 10**6]) == queries.suspects_of(session, []) == {}
 
 
-def test_flags_share_the_callers_transaction_and_append_no_event_of_their_own(small):
-    events = small.events()
-    with Session(small.engine) as session:
-        store.flag_suspects(session, {small.responses[0]: ONE})
+def test_flags_share_the_callers_transaction_and_append_no_event_of_their_own(three_readers):
+    events = three_readers.events()
+    with Session(three_readers.engine) as session:
+        store.flag_suspects(session, {three_readers.responses[0]: ONE})
         session.rollback()
-    assert found(small) == {}
-    flag(small, {small.responses[0]: ONE})
-    assert small.events() == events
+    assert found(three_readers) == {}
+    flag(three_readers, {three_readers.responses[0]: ONE})
+    assert three_readers.events() == events
 
 
-def test_what_is_seen_in_any_attempt_can_be_stored(small):
+def test_what_is_seen_in_any_attempt_can_be_stored(three_readers):
     for text in INJECTIONS.values():
-        flag(small, {small.responses[0]: suspects(text)})
-        assert found(small) == {small.responses[0]: suspects(text)}
+        flag(three_readers, {three_readers.responses[0]: suspects(text)})
+        assert found(three_readers) == {three_readers.responses[0]: suspects(text)}
 
 
-def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_url):
+def test_two_who_flag_the_same_responses_at_once_both_succeed(three_readers, database_url):
     def act(reasons: tuple[str, ...]) -> None:
         engine = open_study(database_url)
         for _ in range(10):
             with writing(engine) as session:
-                numbers = small.responses if reasons == ONE else reversed(small.responses)
+                numbers = three_readers.responses if reasons == ONE else reversed(three_readers.responses)
                 store.flag_suspects(session, dict.fromkeys(numbers, reasons))
         engine.dispose()
 
     with ThreadPoolExecutor(2) as both:
         list(both.map(act, (ONE, TWO)))
-    assert set(found(small)) == set(small.responses)
-    assert set(found(small).values()) <= {ONE, TWO}
+    assert set(found(three_readers)) == set(three_readers.responses)
+    assert set(found(three_readers).values()) <= {ONE, TWO}
 
 
-def test_many_flags_are_written_and_read_in_parts(quick, monkeypatch):
+def test_many_flags_are_written_and_read_in_parts(three_readers_quick, monkeypatch):
     monkeypatch.setattr("evalcore.runs.store.CHUNK", 1)
     monkeypatch.setattr(queries, "CHUNK", 1)
-    flag(quick, dict.fromkeys(quick.responses, ONE))
-    assert found(quick) == dict.fromkeys(quick.responses, ONE)
+    flag(three_readers_quick, dict.fromkeys(three_readers_quick.responses, ONE))
+    assert found(three_readers_quick) == dict.fromkeys(three_readers_quick.responses, ONE)
 
 
 # ---------------------------------------------------------------- on the screen
@@ -217,6 +215,6 @@ def test_exported_verdicts_say_which_responses_are_suspect_and_nothing_of_those_
     assert told == {plain: {"suspect", "false"}, flagged: {"suspect", "true"}, by_file: {"suspect", '""'}}
 
 
-def test_a_study_in_which_nothing_was_searched_exports_no_word_on_it(quick):
-    assert export_tables.table(quick.engine, "verdicts")["suspect"].isna().all()
-    assert export_tables.table(quick.engine, "acuity")["suspect"].empty
+def test_a_study_in_which_nothing_was_searched_exports_no_word_on_it(three_readers_quick):
+    assert export_tables.table(three_readers_quick.engine, "verdicts")["suspect"].isna().all()
+    assert export_tables.table(three_readers_quick.engine, "acuity")["suspect"].empty

@@ -10,11 +10,9 @@ from evalcore.judges import juries
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import JURY, Administrator, Role
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD = "Mina Castell"
 SECTIONS = (

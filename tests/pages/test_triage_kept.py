@@ -19,11 +19,9 @@ from evalcore.triage.data import AmbiguityRule, TriageData
 from evalcore.triage.predictions import JURY
 from evalcore.triage.settings import TriageSettings
 from pages.shared import triage_choice
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
-
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD = "Mina Castell"
 Look = Callable[..., Any]

@@ -19,18 +19,14 @@ from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
 from pages.triage import cases
 from pages.triage import matrices as triage_cell
-from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
-from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell, drawn_file, engine, look
-
-__all__ = ["_no_cache", "drawn_file", "engine", "location", "look", "open_page"]  # fixtures
-
+from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell
 
 # ---------------------------------------------------------------- sections
 
 
-def test_every_section_says_what_it_shows_and_names_stay_text(look: Look):
-    app = look()
+def test_every_section_says_what_it_shows_and_names_stay_text(look_at_triage: Look):
+    app = look_at_triage()
     for section in SECTIONS:
         app.segmented_control(key="triage_show").set_value(section).run()
         shown = words(app)
@@ -39,22 +35,24 @@ def test_every_section_says_what_it_shows_and_names_stay_text(look: Look):
         assert not any("canary" in str(element.value) for kind in (app.markdown, app.caption) for element in kind)
 
 
-def test_the_rates_of_a_model_stand_with_their_counts_intervals_and_denominators(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_the_rates_of_a_model_stand_with_their_counts_intervals_and_denominators(
+    look_at_triage: Look, drawn_triage: Engine
+):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     made = rates(confusion(found))
     row = made.loc[made["model"].eq("Briar-1") & made["format"].eq("conversation") & made["measure"].eq("under")].iloc[
         0
     ]
-    shown = words(look(triage_matrix_of="Briar-1"))
+    shown = words(look_at_triage(triage_matrix_of="Briar-1"))
     assert f"({row['k']}/{row['n']})" in shown
     assert row["denominator"].removeprefix("of ") in shown
     assert "Kappa" in shown
 
 
-def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look_at_triage: Look, drawn_triage: Engine):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     found = joined(
         triage_data, predictions(triage_data, usual_judges(triage_data)), ("gold", "kind", "case_id", "example_id")
@@ -63,7 +61,7 @@ def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look: 
         found["kind"].eq("clear") & found["gold"].eq(3) & found["predicted"].eq(2) & found["model"].eq("Briar-1") & found["format"].eq("conversation")
     ]  # fmt: skip
     assert len(mine) > 2
-    app = look(triage_matrix_of="Briar-1", triage_cell=cell("conversation", 3, 2))
+    app = look_at_triage(triage_matrix_of="Briar-1", triage_cell=cell("conversation", 3, 2))
     shown = words(app)
     assert f"{len(mine)} cases that need C and are answered B" in shown
     listed = mine.sort_values("share", ascending=False, kind="stable").head(10)
@@ -75,18 +73,18 @@ def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look: 
     ] == [True] * len(listed)
 
 
-def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(look: Look):
-    shown = words(look(triage_matrix_of="GPT-5.4 (published)"))
+def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(look_at_triage: Look):
+    shown = words(look_at_triage(triage_matrix_of="GPT-5.4 (published)"))
     assert "published without its cases" in shown
     assert "(235/262)" in shown
 
 
-def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look_at_triage: Look, drawn_triage: Engine):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     found = misses(triage_data, joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
     dangerous = found.loc[found["rank"].lt(4)]
-    shown = words(look(triage_show="Dangerous misses"))
+    shown = words(look_at_triage(triage_show="Dangerous misses"))
     assert f"{len(dangerous)} dangerous misses" in shown
     about = [
         [row["model"], "·", row["format"], "·", row["case_id"]] for row in dangerous.head(10).to_dict(orient="records")
@@ -95,12 +93,12 @@ def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look: 
     places = [shown.index(" ".join(words)) for words in about]
     assert places == sorted(places)
     one = dangerous.loc[dangerous["model"].eq("Alder-2")]
-    narrowed = words(look(triage_show="Dangerous misses", triage_of_model="Alder-2"))
+    narrowed = words(look_at_triage(triage_show="Dangerous misses", triage_of_model="Alder-2"))
     assert f"{len(one)} dangerous miss" in narrowed or "No dangerous miss" in narrowed
 
 
-def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look: Look):
-    app = look(triage_show="Harm")
+def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look_at_triage: Look):
+    app = look_at_triage(triage_show="Harm")
     assert "with weights 5 for too low and 1 for too high" in words(app)
     app.slider(key="triage_under").set_value(2.0).run()
     assert "with weights 2 for too low and 1 for too high" in words(app)
@@ -109,24 +107,24 @@ def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look:
     assert "Both weights are 0" in words(app)
 
 
-def test_harm_is_told_by_judge_by_physicians_and_corrected(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_harm_is_told_by_judge_by_physicians_and_corrected(look_at_triage: Look, drawn_triage: Engine):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     of_responses = physicians_harm(triage_data, 5, 1).iloc[0]
-    shown = words(look(triage_show="Harm"))
+    shown = words(look_at_triage(triage_show="Harm"))
     assert "Two models on the same cases" in shown
-    shown = words(look(triage_show="Harm", triage_basis="by physicians"))
+    shown = words(look_at_triage(triage_show="Harm", triage_basis="by physicians"))
     assert f"{of_responses['harm']:.2f} [{of_responses['low']:.2f}, {of_responses['high']:.2f}]" in shown
     assert "clustered by case" in shown
-    shown = words(look(triage_show="Harm", triage_basis="corrected"))
+    shown = words(look_at_triage(triage_show="Harm", triage_basis="corrected"))
     assert "Nothing can be corrected yet" in shown  # a fifth of 60 texts is fewer than 30
     assert "There is no" not in shown
 
 
-def test_a_format_that_the_settings_leave_out_is_nowhere(look: Look, engine: Engine):
-    with writing(engine) as session:
+def test_a_format_that_the_settings_leave_out_is_nowhere(look_at_triage: Look, drawn_triage: Engine):
+    with writing(drawn_triage) as session:
         set_triage_settings(session, TriageSettings(formats=(Format.CONVERSATION,)), actor=LEAD)
-    app = look()
+    app = look_at_triage()
     assert "levels of conversation by" in words(app)
     assert "Qa, read by" not in words(app)
     assert not any("published" in option for option in app.selectbox(key="triage_matrix_of").options)  # it has qa alone
@@ -134,25 +132,25 @@ def test_a_format_that_the_settings_leave_out_is_nowhere(look: Look, engine: Eng
     assert "one format alone" in words(app)
 
 
-def test_another_judge_is_taken_at_its_word_and_named(look: Look):
-    first = look()
+def test_another_judge_is_taken_at_its_word_and_named(look_at_triage: Look):
+    first = look_at_triage()
     assert "conversation by" in words(first)
     names = set(first.selectbox(key="triage_conversation_judge").options)
     assert names == {"Magpie", "acuity_rules", JURY}
     other = (names - {JURY, first.selectbox(key="triage_conversation_judge").value}).pop()
-    assert f"conversation by {other}" in words(look(triage_conversation_judge=other))
+    assert f"conversation by {other}" in words(look_at_triage(triage_conversation_judge=other))
 
 
 def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_physicians_alone(
-    look: Look, engine: Engine
+    look_at_triage: Look, drawn_triage: Engine
 ):
-    with reading(engine) as session:
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     judges = {"qa": "parser", "conversation": JURY}
     several = with_jury(triage_data)
     made = rates(confusion(joined(several, predictions(several, judges)))).set_index(["model", "format", "measure"])
     row = made.loc[("Briar-1", "conversation", "under")]
-    app = look(triage_conversation_judge=JURY, triage_matrix_of="Briar-1")
+    app = look_at_triage(triage_conversation_judge=JURY, triage_matrix_of="Briar-1")
     assert f"levels of qa by parser and conversation by {JURY}" in words(app)
     assert f"({row['k']}/{row['n']})" in words(app)
     app.segmented_control(key="triage_show").set_value("Who read the level").run()
@@ -161,11 +159,13 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
     assert not any(JURY in option and "physicians" not in option for option in options)
 
 
-def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_counted_apart(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_counted_apart(
+    look_at_triage: Look, drawn_triage: Engine
+):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     agreed = agreement(judge_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
-    shown = words(look(triage_show="Who read the level"))
+    shown = words(look_at_triage(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()
 

@@ -16,26 +16,14 @@ from evalcore.triage import queries as stored_triage
 from evalcore.triage.corrected import corrected_harm, corrected_rates
 from evalcore.triage.data import described
 from evalcore.triage.predictions import usual_judges
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import Open
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
-from tests.triage_page_steps import (
-    ADJUDICATOR,
-    LEAD,
-    NEWCOMER,
-    Look,
-    bare,
-    cell,
-    drawn_file,
-    engine,
-    look,
-)
-
-__all__ = ["_no_cache", "bare", "drawn_file", "engine", "location", "look", "open_page"]  # fixtures
+from tests.triage_page_steps import ADJUDICATOR, LEAD, NEWCOMER, Look, cell
 
 
-def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look_at_triage: Look, drawn_triage: Engine):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     texts = triage_data.samples.loc[
         triage_data.samples["has_text"]
@@ -45,23 +33,25 @@ def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look: Look, e
     clear = triage_data.cases["kind"].eq("clear").to_numpy() & triage_data.cases["gold"].eq(4).to_numpy()
     unread = texts.loc[clear[texts["row"].to_numpy()] & ~texts.index.isin(triage_data.reads["sample"])]
     sample = unread.iloc[0]
-    before = words(look(triage_basis="by physicians"))
-    with writing(engine) as session:
+    before = words(look_at_triage(triage_basis="by physicians"))
+    with writing(drawn_triage) as session:
         rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt")
         verdict = Verdict(
             example_id=int(triage_data.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None, rater_id=rater,
             stage=Stage.FIRST, label=Acuity.A, blinded=True, selection=Selection.RANDOM, inclusion_probability=0.2,
         )  # fmt: skip
         store.add_verdicts(session, [verdict], actor="test", action="verdicts")
-    after = words(look(triage_basis="by physicians", triage_cell=cell("qa", 4, 1)))
+    after = words(look_at_triage(triage_basis="by physicians", triage_cell=cell("qa", 4, 1)))
     assert after != before
     assert "Physicians here  read  A" in after or "Physicians here read A" in " ".join(after.split())
 
 
-def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engine, location: str, open_page: Open):
+def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(
+    drawn_triage: Engine, location: str, open_page: Open
+):
     shown = open_page(location, "triage", NEWCOMER, triage_show="Dangerous misses")
     assert "out of your blind reads" in words(shown)
-    with reading(engine) as session:
+    with reading(drawn_triage) as session:
         reader = next(person for person in contents.people(session) if person.name == NEWCOMER)
         examples = {int(number) for number in stored_triage.load(session).cases["example_id"]}
         seen = reading_queries.exposed_among(session, [reader.person_id], examples)[reader.person_id]
@@ -72,8 +62,8 @@ def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engin
     assert seen
 
 
-def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look: Look, engine: Engine):
-    with reading(engine) as session:
+def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look_at_triage: Look, drawn_triage: Engine):
+    with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     samples = triage_data.samples
     clear = triage_data.cases["kind"].eq("clear").to_numpy() & triage_data.cases["gold"].eq(1).to_numpy()
@@ -84,39 +74,39 @@ def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look: Look,
         & ~samples.index.isin(triage_data.reads["sample"])
     )
     sample = samples.loc[unread & clear[samples["row"].to_numpy()]].iloc[0]
-    with writing(engine) as session:
+    with writing(drawn_triage) as session:
         verdict = Verdict(
             example_id=int(triage_data.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
             rater_id=store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt"), stage=Stage.OPEN, label=Acuity.D, blinded=False,
             selection=Selection.VOLUNTEERED,
         )  # fmt: skip
         store.add_verdicts(session, [verdict], actor="test", action="verdicts")
-    app = look(triage_basis="by physicians", triage_matrix_of="Alder-2")
+    app = look_at_triage(triage_basis="by physicians", triage_matrix_of="Alder-2")
     app.selectbox(key="triage_cell").set_value(cell("qa", 1, 4)).run()
     assert "one response to a case that needs A, read as D by physicians" in words(app)
 
 
-def test_gold_as_read_here_shows_what_changes(look: Look):
-    shown = words(look(triage_gold="as read by physicians here"))
+def test_gold_as_read_here_shows_what_changes(look_at_triage: Look):
+    shown = words(look_at_triage(triage_gold="as read by physicians here"))
     assert "How the gold changes" in shown
     assert "stays" in shown
 
 
-def test_corrected_says_what_is_lacking_where_too_little_was_read(look: Look):
-    app = look(triage_basis="corrected")
+def test_corrected_says_what_is_lacking_where_too_little_was_read(look_at_triage: Look):
+    app = look_at_triage(triage_basis="corrected")
     assert "to be read" in words(app)
     app.selectbox(key="triage_readers_of").set_value(Physicians.IN_GENERAL).run()
     assert "by 1 more physician" in words(app)
 
 
 def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_cases(
-    bare: Engine, location: str, open_page: Open
+    people_alone: Engine, location: str, open_page: Open
 ):
     triage_data, _ = drawn(
         np.random.default_rng(2), n_cases=90, models={"Briar-1": {"conversation": -0.9}}, n_samples=1, share_panel=0, share_read=0.9,
         readers=("Dr. Noor", "Dr. Brandt", "Dr. Vega"),
     )  # fmt: skip
-    with writing(bare) as session:
+    with writing(people_alone) as session:
         stored(session, triage_data)
     known = described(triage_data)
     table = corrected_rates(known, usual_judges(known), claim=Claim.BENCHMARK).set_index(["format", "measure"])
@@ -148,12 +138,12 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
 
 
 def test_a_case_that_waits_for_the_viewers_own_blind_read_is_in_no_number(
-    location: str, engine: Engine, open_page: Open
+    location: str, drawn_triage: Engine, open_page: Open
 ):
     choice = Choice(
         ask=Ask.GOLD_ACUITY, filters=Filters(dataset="acuity"), n_items=10, n_readers=1, readers=(NEWCOMER,), seed=1
     )
-    assign(engine, choice, actor=Administrator(name=LEAD))
+    assign(drawn_triage, choice, actor=Administrator(name=LEAD))
     shown = words(open_page(location, "triage", NEWCOMER))
     assert "50 cases" in shown
     assert "are left out of all numbers here" in shown
@@ -161,14 +151,14 @@ def test_a_case_that_waits_for_the_viewers_own_blind_read_is_in_no_number(
 
 
 def test_a_dangerous_miss_is_assigned_once_by_the_lead_alone(
-    look: Look, engine: Engine, location: str, open_page: Open
+    look_at_triage: Look, drawn_triage: Engine, location: str, open_page: Open
 ):
-    app = look(triage_show="Dangerous misses")
+    app = look_at_triage(triage_show="Dangerous misses")
     app.button(key="triage_misses_0_assign").click().run()
     words(app)
     assert app.button(key="triage_misses_0_assign").label == "Assigned"
     assert app.button(key="triage_misses_0_assign").disabled
-    with reading(engine) as session:
+    with reading(drawn_triage) as session:
         assert len(assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)) == 1 + COMPANIONS
     by_adjudicator = open_page(location, "triage", ADJUDICATOR, triage_show="Dangerous misses")
     assert by_adjudicator.button(key="triage_misses_1_assign").disabled

@@ -13,20 +13,19 @@ from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
 from tests import world
-from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE, WHY, item, opened, settle, settlements, small, waiting
-
-__all__ = ["small"]  # a fixture
-
+from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE, WHY, item, opened, settle, settlements, waiting
 
 # ---------------------------------------------------------------- settle
 
 
-def test_a_settlement_is_a_verdict_with_its_reason_and_leaves_the_queue(small):
-    with writing(small.engine) as session:
+def test_a_settlement_is_a_verdict_with_its_reason_and_leaves_the_queue(conflicting):
+    with writing(conflicting.engine) as session:
         version = store.set_guideline(session, "Met means said.", actor="Ana Ruiz")
-    asked, other = opened(small).questions
-    (number,) = settle(small, item(asked, Label.NOT_MET, ConflictCause.READER_SLIPPED, "  Nothing in it says so. "))
-    (row,) = settlements(small)
+    asked, other = opened(conflicting).questions
+    (number,) = settle(
+        conflicting, item(asked, Label.NOT_MET, ConflictCause.READER_SLIPPED, "  Nothing in it says so. ")
+    )
+    (row,) = settlements(conflicting)
     said = (
         "label",
         "conflict_cause",
@@ -40,32 +39,32 @@ def test_a_settlement_is_a_verdict_with_its_reason_and_leaves_the_queue(small):
     assert tuple(row[name] for name in said) == (
         "not_met", "reader_slipped", "Nothing in it says so.", "adjudication", True, SOL, version, number,
     )  # fmt: skip
-    assert small.events()[-1] == (SOL, "conflict settled")
-    (case,) = waiting(small).waiting
+    assert conflicting.events()[-1] == (SOL, "conflict settled")
+    (case,) = waiting(conflicting).waiting
     assert case.n_items == 1
-    settle(small, item(opened(small).questions[1]))
-    assert waiting(small).waiting == waiting(small, RUNE).waiting == ()
-    found = adjudication.settled(small.engine, small.viewer(SOL))
-    assert found[["example_id", "response_id", "n_items"]].to_numpy().tolist() == [[1, small.responses[0], 2]]
+    settle(conflicting, item(opened(conflicting).questions[1]))
+    assert waiting(conflicting).waiting == waiting(conflicting, RUNE).waiting == ()
+    found = adjudication.settled(conflicting.engine, conflicting.viewer(SOL))
+    assert found[["example_id", "response_id", "n_items"]].to_numpy().tolist() == [[1, conflicting.responses[0], 2]]
     assert other.settled is None
 
 
-def test_an_adjudicator_corrects_their_own_settlement_and_the_history_keeps_both(small):
-    asked, _ = opened(small).questions
-    first = settle(small, item(asked))
-    again = opened(small).questions[0]
+def test_an_adjudicator_corrects_their_own_settlement_and_the_history_keeps_both(conflicting):
+    asked, _ = opened(conflicting).questions
+    first = settle(conflicting, item(asked))
+    again = opened(conflicting).questions[0]
     assert (again.settled.label, again.settled.explanation) == ("met", "It says so in its last line.")
-    second = settle(small, item(again, Label.NOT_MET, rationale="On a second look it does not."))
-    assert [row["label"] for row in settlements(small)] == ["met", "not_met"]
-    assert small.events()[-1] == (SOL, "settlement corrected")
-    assert opened(small).questions[0].settled.verdict_id == second[0] != first[0]
+    second = settle(conflicting, item(again, Label.NOT_MET, rationale="On a second look it does not."))
+    assert [row["label"] for row in settlements(conflicting)] == ["met", "not_met"]
+    assert conflicting.events()[-1] == (SOL, "settlement corrected")
+    assert opened(conflicting).questions[0].settled.verdict_id == second[0] != first[0]
 
 
-def test_several_items_are_settled_all_or_none(small):
-    asked, other = opened(small).questions
+def test_several_items_are_settled_all_or_none(conflicting):
+    asked, other = opened(conflicting).questions
     with pytest.raises(OverreadError, match="rationale"):
-        settle(small, item(asked), item(other, rationale=" "))
-    assert settlements(small) == []
+        settle(conflicting, item(asked), item(other, rationale=" "))
+    assert settlements(conflicting) == []
 
 
 @pytest.mark.parametrize(
@@ -78,10 +77,10 @@ def test_several_items_are_settled_all_or_none(small):
         (Acuity.B, WHY, "Why.", "expected one of met, not_met, cannot_assess"),
     ],
 )
-def test_a_settlement_with_something_missing_is_refused_and_not_kept(small, label, cause, rationale, sentence):
+def test_a_settlement_with_something_missing_is_refused_and_not_kept(conflicting, label, cause, rationale, sentence):
     with pytest.raises(OverreadError, match=sentence):
-        settle(small, item(opened(small).questions[0], label, cause, rationale))
-    assert settlements(small) == []
+        settle(conflicting, item(opened(conflicting).questions[0], label, cause, rationale))
+    assert settlements(conflicting) == []
 
 
 def test_a_cause_may_be_left_out_where_the_readers_did_not_differ(database_url):
@@ -97,15 +96,15 @@ def test_a_cause_may_be_left_out_where_the_readers_did_not_differ(database_url):
     made.engine.dispose()
 
 
-def test_nothing_is_settled_where_nothing_is_in_question(small):
-    seen = {row["verdict_id"] for row in small.history() if row["criterion_id"] == small.criteria[0][0]}
+def test_nothing_is_settled_where_nothing_is_in_question(conflicting):
+    seen = {row["verdict_id"] for row in conflicting.history() if row["criterion_id"] == conflicting.criteria[0][0]}
     with pytest.raises(NotFound, match="not in question"):
-        settle(small, Settling(small.criteria[0][0], Label.MET, WHY, "Why.", seen))
+        settle(conflicting, Settling(conflicting.criteria[0][0], Label.MET, WHY, "Why.", seen))
     with pytest.raises(
         NotFound, match=r"response 1: expected items of a response or case of this study, got nothing to settle"
     ):
-        settle(small)
-    assert settlements(small) == []
+        settle(conflicting)
+    assert settlements(conflicting) == []
 
 
 def test_acuity_is_settled_with_a_level(database_url):
@@ -140,19 +139,19 @@ def test_acuity_is_settled_with_a_level(database_url):
 # ---------------------------------------------------------------- the list for the authors
 
 
-def test_criteria_called_at_fault_are_listed_and_exported_without_names(small):
+def test_criteria_called_at_fault_are_listed_and_exported_without_names(conflicting):
     from evalcore.export import tables as export_tables
 
-    asked, other = opened(small).questions
-    settle(small, item(asked, cause=ConflictCause.CRITERION_AMBIGUOUS, rationale="Soon means two things."))
-    found = adjudication.at_fault(small.engine, small.viewer(SOL))
+    asked, other = opened(conflicting).questions
+    settle(conflicting, item(asked, cause=ConflictCause.CRITERION_AMBIGUOUS, rationale="Soon means two things."))
+    found = adjudication.at_fault(conflicting.engine, conflicting.viewer(SOL))
     assert found[["criterion_id", "n_faults", "rationales"]].to_numpy().tolist() == [
         [asked.criterion_id, 1, "Soon means two things."]
     ]
-    table = export_tables.table(small.engine, "criteria")
+    table = export_tables.table(conflicting.engine, "criteria")
     assert table["criterion_position"].tolist() == [2]
     assert table["n_settled_ambiguous"].tolist() == [1]
     assert table["rationales"].tolist() == ["Soon means two things."]
     assert not re.search("Dr\\.", export_tables.to_csv(table).decode())
-    assert len(export_tables.table(small.engine, "criteria", export_tables.Part(blind=frozenset({1})))) == 0
+    assert len(export_tables.table(conflicting.engine, "criteria", export_tables.Part(blind=frozenset({1})))) == 0
     assert other.criterion_id

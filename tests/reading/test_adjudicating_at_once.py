@@ -12,23 +12,9 @@ from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
-from tests.adjudicating_steps import (
-    IMANI,
-    RUNE,
-    SOL,
-    item,
-    key_of,
-    opened,
-    reading_of,
-    settle,
-    settlements,
-    small,
-    waiting,
-)
+from tests.adjudicating_steps import IMANI, RUNE, SOL, item, key_of, opened, reading_of, settle, settlements, waiting
 from tests.processes import at_once
 from tests.run_steps import until
-
-__all__ = ["small"]  # a fixture
 
 
 def looked(small):
@@ -38,57 +24,72 @@ def looked(small):
     return opened(small).questions[0]
 
 
-def test_what_somebody_else_has_settled_meanwhile_stands(small):
-    asked = opened(small).questions[0]
-    late = opened(small, RUNE).questions[0]
-    settle(small, item(asked))
+def test_what_somebody_else_has_settled_meanwhile_stands(conflicting):
+    asked = opened(conflicting).questions[0]
+    late = opened(conflicting, RUNE).questions[0]
+    settle(conflicting, item(asked))
     with pytest.raises(AlreadyChanged, match="Somebody else has settled this item meanwhile"):
-        settle(small, item(late, Label.NOT_MET), name=RUNE)
-    assert [row["rater"] for row in settlements(small)] == [SOL]
-    assert late.criterion_id not in [question.criterion_id for question in opened(small, RUNE).questions]
+        settle(conflicting, item(late, Label.NOT_MET), name=RUNE)
+    assert [row["rater"] for row in settlements(conflicting)] == [SOL]
+    assert late.criterion_id not in [question.criterion_id for question in opened(conflicting, RUNE).questions]
 
 
-def test_a_second_tab_is_told(small):
-    asked = opened(small).questions[0]
-    settle(small, item(asked))
+def test_a_second_tab_is_told(conflicting):
+    asked = opened(conflicting).questions[0]
+    settle(conflicting, item(asked))
     with pytest.raises(AlreadyChanged, match="in another tab"):
-        settle(small, item(asked, Label.NOT_MET))
-    assert [row["label"] for row in settlements(small)] == ["met"]
+        settle(conflicting, item(asked, Label.NOT_MET))
+    assert [row["label"] for row in settlements(conflicting)] == ["met"]
 
 
-def test_a_read_that_was_amended_since_is_looked_at_first(small):
-    asked = looked(small)
+def test_a_read_that_was_amended_since_is_looked_at_first(conflicting):
+    asked = looked(conflicting)
     decision = Decision(Label.NOT_MET)
     reviewing.revise(
-        small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
+        conflicting.engine,
+        conflicting.viewer(IMANI),
+        reading_of(conflicting, IMANI),
+        conflicting.criteria[0][1],
+        decision,
+        seen=None,
     )
     with pytest.raises(AlreadyChanged, match="A reader has changed a verdict here"):
-        settle(small, item(asked))
-    assert settlements(small) == []
-    settle(small, item(opened(small).questions[0]))
-    assert len(settlements(small)) == 1
+        settle(conflicting, item(asked))
+    assert settlements(conflicting) == []
+    settle(conflicting, item(opened(conflicting).questions[0]))
+    assert len(settlements(conflicting)) == 1
 
 
-def test_a_revision_that_is_not_shown_yet_keeps_nobody_from_settling(small):
+def test_a_revision_that_is_not_shown_yet_keeps_nobody_from_settling(conflicting):
     """That there is one tells that the judge differs from that reader's first read."""
-    before = opened(small)
+    before = opened(conflicting)
     decision = Decision(Label.NOT_MET, note="The judge is right.")
-    number = reading_of(small, IMANI)
-    reviewing.revise(small.engine, small.viewer(IMANI), number, small.criteria[0][1], decision, seen=None)
-    assert opened(small) == before
-    settle(small, item(before.questions[0]))
-    assert settlements(small)[0]["blinded"]
+    number = reading_of(conflicting, IMANI)
+    reviewing.revise(
+        conflicting.engine, conflicting.viewer(IMANI), number, conflicting.criteria[0][1], decision, seen=None
+    )
+    assert opened(conflicting) == before
+    settle(conflicting, item(before.questions[0]))
+    assert settlements(conflicting)[0]["blinded"]
 
 
-def test_a_read_that_is_amended_later_leaves_the_item_settled(small):
-    settle(small, *(item(question) for question in (looked(small), opened(small).questions[1])))
+def test_a_read_that_is_amended_later_leaves_the_item_settled(conflicting):
+    settle(conflicting, *(item(question) for question in (looked(conflicting), opened(conflicting).questions[1])))
     decision = Decision(Label.NOT_MET)
     reviewing.revise(
-        small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
+        conflicting.engine,
+        conflicting.viewer(IMANI),
+        reading_of(conflicting, IMANI),
+        conflicting.criteria[0][1],
+        decision,
+        seen=None,
     )
-    assert waiting(small).waiting == ()
-    assert len(settlements(small)) == 2
-    assert {reader.said[-1].stage for reader in opened(small).questions[0].readers} == {Stage.FIRST, Stage.REVISED}
+    assert waiting(conflicting).waiting == ()
+    assert len(settlements(conflicting)) == 2
+    assert {reader.said[-1].stage for reader in opened(conflicting).questions[0].readers} == {
+        Stage.FIRST,
+        Stage.REVISED,
+    }
 
 
 def settle_at_once(start, location, key, name, settling):
@@ -121,60 +122,62 @@ def said_at_once(*calls, **here):
     return sorted(map(str, at_once(*calls, **here)), key=lambda words: words != "kept")
 
 
-def test_of_two_adjudicators_who_settle_at_once_one_is_kept_and_one_is_told(small):
-    settling = item(opened(small).questions[0])
-    n_events = len(small.events())
-    said = said_at_once(*((settle_at_once, small.location, key_of(small), name, settling) for name in (SOL, RUNE)))
+def test_of_two_adjudicators_who_settle_at_once_one_is_kept_and_one_is_told(conflicting):
+    settling = item(opened(conflicting).questions[0])
+    n_events = len(conflicting.events())
+    said = said_at_once(
+        *((settle_at_once, conflicting.location, key_of(conflicting), name, settling) for name in (SOL, RUNE))
+    )
     assert said[0] == "kept"
     assert said[1].startswith("Somebody else has settled this item meanwhile")
-    assert len(settlements(small)) == 1
-    assert len(small.events()) == n_events + 1
+    assert len(settlements(conflicting)) == 1
+    assert len(conflicting.events()) == n_events + 1
 
 
-def test_of_two_tabs_of_one_adjudicator_one_is_kept_and_one_is_told(small):
-    settling = item(opened(small).questions[0])
-    said = said_at_once(*((settle_at_once, small.location, key_of(small), SOL, settling) for _ in range(2)))
+def test_of_two_tabs_of_one_adjudicator_one_is_kept_and_one_is_told(conflicting):
+    settling = item(opened(conflicting).questions[0])
+    said = said_at_once(*((settle_at_once, conflicting.location, key_of(conflicting), SOL, settling) for _ in range(2)))
     assert said[0] == "kept"
     assert said[1].startswith("You have settled this item in another tab")
-    assert len(settlements(small)) == 1
+    assert len(settlements(conflicting)) == 1
 
 
-def test_an_adjudicator_who_settles_while_a_reader_amends_has_seen_the_amended_read_or_came_before_it(small):
-    settling = item(looked(small))
-    number, criterion = reading_of(small, IMANI), small.criteria[0][1]
+def test_an_adjudicator_who_settles_while_a_reader_amends_has_seen_the_amended_read_or_came_before_it(conflicting):
+    settling = item(looked(conflicting))
+    number, criterion = reading_of(conflicting, IMANI), conflicting.criteria[0][1]
     said = said_at_once(
-        (settle_at_once, small.location, key_of(small), SOL, settling),
-        (amend_at_once, small.location, number, criterion),
+        (settle_at_once, conflicting.location, key_of(conflicting), SOL, settling),
+        (amend_at_once, conflicting.location, number, criterion),
     )
-    acts = [action for _, action in small.events()][-2:]
-    (amended,) = [row for row in small.history() if row["stage"] == "revised"]
+    acts = [action for _, action in conflicting.events()][-2:]
+    (amended,) = [row for row in conflicting.history() if row["stage"] == "revised"]
     if said == ["kept", "kept"]:
         assert acts[0] == "conflict settled"
-        assert settlements(small)[0]["verdict_id"] < amended["verdict_id"]
+        assert settlements(conflicting)[0]["verdict_id"] < amended["verdict_id"]
     else:
         assert said[1].startswith("A reader has changed a verdict here")
-        assert settlements(small) == []
+        assert settlements(conflicting) == []
     assert amended["label"] == "not_met"
 
 
-def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
+def test_an_adjudicator_waits_for_a_reader_who_is_amending(conflicting):
     """The reader's transaction is open when the adjudicator presses: it is waited for, and then seen."""
-    question, person = looked(small), small.viewer(IMANI)
+    question, person = looked(conflicting), conflicting.viewer(IMANI)
 
     def amend(start):
-        with writing(small.engine) as session:
-            queries.hold_readings(session, *key_of(small))
+        with writing(conflicting.engine) as session:
+            queries.hold_readings(session, *key_of(conflicting))
             start()
-            until_one_waits(small.engine)
+            until_one_waits(conflicting.engine)
             verdict = Verdict(
-                example_id=1, response_id=small.responses[0], criterion_id=question.criterion_id, stage=Stage.REVISED, label=Label.NOT_MET,
+                example_id=1, response_id=conflicting.responses[0], criterion_id=question.criterion_id, stage=Stage.REVISED, label=Label.NOT_MET,
                 rater_id=store.ensure_rater(session, RaterKind.REVIEWER, person.name), blinded=False,
             )  # fmt: skip
             store.add_verdicts(session, [verdict], actor=person.name, action="read amended")
 
-    (told,) = said_at_once((settle_at_once, small.location, key_of(small), SOL, item(question)), here=amend)
+    (told,) = said_at_once((settle_at_once, conflicting.location, key_of(conflicting), SOL, item(question)), here=amend)
     assert told.startswith("A reader has changed a verdict here")
-    assert settlements(small) == []
+    assert settlements(conflicting) == []
 
 
 def until_one_waits(engine):

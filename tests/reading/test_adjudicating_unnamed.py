@@ -23,11 +23,8 @@ from tests.adjudicating_steps import (
     reading_of,
     settle,
     settlements,
-    small,
     waiting,
-)  # fmt: skip
-
-__all__ = ["small"]  # a fixture
+)
 
 
 def everything(value):
@@ -37,8 +34,8 @@ def everything(value):
     ).decode()
 
 
-def test_a_case_names_neither_reader_nor_model_nor_judge(small):
-    shown = everything(opened(small)) + everything(waiting(small))
+def test_a_case_names_neither_reader_nor_model_nor_judge(conflicting):
+    shown = everything(opened(conflicting)) + everything(waiting(conflicting))
     for hidden in (IMANI, TOVE, "Alder-2", world.JUDGE, "It does.", "rater_id"):
         assert hidden not in shown
     assert "sore throat" in shown
@@ -75,24 +72,24 @@ def test_readers_are_numbered_at_random_and_the_same_each_time(sqlite_database_u
     made.engine.dispose()
 
 
-def test_the_judge_is_shown_on_demand_once_and_item_by_item(small):
-    asked, other = opened(small).questions
+def test_the_judge_is_shown_on_demand_once_and_item_by_item(conflicting):
+    asked, other = opened(conflicting).questions
     assert (asked.has_looked, asked.judge, asked.judged) == (False, None, None)
-    n_events = len(small.events())
+    n_events = len(conflicting.events())
     for _ in range(2):
-        adjudication.look(small.engine, small.viewer(SOL), key_of(small), asked.criterion_id)
-    assert small.events()[n_events:] == [(SOL, "judge shown")]
-    asked, other = opened(small).questions
+        adjudication.look(conflicting.engine, conflicting.viewer(SOL), key_of(conflicting), asked.criterion_id)
+    assert conflicting.events()[n_events:] == [(SOL, "judge shown")]
+    asked, other = opened(conflicting).questions
     assert (asked.judge, asked.judged.label, asked.judged.explanation) == (world.JUDGE, "not_met", "It does.")
     assert (other.has_looked, other.judge, other.judged) == (False, None, None)
-    assert not any(question.has_looked for question in opened(small, RUNE).questions)
+    assert not any(question.has_looked for question in opened(conflicting, RUNE).questions)
 
 
-def test_a_settlement_says_whether_the_judge_was_looked_at(small):
-    asked, other = opened(small).questions
-    adjudication.look(small.engine, small.viewer(SOL), key_of(small), asked.criterion_id)
-    settle(small, item(asked), item(other))
-    assert {row["criterion_id"]: row["blinded"] for row in settlements(small)} == {
+def test_a_settlement_says_whether_the_judge_was_looked_at(conflicting):
+    asked, other = opened(conflicting).questions
+    adjudication.look(conflicting.engine, conflicting.viewer(SOL), key_of(conflicting), asked.criterion_id)
+    settle(conflicting, item(asked), item(other))
+    assert {row["criterion_id"]: row["blinded"] for row in settlements(conflicting)} == {
         asked.criterion_id: False,
         other.criterion_id: True,
     }
@@ -119,61 +116,63 @@ def test_an_item_that_only_its_judge_brings_here_is_not_settled_blind_unless_oth
     made.engine.dispose()
 
 
-def test_what_readers_say_of_the_judge_is_told_once_it_was_looked_at(small):
+def test_what_readers_say_of_the_judge_is_told_once_it_was_looked_at(conflicting):
     """Cause, severity, kind of error, the revised stage and a note with the judge in view: each tells what the judge said."""
-    before, shown = opened(small), waiting(small)
+    before, shown = opened(conflicting), waiting(conflicting)
     decision = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, ErrorKind.OMISSION, note="Magpie misread it.")
-    number, criterion = reading_of(small, IMANI), small.criteria[0][1]
-    reviewing.revise(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None)
-    assert (opened(small), waiting(small)) == (before, shown)
-    world.add_researcher(small.engine, "Dr. Open Reader", Role.REVIEWER)
+    number, criterion = reading_of(conflicting, IMANI), conflicting.criteria[0][1]
+    reviewing.revise(conflicting.engine, conflicting.viewer(IMANI), number, criterion, decision, seen=None)
+    assert (opened(conflicting), waiting(conflicting)) == (before, shown)
+    world.add_researcher(conflicting.engine, "Dr. Open Reader", Role.REVIEWER)
     said = reviewing.Decision(
         Label.MET, cause=Cause.MISREAD_ANSWER, severity=Severity.SEVERE, note="Magpie misread it."
     )
     overriding.give_verdict(
-        small.engine,
-        small.viewer("Dr. Open Reader"),
-        **small.item(criterion=1),
+        conflicting.engine,
+        conflicting.viewer("Dr. Open Reader"),
+        **conflicting.item(criterion=1),
         decision=said,
         judge=world.JUDGE,
         seen=None,
     )
     hidden = ("misread", "severe", "omission", "revised")
-    assert not any(word in everything(opened(small)) for word in hidden)
-    adjudication.look(small.engine, small.viewer(SOL), key_of(small), criterion)
-    assert all(word in everything(opened(small).questions[0]) for word in hidden)
+    assert not any(word in everything(opened(conflicting)) for word in hidden)
+    adjudication.look(conflicting.engine, conflicting.viewer(SOL), key_of(conflicting), criterion)
+    assert all(word in everything(opened(conflicting).questions[0]) for word in hidden)
 
 
-def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is_settled(small):
+def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is_settled(conflicting):
     def hidden(name):
-        with reading(small.engine) as session:
-            return adjudication.hidden_examples(session, small.viewer(name))
+        with reading(conflicting.engine) as session:
+            return adjudication.hidden_examples(session, conflicting.viewer(name))
 
     assert (hidden(SOL), hidden(RUNE), hidden("Ana Ruiz")) == ({1}, {1}, set())
     with pytest.raises(NotAllowed, match="waits for your first read or settlement"):
         overriding.give_verdict(
-            small.engine, small.viewer(SOL), **small.item(), decision=reviewing.Decision(Label.MET), judge=world.JUDGE, seen=None
+            conflicting.engine, conflicting.viewer(SOL), **conflicting.item(), decision=reviewing.Decision(Label.MET), judge=world.JUDGE, seen=None
         )  # fmt: skip
-    settle(small, *(item(question) for question in opened(small).questions))
+    settle(conflicting, *(item(question) for question in opened(conflicting).questions))
     assert (hidden(SOL), hidden(RUNE)) == (set(), set())
 
 
 @pytest.mark.parametrize(
     ("what", "is_blinded"), [(Seen.CONVERSATION, False), (Seen.EXPORT, False), (Seen.ADJUDICATION, True)]
 )
-def test_who_saw_verdicts_before_they_conflicted_does_not_settle_blind(what, is_blinded, small):
-    with writing(small.engine) as session:
-        reading_store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
-    settle(small, item(opened(small).questions[0]))
-    assert settlements(small)[0]["blinded"] is is_blinded
+def test_who_saw_verdicts_before_they_conflicted_does_not_settle_blind(what, is_blinded, conflicting):
+    with writing(conflicting.engine) as session:
+        reading_store.add_exposures(
+            session, conflicting.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1]
+        )
+    settle(conflicting, item(opened(conflicting).questions[0]))
+    assert settlements(conflicting)[0]["blinded"] is is_blinded
 
 
-def test_nobody_looks_where_nothing_is_in_question(small):
+def test_nobody_looks_where_nothing_is_in_question(conflicting):
     with pytest.raises(NotFound, match="not in question"):
-        adjudication.look(small.engine, small.viewer(SOL), key_of(small), small.criteria[0][0])
+        adjudication.look(conflicting.engine, conflicting.viewer(SOL), key_of(conflicting), conflicting.criteria[0][0])
 
 
 @pytest.mark.parametrize("key", [(1, 999), (999, None), (999, 1)])
-def test_a_response_that_is_not_there_is_named(small, key):
+def test_a_response_that_is_not_there_is_named(conflicting, key):
     with pytest.raises(NotFound, match=r"This study has no (response 999|example 999|response 1)\."):
-        opened(small, key=key)
+        opened(conflicting, key=key)

@@ -21,19 +21,15 @@ from tests.adjudicating_steps import (
     reading_of,
     settle,
     settlements,
-    small,
     waiting,
 )
-
-__all__ = ["small"]  # a fixture
-
 
 # ---------------------------------------------------------------- what waits
 
 
-def test_what_waits_is_told_with_its_reasons_and_without_names(small):
-    (case,) = waiting(small).waiting
-    assert (case.key, case.n_items, case.points) == (key_of(small), 2, 4)
+def test_what_waits_is_told_with_its_reasons_and_without_names(conflicting):
+    (case,) = waiting(conflicting).waiting
+    assert (case.key, case.n_items, case.points) == (key_of(conflicting), 2, 4)
     assert case.reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
     assert case.first_words.startswith("I have had a sore throat")
 
@@ -68,36 +64,36 @@ def test_nothing_waits_where_nobody_has_read(both, database_url):
     made.engine.dispose()
 
 
-def test_only_adjudicators_settle(small):
+def test_only_adjudicators_settle(conflicting):
     for act in (
-        lambda viewer: adjudication.cases(small.engine, viewer),
-        lambda viewer: adjudication.settled(small.engine, viewer),
-        lambda viewer: adjudication.at_fault(small.engine, viewer),
-        lambda viewer: adjudication.open_case(small.engine, viewer, key_of(small)),
-        lambda viewer: adjudication.look(small.engine, viewer, key_of(small), small.criteria[0][1]),
-        lambda viewer: adjudication.settle(small.engine, viewer, key_of(small), []),
+        lambda viewer: adjudication.cases(conflicting.engine, viewer),
+        lambda viewer: adjudication.settled(conflicting.engine, viewer),
+        lambda viewer: adjudication.at_fault(conflicting.engine, viewer),
+        lambda viewer: adjudication.open_case(conflicting.engine, viewer, key_of(conflicting)),
+        lambda viewer: adjudication.look(conflicting.engine, viewer, key_of(conflicting), conflicting.criteria[0][1]),
+        lambda viewer: adjudication.settle(conflicting.engine, viewer, key_of(conflicting), []),
     ):
         with pytest.raises(NotAllowed, match="Adjudicating takes the role adjudicator"):
-            act(small.viewer("Ana Ruiz"))
+            act(conflicting.viewer("Ana Ruiz"))
 
 
-def test_whoever_has_read_a_response_does_not_settle_it_and_is_told_that_it_waits(small):
+def test_whoever_has_read_a_response_does_not_settle_it_and_is_told_that_it_waits(conflicting):
     """Also where the read was taken back: it has been seen."""
-    with writing(small.engine) as session:
+    with writing(conflicting.engine) as session:
         read = Verdict(
             example_id=1, rater_id=store.ensure_rater(session, RaterKind.REVIEWER, SOL), stage=Stage.OPEN, label=Label.MET,
-            selection=Selection.VOLUNTEERED, blinded=False, **small.item(),
+            selection=Selection.VOLUNTEERED, blinded=False, **conflicting.item(),
         )  # fmt: skip
         (seen,) = store.add_verdicts(session, [read], actor=SOL, action="verdict given")
-    overriding.undo(small.engine, small.viewer(SOL), **small.item(), seen=seen)
-    queue = waiting(small)
+    overriding.undo(conflicting.engine, conflicting.viewer(SOL), **conflicting.item(), seen=seen)
+    queue = waiting(conflicting)
     assert (queue.waiting, queue.n_own) == ((), 1)
     with pytest.raises(NotAllowed, match="You have read this response yourself"):
-        opened(small)
-    question = opened(small, RUNE).questions[0]
+        opened(conflicting)
+    question = opened(conflicting, RUNE).questions[0]
     with pytest.raises(NotAllowed, match="You have read this response yourself"):
-        settle(small, item(question))
-    assert settlements(small) == []
+        settle(conflicting, item(question))
+    assert settlements(conflicting) == []
 
 
 def test_a_conversation_that_waits_for_the_viewers_own_first_read_is_left_out(database_url):
@@ -125,11 +121,11 @@ def test_a_conversation_that_waits_for_the_viewers_own_first_read_is_left_out(da
     made.engine.dispose()
 
 
-def test_the_studys_rules_are_followed(small):
+def test_the_studys_rules_are_followed(conflicting):
     """The unanimous first criterion, 7 points: the readers say met as the judge does, so only the check can send it on."""
-    with writing(small.engine) as session:
+    with writing(conflicting.engine) as session:
         store.set_rules(session, Rules(check_share=1, both_against_judge=True), actor="Ana Ruiz")
-    assert [question.reasons for question in opened(small).questions] == [
+    assert [question.reasons for question in opened(conflicting).questions] == [
         (Reason.CHECK,),
         (Reason.CONFLICT,),
         (Reason.CONFLICT, Reason.CANNOT_ASSESS),
@@ -160,17 +156,19 @@ def test_both_against_the_judge_that_the_study_shows(database_url):
 # ---------------------------------------------------------------- settle
 
 
-def test_severe_harm_claimed_after_the_reveal_is_told_once_the_judge_was_looked_at(small):
+def test_severe_harm_claimed_after_the_reveal_is_told_once_the_judge_was_looked_at(conflicting):
     """The second criterion: the judge says not met, Dr. Noor met."""
     judged = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, note="It would kill.")
-    reader = small.viewer(IMANI)
-    reviewing.revise(small.engine, reader, reading_of(small, IMANI), small.criteria[0][1], judged, seen=None)
-    shown = opened(small)
-    assert waiting(small).waiting[0].reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
+    reader = conflicting.viewer(IMANI)
+    reviewing.revise(
+        conflicting.engine, reader, reading_of(conflicting, IMANI), conflicting.criteria[0][1], judged, seen=None
+    )
+    shown = opened(conflicting)
+    assert waiting(conflicting).waiting[0].reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
     assert shown.questions[0].reasons == (Reason.CONFLICT,)
     assert {verdict.stage for reader in shown.questions[0].readers for verdict in reader.said} == {Stage.FIRST}
-    adjudication.look(small.engine, small.viewer(SOL), key_of(small), small.criteria[0][1])
-    question, other = opened(small).questions
+    adjudication.look(conflicting.engine, conflicting.viewer(SOL), key_of(conflicting), conflicting.criteria[0][1])
+    question, other = opened(conflicting).questions
     assert question.reasons == (Reason.SEVERE_HARM, Reason.CONFLICT)
     said = [reader.said for reader in question.readers if len(reader.said) == 2]
     assert [(verdict.stage, verdict.severity, verdict.explanation) for verdict in said[0]] == [
@@ -183,12 +181,12 @@ def test_severe_harm_claimed_after_the_reveal_is_told_once_the_judge_was_looked_
 # ---------------------------------------------------------------- quick enough
 
 
-def test_the_same_rows_as_the_long_way_round(small):
+def test_the_same_rows_as_the_long_way_round(conflicting):
     """The rows of one case are those of the whole study that belong to it, with and without the judge."""
     for with_judge in (False, True):
-        with reading(small.engine) as session:
+        with reading(conflicting.engine) as session:
             whole = read_queries.reads(session, judge=None, with_judge=with_judge)
-            part = read_queries.reads(session, judge=None, with_judge=with_judge, on=key_of(small))
+            part = read_queries.reads(session, judge=None, with_judge=with_judge, on=key_of(conflicting))
             rules = contents.rules(session)
         assert len(whole) == len(part) == 6
         assert needing(whole, rules, seed="x").equals(needing(part, rules, seed="x"))

@@ -13,81 +13,86 @@ from evalcore.reading.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, dr
 from evalcore.study.browse import Filters
 from evalcore.study.schema import Administrator, Ask, Label, Role, Viewer
 from tests import world
-from tests.assigning_steps import LEAD, N_CASES, N_RESPONSES, N_RUBRIC, readers, refused, sizes, small, tasks
-
-__all__ = ["small"]  # a fixture
-
+from tests.assigning_steps import LEAD, N_CASES, N_RESPONSES, N_RUBRIC, readers, refused, sizes, tasks
 
 # ---------------------------------------------------------------- by filter
 
 
-def test_some_of_those_that_fit_are_drawn_each_with_the_same_known_probability(small):
+def test_some_of_those_that_fit_are_drawn_each_with_the_same_known_probability(five_examples):
     done = assign(
-        small.engine, Choice(filters=Filters(model="Birch-1"), n_items=3, seed=11), actor=Administrator(name=LEAD)
+        five_examples.engine,
+        Choice(filters=Filters(model="Birch-1"), n_items=3, seed=11),
+        actor=Administrator(name=LEAD),
     )
     # Birch-1 answered five conversations, four of them with a rubric
     assert (done.n_items, done.n_population, done.n_waiting, done.seed) == (3, 4, 0, 11)
-    found = tasks(small, done.assignment_id)
+    found = tasks(five_examples, done.assignment_id)
     assert [place for _, _, place, _ in found] == [1, 2, 3]
     assert {share for *_, share in found} == {3 / 4}
-    birch = {(example, small.responses[2 * (example - 1) + 1]) for example in range(1, 5)}
+    birch = {(example, five_examples.responses[2 * (example - 1) + 1]) for example in range(1, 5)}
     drawn = {(example, response) for example, response, _, _ in found}
     assert len(drawn) == 3
     assert drawn < birch
     ((ask, selection, n_readers, seed, minutes, chosen_by, n_population, by),) = world.rows(
-        small.engine,
+        five_examples.engine,
         "SELECT ask, selection, n_readers, seed, reserve_minutes, chosen_by, n_population, created_by FROM assignment",
     )
     assert (ask, selection, n_readers, seed, minutes, n_population, by) == ("rubric", "random", 2, 11, 45, 4, LEAD)
     assert json.loads(chosen_by) == {"model": "Birch-1"}
-    assert small.events()[-1] == (LEAD, "items assigned")
+    assert five_examples.events()[-1] == (LEAD, "items assigned")
 
 
-def test_the_stored_seed_gives_the_drawing_again(small):
-    done = assign(small.engine, Choice(n_items=5), actor=Administrator(name=LEAD))
-    ((seed,),) = world.rows(small.engine, "SELECT seed FROM assignment")
+def test_the_stored_seed_gives_the_drawing_again(five_examples):
+    done = assign(five_examples.engine, Choice(n_items=5), actor=Administrator(name=LEAD))
+    ((seed,),) = world.rows(five_examples.engine, "SELECT seed FROM assignment")
     assert seed == done.seed
-    everything = [((index // 2) + 1, response) for index, response in enumerate(small.responses[:N_RUBRIC])]
-    assert [(example, response) for example, response, *_ in tasks(small)] == draw(everything, 5, seed=seed)
+    everything = [((index // 2) + 1, response) for index, response in enumerate(five_examples.responses[:N_RUBRIC])]
+    assert [(example, response) for example, response, *_ in tasks(five_examples)] == draw(everything, 5, seed=seed)
 
 
-def test_without_a_number_everything_that_fits_is_read_for_certain(small):
-    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
-    found = tasks(small)
+def test_without_a_number_everything_that_fits_is_read_for_certain(five_examples):
+    done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD))
+    found = tasks(five_examples)
     assert (done.n_items, len(found)) == (N_RUBRIC, N_RUBRIC)
-    assert {response for _, response, *_ in found} == set(small.responses[:N_RUBRIC])  # not the ones without a rubric
+    assert {response for _, response, *_ in found} == set(
+        five_examples.responses[:N_RUBRIC]
+    )  # not the ones without a rubric
     assert {share for *_, share in found} == {1.0}
 
 
-def test_more_than_there_are_is_all_of_them(small):
-    done = assign(small.engine, Choice(n_items=99), actor=Administrator(name=LEAD))
-    assert (done.n_items, done.n_population, {share for *_, share in tasks(small)}) == (N_RUBRIC, N_RUBRIC, {1.0})
+def test_more_than_there_are_is_all_of_them(five_examples):
+    done = assign(five_examples.engine, Choice(n_items=99), actor=Administrator(name=LEAD))
+    assert (done.n_items, done.n_population, {share for *_, share in tasks(five_examples)}) == (
+        N_RUBRIC,
+        N_RUBRIC,
+        {1.0},
+    )
 
 
-def test_each_question_has_its_own_items(small):
+def test_each_question_has_its_own_items(five_examples):
     for ask, n_items in ((Ask.RUBRIC, N_RUBRIC), (Ask.RESPONSE_ACUITY, N_RESPONSES), (Ask.GOLD_ACUITY, N_CASES)):
-        done = assign(small.engine, Choice(ask=ask), actor=Administrator(name=LEAD))
-        found = {(example, response) for example, response, *_ in tasks(small, done.assignment_id)}
+        done = assign(five_examples.engine, Choice(ask=ask), actor=Administrator(name=LEAD))
+        found = {(example, response) for example, response, *_ in tasks(five_examples, done.assignment_id)}
         assert done.n_items == len(found) == n_items
         if ask is Ask.GOLD_ACUITY:
             assert found == {(example, None) for example in range(1, N_CASES + 1)}
         else:
-            assert {response for _, response in found} == set(small.responses[:n_items])
+            assert {response for _, response in found} == set(five_examples.responses[:n_items])
 
 
-def test_the_record_keeps_every_filter_that_was_set_a_zero_too(small):
+def test_the_record_keeps_every_filter_that_was_set_a_zero_too(five_examples):
     assign(
-        small.engine,
+        five_examples.engine,
         Choice(filters=Filters(points_from=0, dataset="invented", judges_differ=False)),
         actor=Administrator(name=LEAD),
     )
-    ((chosen_by,),) = world.rows(small.engine, "SELECT chosen_by FROM assignment")
+    ((chosen_by,),) = world.rows(five_examples.engine, "SELECT chosen_by FROM assignment")
     assert json.loads(chosen_by) == {"points_from": 0, "dataset": "invented"}
 
 
-def test_filters_on_what_was_said_leave_out_what_waits_for_the_one_who_assigns_and_no_others_do(small):
+def test_filters_on_what_was_said_leave_out_what_waits_for_the_one_who_assigns_and_no_others_do(five_examples):
     """Two answers to each of four conversations: met on every one, not met on the second criterion of the first; there Wren differs."""
-    world.judged(small, "Wren", Label.MET, criterion=1, explanation="Kelbrunth.")
+    world.judged(five_examples, "Wren", Label.MET, criterion=1, explanation="Kelbrunth.")
     for filters, n_whole, n_seen in (
         (Filters(label="met"), 8, 6),
         (Filters(label="not_met"), 2, 0),
@@ -105,10 +110,11 @@ def test_filters_on_what_was_said_leave_out_what_waits_for_the_one_who_assigns_a
             choice = Choice(filters=filters, blind=blind)
             if n_fitting:
                 assert (
-                    assign(small.engine, choice, actor=Administrator(name=LEAD), dry_run=True).n_population == n_fitting
+                    assign(five_examples.engine, choice, actor=Administrator(name=LEAD), dry_run=True).n_population
+                    == n_fitting
                 ), choice
             else:
-                refused(small, choice, "Nothing is left to assign: no item fits.")
+                refused(five_examples, choice, "Nothing is left to assign: no item fits.")
 
 
 # ---------------------------------------------------------------- the drawing itself
@@ -141,32 +147,32 @@ def test_every_item_is_drawn_as_often_as_its_probability_says_and_each_place_is_
 # ---------------------------------------------------------------- readers
 
 
-def test_by_default_all_reviewers_may_read_and_nobody_else(small):
-    world.leads_read(small.engine)
-    world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
-    world.add_researcher(small.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
-    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
-    assert readers(small) == set(done.readers) == {"Dr. Imani Noor", "Dr. Tove Lind", "Dr. Both"}
+def test_by_default_all_reviewers_may_read_and_nobody_else(five_examples):
+    world.leads_read(five_examples.engine)
+    world.add_researcher(five_examples.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
+    world.add_researcher(five_examples.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
+    done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD))
+    assert readers(five_examples) == set(done.readers) == {"Dr. Imani Noor", "Dr. Tove Lind", "Dr. Both"}
 
 
-def test_readers_can_be_chosen_an_adjudicator_too(small):
-    world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
-    assign(small.engine, Choice(readers=("Dr. Adjudicator", "Dr. Tove Lind")), actor=Administrator(name=LEAD))
-    assert readers(small) == {"Dr. Adjudicator", "Dr. Tove Lind"}
+def test_readers_can_be_chosen_an_adjudicator_too(five_examples):
+    world.add_researcher(five_examples.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
+    assign(five_examples.engine, Choice(readers=("Dr. Adjudicator", "Dr. Tove Lind")), actor=Administrator(name=LEAD))
+    assert readers(five_examples) == {"Dr. Adjudicator", "Dr. Tove Lind"}
 
 
-def test_a_specialty_in_any_case_narrows_the_readers(small):
-    world.add_researcher(small.engine, "Dr. Heart", Role.REVIEWER, specialties=("Cardiology", "Sports"))
-    world.add_researcher(small.engine, "Dr. Skin", Role.REVIEWER, specialties=("Dermatology",))
-    assign(small.engine, Choice(specialty="CARDIOLOGY", n_readers=1), actor=Administrator(name=LEAD))
-    assert readers(small) == {"Dr. Heart"}
+def test_a_specialty_in_any_case_narrows_the_readers(five_examples):
+    world.add_researcher(five_examples.engine, "Dr. Heart", Role.REVIEWER, specialties=("Cardiology", "Sports"))
+    world.add_researcher(five_examples.engine, "Dr. Skin", Role.REVIEWER, specialties=("Dermatology",))
+    assign(five_examples.engine, Choice(specialty="CARDIOLOGY", n_readers=1), actor=Administrator(name=LEAD))
+    assert readers(five_examples) == {"Dr. Heart"}
     refused(
-        small,
+        five_examples,
         Choice(ask=Ask.GOLD_ACUITY, specialty="Cardiology"),
         "readers: expected at least 2, as many as read an item, got 1 with the specialty Cardiology",
     )
     refused(
-        small,
+        five_examples,
         Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1),
         "readers: expected at least 1, as many as read an item, got 0 with the specialty Urology",
     )
@@ -187,26 +193,26 @@ IMPOSSIBLE = [
 ]  # fmt: skip
 
 
-def test_what_cannot_be_assigned_is_refused_and_nothing_is_left(small):
+def test_what_cannot_be_assigned_is_refused_and_nothing_is_left(five_examples):
     for choice, sentence in IMPOSSIBLE:
-        refused(small, choice, sentence)
+        refused(five_examples, choice, sentence)
 
 
-def test_too_few_readers_of_a_language_are_counted_and_a_language_that_nobody_reads_is_named(small):
+def test_too_few_readers_of_a_language_are_counted_and_a_language_that_nobody_reads_is_named(five_examples):
     """Example 2 is in Arabic, example 3 in a language that could not be told; two answers to each."""
-    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
+    done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (0, ("ar",))
-    world.add_researcher(small.engine, "Dr. Arabic", Role.REVIEWER, languages=("ar",))
-    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
+    world.add_researcher(five_examples.engine, "Dr. Arabic", Role.REVIEWER, languages=("ar",))
+    done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (2, ())  # both answers to example 2: one reader, two wanted
-    world.add_researcher(small.engine, "Dr. Two", Role.REVIEWER, languages=("en", "ar"))
-    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
+    world.add_researcher(five_examples.engine, "Dr. Two", Role.REVIEWER, languages=("en", "ar"))
+    done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (0, ())
 
 
-def test_the_report_says_it_all_in_words(small):
-    assign(small.engine, Choice(filters=Filters(model="Alder-2"), n_items=1), actor=Administrator(name=LEAD))
-    said = assign(small.engine, Choice(n_items=4, seed=5), actor=Administrator(name=LEAD)).sentences()
+def test_the_report_says_it_all_in_words(five_examples):
+    assign(five_examples.engine, Choice(filters=Filters(model="Alder-2"), n_items=1), actor=Administrator(name=LEAD))
+    said = assign(five_examples.engine, Choice(n_items=4, seed=5), actor=Administrator(name=LEAD)).sentences()
     assert said[0] == "4 of 7 items that fit, in random order (seed 5)"  # 8, and one is assigned
     assert said[1] == "readers: Dr. Imani Noor, Dr. Tove Lind"
     assert "1 more are assigned already and were left out" in said
@@ -215,36 +221,38 @@ def test_the_report_says_it_all_in_words(small):
 # ---------------------------------------------------------------- what is there already
 
 
-def test_an_item_is_assigned_once_for_each_question_and_the_others_are_counted(small):
-    first = assign(small.engine, Choice(n_items=3), actor=Administrator(name=LEAD))
-    second = assign(small.engine, Choice(n_items=2), actor=Administrator(name=LEAD))
-    third = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
+def test_an_item_is_assigned_once_for_each_question_and_the_others_are_counted(five_examples):
+    first = assign(five_examples.engine, Choice(n_items=3), actor=Administrator(name=LEAD))
+    second = assign(five_examples.engine, Choice(n_items=2), actor=Administrator(name=LEAD))
+    third = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD))
     assert (second.n_items, second.n_population, second.n_waiting) == (2, N_RUBRIC - 3, 3)
-    assert {share for *_, share in tasks(small, second.assignment_id)} == {2 / (N_RUBRIC - 3)}  # of those still free
+    assert {share for *_, share in tasks(five_examples, second.assignment_id)} == {
+        2 / (N_RUBRIC - 3)
+    }  # of those still free
     assert (third.n_items, third.n_waiting) == (N_RUBRIC - 5, 5)
     numbers = [done.assignment_id for done in (first, second, third)]
-    read = [response for number in numbers for _, response, *_ in tasks(small, number)]
+    read = [response for number in numbers for _, response, *_ in tasks(five_examples, number)]
     assert len(read) == len(set(read)) == N_RUBRIC
-    refused(small, Choice(), "Nothing is left to assign: no item fits, or all that fit are assigned already.")
-    assert assign(small.engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
-    assert assign(small.engine, Choice(ask=Ask.GOLD_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
+    refused(five_examples, Choice(), "Nothing is left to assign: no item fits, or all that fit are assigned already.")
+    assert assign(five_examples.engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
+    assert assign(five_examples.engine, Choice(ask=Ask.GOLD_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
 
 
-def test_a_dry_run_reports_what_the_true_one_does_and_leaves_nothing(small):
-    before = sizes(small)
-    dry = assign(small.engine, Choice(n_items=4), actor=Administrator(name=LEAD), dry_run=True)
-    assert sizes(small) == before
+def test_a_dry_run_reports_what_the_true_one_does_and_leaves_nothing(five_examples):
+    before = sizes(five_examples)
+    dry = assign(five_examples.engine, Choice(n_items=4), actor=Administrator(name=LEAD), dry_run=True)
+    assert sizes(five_examples) == before
     assert dry.assignment_id is None
-    true = assign(small.engine, Choice(n_items=4, seed=dry.seed), actor=Administrator(name=LEAD))
+    true = assign(five_examples.engine, Choice(n_items=4, seed=dry.seed), actor=Administrator(name=LEAD))
     assert (true.n_items, true.n_population, true.readers) == (dry.n_items, dry.n_population, dry.readers)
 
 
-def test_one_act_one_audit_event_with_what_was_chosen(small):
-    n_events = len(small.events())
-    assign(small.engine, Choice(n_items=2, seed=9), actor=Administrator(name=LEAD))
-    assert len(small.events()) == n_events + 1
+def test_one_act_one_audit_event_with_what_was_chosen(five_examples):
+    n_events = len(five_examples.events())
+    assign(five_examples.engine, Choice(n_items=2, seed=9), actor=Administrator(name=LEAD))
+    assert len(five_examples.events()) == n_events + 1
     ((subject, detail),) = world.rows(
-        small.engine, "SELECT subject, detail FROM audit_event WHERE action = 'items assigned'"
+        five_examples.engine, "SELECT subject, detail FROM audit_event WHERE action = 'items assigned'"
     )
     said = json.loads(detail)
     assert subject == "assignment 1"
@@ -253,8 +261,8 @@ def test_one_act_one_audit_event_with_what_was_chosen(small):
     }  # fmt: skip
 
 
-def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch):
-    before = sizes(small)
+def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(five_examples, monkeypatch):
+    before = sizes(five_examples)
 
     def broken(*_arguments, **_named):
         msg = "the power went"
@@ -262,8 +270,8 @@ def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch)
 
     monkeypatch.setattr(reading_store, "append_event", broken)
     with pytest.raises(RuntimeError, match="the power went"):
-        assign(small.engine, Choice(), actor=Administrator(name=LEAD))
-    assert sizes(small) == before
+        assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD))
+    assert sizes(five_examples) == before
 
 
 @given(st.lists(st.sampled_from(["en", "ar", "fr"]), unique=True))

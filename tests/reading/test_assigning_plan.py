@@ -12,35 +12,37 @@ from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.reading.assignment_queries import Planned
 from evalcore.study.schema import Administrator, Ask
 from tests import world
-from tests.assigning_steps import LEAD, refused, small, tasks
-
-__all__ = ["small"]  # a fixture
+from tests.assigning_steps import LEAD, refused, tasks
 
 
-def test_a_plan_brings_its_own_probabilities(small):
+def test_a_plan_brings_its_own_probabilities(five_examples):
     plan = read_plan(
         b"\xef\xbb\xbfprompt_id,model,inclusion_probability\r\nprompt-0,Birch-1,0.25\r\nprompt-3,Alder-2,1\r\n\r\nprompt-1,Alder-2,1e-3\r\n"
     )
-    done = assign(small.engine, Choice(plan=plan, seed=3), actor=Administrator(name=LEAD))
-    wanted = {(1, small.responses[1], 0.25), (4, small.responses[6], 1.0), (2, small.responses[2], 0.001)}
-    assert {(example, response, share) for example, response, _, share in tasks(small)} == wanted
+    done = assign(five_examples.engine, Choice(plan=plan, seed=3), actor=Administrator(name=LEAD))
+    wanted = {
+        (1, five_examples.responses[1], 0.25),
+        (4, five_examples.responses[6], 1.0),
+        (2, five_examples.responses[2], 0.001),
+    }
+    assert {(example, response, share) for example, response, _, share in tasks(five_examples)} == wanted
     assert (done.n_items, done.n_population) == (3, 3)
-    ((selection, chosen_by),) = world.rows(small.engine, "SELECT selection, chosen_by FROM assignment")
+    ((selection, chosen_by),) = world.rows(five_examples.engine, "SELECT selection, chosen_by FROM assignment")
     assert (selection, json.loads(chosen_by)) == ("importance", {"plan": 3})
 
 
-def test_a_plan_of_cases_names_no_model(small):
+def test_a_plan_of_cases_names_no_model(five_examples):
     plan = read_plan(b"prompt_id,inclusion_probability\nprompt-4,0.5\n")
-    assign(small.engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan), actor=Administrator(name=LEAD))
-    assert tasks(small) == [(5, None, 1, 0.5)]
+    assign(five_examples.engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan), actor=Administrator(name=LEAD))
+    assert tasks(five_examples) == [(5, None, 1, 0.5)]
 
 
-def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_probability(small):
+def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_probability(five_examples):
     plan = read_plan(b"prompt_id,model,inclusion_probability\nprompt-0,Alder-2,0.25\nprompt-1,Alder-2,0.125\n")
-    assign(small.engine, Choice(plan=plan[:1]), actor=Administrator(name=LEAD))
-    done = assign(small.engine, Choice(plan=plan), actor=Administrator(name=LEAD))
+    assign(five_examples.engine, Choice(plan=plan[:1]), actor=Administrator(name=LEAD))
+    done = assign(five_examples.engine, Choice(plan=plan), actor=Administrator(name=LEAD))
     assert (done.n_items, done.n_waiting) == (1, 1)
-    assert tasks(small, done.assignment_id) == [(2, small.responses[2], 1, 0.125)]
+    assert tasks(five_examples, done.assignment_id) == [(2, five_examples.responses[2], 1, 0.125)]
 
 
 @pytest.mark.parametrize(
@@ -105,13 +107,13 @@ UNFITTING = [
 ]  # fmt: skip
 
 
-def test_a_plan_that_the_study_does_not_fit_names_its_line_and_leaves_nothing(small):
+def test_a_plan_that_the_study_does_not_fit_names_its_line_and_leaves_nothing(five_examples):
     for ask, lines, sentence in UNFITTING:
         plan = read_plan(f"prompt_id,model,sample_index,inclusion_probability\n{lines}\n".encode())
-        refused(small, Choice(ask=ask, plan=plan), sentence)
+        refused(five_examples, Choice(ask=ask, plan=plan), sentence)
     elsewhere = Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0, "elsewhere"),))
-    refused(small, elsewhere, "plan: prompt_id 'prompt-0' by model 'Alder-2': 0 items", error=NotFound)
+    refused(five_examples, elsewhere, "plan: prompt_id 'prompt-0' by model 'Alder-2': 0 items", error=NotFound)
 
 
-def test_a_plan_and_a_number_of_items_contradict_each_other(small):
-    refused(small, Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0),), n_items=1), "a plan says itself")
+def test_a_plan_and_a_number_of_items_contradict_each_other(five_examples):
+    refused(five_examples, Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0),), n_items=1), "a plan says itself")

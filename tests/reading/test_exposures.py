@@ -16,9 +16,7 @@ from evalcore.study import auditing, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import ReadingMode, Role, Rules, Seen
 from tests import world
-from tests.storage_steps import refused, small
-
-__all__ = ["small"]  # a fixture
+from tests.storage_steps import refused
 
 
 def expose(study, name, what, examples):

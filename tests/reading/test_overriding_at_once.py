@@ -8,10 +8,8 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study.db import open_study
 from evalcore.study.schema import Label
 from tests import world
-from tests.overriding_steps import labels, press, small, standing, take_back
+from tests.overriding_steps import labels, press, standing, take_back
 from tests.processes import at_once
-
-__all__ = ["small"]  # a fixture
 
 
 def test_a_second_tab_that_has_not_seen_the_first_is_told(small):

@@ -10,9 +10,7 @@ from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict
 from tests import world
-from tests.overriding_steps import SAID, labels, press, small, standing, take_back
-
-__all__ = ["small"]  # a fixture
+from tests.overriding_steps import SAID, labels, press, standing, take_back
 
 
 def test_undo_of_the_only_verdict_takes_it_back(small):

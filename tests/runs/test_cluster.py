@@ -12,13 +12,9 @@ from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.db import reading
 from evalcore.study.run_states import RunState
 from evalcore.study.schema import Administrator
-from tests.commands import overread
 from tests.judge_server.running import judge_server
-from tests.run_commands import asked, judge, quick
 from tests.run_steps import until
 from tests.run_world import KEY, begun, judging, study
-
-__all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 
 ACTOR = "Lea Lead"
 pytestmark = [

@@ -18,13 +18,10 @@ from evalcore.runs import Stop, cluster
 from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import PARSER, RULES, Administrator
-from tests.commands import overread
 from tests.judge_server import Fault, Faults
-from tests.run_commands import asked, judge, models_file, quick
+from tests.run_commands import models_file
 from tests.run_steps import Scripted, until
 from tests.run_world import KEY, add_cases, begun, judging, study, triage, worked
-
-__all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 SOMEWHERE = "tcp://10.0.0.1:8786"

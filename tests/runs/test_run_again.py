@@ -11,32 +11,29 @@ from evalcore.runs import Stop, acts, asking, retry, worker
 from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.run_steps import MET, Scripted
-from tests.run_studies import larger, quick, small
 from tests.run_world import add_cases, begun, done, judging, study, triage, worked
 
-__all__ = ["larger", "quick", "small"]  # fixtures
 
-
-def test_a_name_is_free_after_a_typing_error_that_brought_no_answer(small):
+def test_a_name_is_free_after_a_typing_error_that_brought_no_answer(small_run):
     mistyped = judging(model={"api_model": "magpie-typo"})
-    ended = done(small, mistyped, client=Scripted(lambda _n, _request: Outcome.REJECTED))
+    ended = done(small_run, mistyped, client=Scripted(lambda _n, _request: Outcome.REJECTED))
     assert (ended.n_failed, ended.n_answered) == (6, 0)
-    assert done(small, judging(), client=Scripted()).n_answered == 6
+    assert done(small_run, judging(), client=Scripted()).n_answered == 6
     with pytest.raises(RunRefused, match="'Magpie' was asked otherwise in run 2"):
-        begun(small, mistyped)
+        begun(small_run, mistyped)
 
 
-def test_failures_that_cannot_be_asked_again_stay_as_they_are(quick, monkeypatch):
-    run_id = begun(quick, judging())
-    worked(quick, run_id, client=Scripted(lambda _n, _request: Outcome.REFUSED))
+def test_failures_that_cannot_be_asked_again_stay_as_they_are(quick_run, monkeypatch):
+    run_id = begun(quick_run, judging())
+    worked(quick_run, run_id, client=Scripted(lambda _n, _request: Outcome.REFUSED))
     with monkeypatch.context() as newer:
         newer.setattr(acts, "prompt_version", lambda _spec: "judge@of-tomorrow")
         with pytest.raises(RunRefused, match="start a new run"):
-            retry(quick.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
-    assert {word for (word,) in quick.rows("SELECT outcome FROM run_question")} == {"refused"}
-    assert quick.one("SELECT state FROM run") == "done"
-    retry(quick.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
-    assert worked(quick, run_id, client=Scripted()).n_answered == 6
+            retry(quick_run.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
+    assert {word for (word,) in quick_run.rows("SELECT outcome FROM run_question")} == {"refused"}
+    assert quick_run.one("SELECT state FROM run") == "done"
+    retry(quick_run.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
+    assert worked(quick_run, run_id, client=Scripted()).n_answered == 6
 
 
 @pytest.fixture
@@ -85,11 +82,11 @@ class Slow(Scripted):
         return await super().ask(request)
 
 
-def test_progress_counts_what_others_ask_and_once_what_is_asked_again(larger, monkeypatch):
+def test_progress_counts_what_others_ask_and_once_what_is_asked_again(larger_run, monkeypatch):
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
     monkeypatch.setattr(asking, "SUM_SHARE", 0)
     monkeypatch.setattr(asking, "SAVE_SECONDS", 0.001)
-    run_id = begun(larger, judging(), concurrency=1)
+    run_id = begun(larger_run, judging(), concurrency=1)
     told = []
 
     def beside(act):
@@ -101,14 +98,16 @@ def test_progress_counts_what_others_ask_and_once_what_is_asked_again(larger, mo
         if number <= 5:
             return Outcome.REFUSED
         if number == 10:  # another process asks what this one does not hold
-            beside(lambda: worked(larger, run_id, client=Scripted()))
+            beside(lambda: worked(larger_run, run_id, client=Scripted()))
         if number == 15:
             beside(
-                lambda: retry(larger.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
+                lambda: retry(
+                    larger_run.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED]
+                )
             )
         return MET
 
-    ended = worked(larger, run_id, client=Slow(says), progress=told.append)
+    ended = worked(larger_run, run_id, client=Slow(says), progress=told.append)
     assert (ended.state, ended.n_left) == (RunState.DONE, 0)
     assert ended.n_answered < 60
     assert all(0 <= at.n_open <= at.n_questions for at in told)

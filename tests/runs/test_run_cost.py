@@ -14,10 +14,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.run_states import Outcome, RunState
 from evalcore.study.schema import Administrator
 from tests.run_steps import MET, UNREADABLE, Scripted
-from tests.run_studies import larger, small
 from tests.run_world import begun, judging, worked
-
-__all__ = ["larger", "small"]  # fixtures
 
 EACH = (100 * 1.0 + 10 * 4.0) / 1_000_000
 
@@ -30,65 +27,65 @@ class Slow(Scripted):
         return await super().ask(request)
 
 
-def test_a_run_stops_before_it_costs_more_than_it_may(larger):
-    run_id = begun(larger, judging(), concurrency=4, max_cost=20.5 * EACH)
-    ended = worked(larger, run_id, client=Scripted())
+def test_a_run_stops_before_it_costs_more_than_it_may(larger_run):
+    run_id = begun(larger_run, judging(), concurrency=4, max_cost=20.5 * EACH)
+    ended = worked(larger_run, run_id, client=Scripted())
     assert (ended.state, ended.n_answered) == (RunState.STOPPED, 20)
     assert ended.cost == pytest.approx(20 * EACH)
     assert "would bring the cost above 0.00287 US dollars" in ended.reason
-    assert begun(larger, judging(), concurrency=4, max_cost=40.5 * EACH) == run_id
-    assert worked(larger, run_id, client=Scripted()).n_answered == 20  # what was spent before counts
-    assert begun(larger, judging(), concurrency=4) == run_id
-    assert worked(larger, run_id, client=Scripted()).n_answered == 20
+    assert begun(larger_run, judging(), concurrency=4, max_cost=40.5 * EACH) == run_id
+    assert worked(larger_run, run_id, client=Scripted()).n_answered == 20  # what was spent before counts
+    assert begun(larger_run, judging(), concurrency=4) == run_id
+    assert worked(larger_run, run_id, client=Scripted()).n_answered == 20
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_reply_that_cannot_be_read_is_not_asked_for_again_above_the_limit(larger, concurrency):
+def test_a_reply_that_cannot_be_read_is_not_asked_for_again_above_the_limit(larger_run, concurrency):
     n_read, n_paid = 20, 20 + MAX_CALLS + 1  # the last call is the first of a question
-    run_id = begun(larger, judging(), concurrency=concurrency, max_cost=(n_paid + 0.5) * EACH)
+    run_id = begun(larger_run, judging(), concurrency=concurrency, max_cost=(n_paid + 0.5) * EACH)
     client = Scripted(lambda number, _request: MET if number <= n_read else UNREADABLE)
-    ended = worked(larger, run_id, client=client)
+    ended = worked(larger_run, run_id, client=client)
     assert (len(client.asked), ended.n_calls, ended.state) == (n_paid, n_paid, RunState.STOPPED)
-    assert larger.one("SELECT count(*) FROM run_call") == n_paid
+    assert larger_run.one("SELECT count(*) FROM run_call") == n_paid
     assert ended.n_left == 60 - n_read - ended.n_failed
-    assert begun(larger, judging(), concurrency=concurrency) == run_id
-    assert worked(larger, run_id, client=Scripted()).n_left == 0
+    assert begun(larger_run, judging(), concurrency=concurrency) == run_id
+    assert worked(larger_run, run_id, client=Scripted()).n_left == 0
 
 
-def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small):
-    run_id = begun(small, judging())
-    assert worked(small, run_id, client=Scripted(UNREADABLE)).n_failed == 6
-    retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.UNREADABLE])
-    with reading(small.engine) as session:
+def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small_run):
+    run_id = begun(small_run, judging())
+    assert worked(small_run, run_id, client=Scripted(UNREADABLE)).n_failed == 6
+    retry(small_run.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.UNREADABLE])
+    with reading(small_run.engine) as session:
         before = queries.calls(session, run_id)
-    with writing(small.engine) as session:
+    with writing(small_run.engine) as session:
         mine = store.add_worker(session, run_id, pid=1)
         assert len(store.take(session, run_id, mine, 10).questions) == 6
         assert queries.calls(session, run_id, besides=mine) == before
     assert before.cost == pytest.approx(6 * MAX_CALLS * EACH)
 
 
-def test_a_worker_leaves_the_others_their_share(larger, monkeypatch):
+def test_a_worker_leaves_the_others_their_share(larger_run, monkeypatch):
     """Beside one that may have as much in flight, it stops when what is left is less than a call for each."""
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
-    run_id = begun(larger, judging(), concurrency=4, max_cost=40.5 * EACH)
-    with writing(larger.engine) as session:
+    run_id = begun(larger_run, judging(), concurrency=4, max_cost=40.5 * EACH)
+    with writing(larger_run.engine) as session:
         store.add_worker(session, run_id, pid=1)  # a process that lives
-    ended = worked(larger, run_id, client=Slow())
+    ended = worked(larger_run, run_id, client=Slow())
     assert (ended.n_answered, ended.state) == (39, RunState.STOPPED)
     assert ended.reason == "a question for each of 2 processes would bring the cost above 0.00567 US dollars"
 
 
-def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, monkeypatch):
+def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger_run, monkeypatch):
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
     monkeypatch.setattr(asking, "SUM_SHARE", 1e9)  # as where to add up takes long: only where it must be
-    run_id = begun(larger, judging(), concurrency=1, max_cost=40.5 * EACH)
-    with writing(larger.engine) as session:
+    run_id = begun(larger_run, judging(), concurrency=1, max_cost=40.5 * EACH)
+    with writing(larger_run.engine) as session:
         other = store.add_worker(session, run_id, pid=1)
 
     def says(number, _request):
         if number == 5:
-            with writing(larger.engine) as session:
+            with writing(larger_run.engine) as session:
                 session.connection().exec_driver_sql(
                     "INSERT INTO run_call (run_id, question_id, outcome, cost, attempts, seconds, at, worker_id) "
                     f"SELECT run_id, id, 'refused', {EACH}, 1, 0, '2026-01-01', {other} FROM run_question WHERE id > 30"
@@ -96,20 +93,20 @@ def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, mo
                 store.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
         return MET
 
-    ended = worked(larger, run_id, client=Slow(says))
+    ended = worked(larger_run, run_id, client=Slow(says))
     assert (ended.n_answered, ended.state) == (10, RunState.STOPPED)
 
 
-def test_a_limit_that_is_set_while_a_worker_asks_holds_for_it(larger, monkeypatch):
+def test_a_limit_that_is_set_while_a_worker_asks_holds_for_it(larger_run, monkeypatch):
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
-    run_id = begun(larger, judging(), concurrency=1)
+    run_id = begun(larger_run, judging(), concurrency=1)
 
     def says(number, _request):
         if number == 5:
-            assert begun(larger, judging(), concurrency=1, max_cost=4 * EACH) == run_id
+            assert begun(larger_run, judging(), concurrency=1, max_cost=4 * EACH) == run_id
         return MET
 
-    ended = worked(larger, run_id, client=Slow(says))
+    ended = worked(larger_run, run_id, client=Slow(says))
     assert 5 <= ended.n_answered < 30
     assert "would bring the cost above 0.00056 US dollars" in ended.reason
 

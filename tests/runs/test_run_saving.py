@@ -7,15 +7,12 @@ from evalcore.runs.spec import Call
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
 from evalcore.study.run_states import Outcome
-from tests.run_studies import small
 from tests.run_world import begun, responding
 
-__all__ = ["small"]  # fixtures
 
-
-def test_the_model_of_a_lot_of_answers_is_looked_up_once(small):
-    run_id = begun(small, responding())
-    with writing(small.engine) as session:
+def test_the_model_of_a_lot_of_answers_is_looked_up_once(small_run):
+    run_id = begun(small_run, responding())
+    with writing(small_run.engine) as session:
         worker = store.add_worker(session, run_id, pid=1)
         taken = store.take(session, run_id, worker, 3).questions
     answers = [
@@ -27,11 +24,11 @@ def test_the_model_of_a_lot_of_answers_is_looked_up_once(small):
     def hear(_connection, _cursor, statement, *_rest):
         said.append(" ".join(statement.split()))
 
-    event.listen(small.engine, "before_cursor_execute", hear)
-    with writing(small.engine) as session:
+    event.listen(small_run.engine, "before_cursor_execute", hear)
+    with writing(small_run.engine) as session:
         saved = save_answers(session, Saving(run_id, worker, responding(), "Ana Ruiz"), answers)
     assert saved.n_answers == 3
     assert len([statement for statement in said if statement.startswith("SELECT model.id FROM model")]) == 1
-    assert small.rows(
+    assert small_run.rows(
         "SELECT r.text, count(*) FROM response r JOIN model m ON m.id = r.model_id WHERE m.name = 'Magpie' GROUP BY r.text"
     ) == [("Rest.", 3)]

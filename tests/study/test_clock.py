@@ -13,9 +13,6 @@ from evalcore.study.browse import Filters
 from evalcore.study.db import reading
 from evalcore.study.schema import Label, RaterKind, Stage
 from tests import world
-from tests.overriding_steps import small
-
-__all__ = ["small"]  # a fixture
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 READER = "Dr. Imani Noor"

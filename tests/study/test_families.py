@@ -6,41 +6,39 @@ from evalcore.errors import OverreadError
 from evalcore.study import contents, families, store
 from evalcore.study.db import reading, writing
 from tests import world
-from tests.drift_steps import ran, small, told
-
-__all__ = ["small"]  # a fixture
+from tests.drift_steps import ran, told
 
 
-def test_families_lists_names_with_what_fits_them(small):
-    found = told(small, "families")
+def test_families_lists_names_with_what_fits_them(three_conversations):
+    found = told(three_conversations, "families")
     assert found["is_own"] is False
     assert {row["name"]: (row["kind"], row["family"]) for row in found["names"]} == {
         "claude-sonnet": ("model", "Anthropic"), "gpt-4.1": ("model", "OpenAI"), "Magpie": ("judge", None),
     }  # fmt: skip
-    assert "– (no pattern fits)" in ran(small, "families").stdout
+    assert "– (no pattern fits)" in ran(three_conversations, "families").stdout
 
 
-def test_a_table_of_the_study_takes_the_place_of_the_default_and_leaves_one_event(small, tmp_path):
+def test_a_table_of_the_study_takes_the_place_of_the_default_and_leaves_one_event(three_conversations, tmp_path):
     path = tmp_path / "families.csv"
     path.write_text("\ufeffpattern,family\nmag*,Birds\n GPT*  , Birds\n", encoding="utf-8")
-    found = told(small, "families", path)
+    found = told(three_conversations, "families", path)
     assert found["is_own"] is True
     assert found["patterns"] == [{"pattern": "mag*", "family": "Birds"}, {"pattern": "GPT*", "family": "Birds"}]
     assert {row["name"]: row["family"] for row in found["names"]} == {
         "claude-sonnet": None, "gpt-4.1": "Birds", "Magpie": "Birds"
     }  # fmt: skip
-    told(small, "families", path)  # nothing changes, so nothing is written
-    assert [action for _, action in small.events()].count("families set") == 1
-    assert told(small, "families", "--reset")["is_own"] is False
-    assert [action for _, action in small.events()].count("families set") == 2
+    told(three_conversations, "families", path)  # nothing changes, so nothing is written
+    assert [action for _, action in three_conversations.events()].count("families set") == 1
+    assert told(three_conversations, "families", "--reset")["is_own"] is False
+    assert [action for _, action in three_conversations.events()].count("families set") == 2
 
 
-def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored(small, tmp_path):
+def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored(three_conversations, tmp_path):
     path = tmp_path / "families.csv"
     path.write_bytes("pattern,family\nalder*,Bäume\n".encode("latin-1"))
     with pytest.raises(OverreadError, match=r"^families.csv line 2: byte 24: expected UTF-8, got e4$"):
-        ran(small, "families", path)
-    assert "families set" not in [action for _, action in small.events()]
+        ran(three_conversations, "families", path)
+    assert "families set" not in [action for _, action in three_conversations.events()]
 
 
 @pytest.mark.parametrize(

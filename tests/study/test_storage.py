@@ -15,9 +15,7 @@ from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
 from evalcore.study.tables import AuditEvent
 from evalcore.study.tables import Verdict as VerdictRow
 from tests import world
-from tests.storage_steps import refused, rows, small
-
-__all__ = ["small"]  # a fixture
+from tests.storage_steps import refused, rows
 
 ALREADY_THERE = re.compile("(?i)unique|there already")
 

@@ -5,9 +5,7 @@ from sqlalchemy import create_engine, text
 
 from evalcore.study.db import open_study
 from tests import world
-from tests.storage_steps import refused, rows, small
-
-__all__ = ["small"]  # a fixture
+from tests.storage_steps import refused, rows
 
 APPEND_ONLY = ("verdict", "audit_event")
 

@@ -10,9 +10,6 @@ from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.tables import Rater, Study
 from tests import world
-from tests.storage_steps import small
-
-__all__ = ["small"]  # a fixture
 
 
 def test_a_study_keeps_its_random_name(small):
