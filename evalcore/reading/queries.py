@@ -305,9 +305,10 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
     if chosen.mode is schema.ReadingMode.OPEN:
         return blind
     blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
+    if not chosen.blind or is_released(session, viewer.person_id):
+        return blind
     named = select(exists().where(col(AssignmentReader.person_id) == viewer.person_id))
-    is_reader = schema.Role.REVIEWER in viewer.roles or bool(session.connection().execute(named).scalar_one())
-    if not chosen.blind or not is_reader or is_released(session, viewer.person_id):
+    if schema.Role.REVIEWER not in viewer.roles and not session.connection().execute(named).scalar_one():
         return blind
     read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
     unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
