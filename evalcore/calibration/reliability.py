@@ -374,14 +374,9 @@ def scaled(
         -(items.right * np.log(sure) + (1 - items.right) * np.log1p(-sure))
         for sure in (np.clip(values, NEVER_SURE, 1 - NEVER_SURE) for values in (stated, after))
     ]
-    columns: dict[str, Any] = {
-        "n": before["n"],
-        "n_clusters": before["n_clusters"],
-        "n_folds": N_FOLDS,
-        "temperature": temperatures,
-        "temperature_low": of_fold.min(axis=1),
-        "temperature_high": of_fold.max(axis=1),
-    }
+    columns: dict[str, Any] = {"n": before["n"], "n_clusters": before["n_clusters"], "n_folds": N_FOLDS}
+    columns |= {"temperature": temperatures, "temperature_low": of_fold.min(axis=1)}
+    columns |= {"temperature_high": of_fold.max(axis=1)}
     for name in ("error", "brier"):
         for word, errors in (("before", before), ("after", then)):
             columns |= {f"{name}_{word}{end}": errors[f"{name}{end}"] for end in ENDS}

@@ -187,17 +187,13 @@ def routing_columns(table: pd.DataFrame) -> dict[str, Any]:
     chosen_on = {}
     if "n_misses_first" in known:
         chosen_on = {"Chosen on": [counted(n, "miss", "misses") for n in known["n_misses_first"]]}
-    return {
-        "Model": known["model"].astype(str),
-        "Format": known["format"].astype(str),
-        "To a human": cells(lambda row: _threshold_words(row["threshold"])),
-        **chosen_on,
-        "Misses caught": cells(lambda row: _share_words(row, "caught")),
-        "Cases sent": cells(lambda row: _share_words(row, "routed")),
-        "Without a confidence": known["n_without"],
-        "Right, of those kept": cells(lambda row: _share_words(row, "exact_kept")),
-        "Ambiguous cases sent": cells(lambda row: _share_words(row, "ambiguous_routed")),
-    }
+    found: dict[str, Any] = {"Model": known["model"].astype(str), "Format": known["format"].astype(str)}
+    found |= {"To a human": cells(lambda row: _threshold_words(row["threshold"])), **chosen_on}
+    found |= {"Misses caught": cells(lambda row: _share_words(row, "caught"))}
+    found |= {"Cases sent": cells(lambda row: _share_words(row, "routed")), "Without a confidence": known["n_without"]}
+    found |= {"Right, of those kept": cells(lambda row: _share_words(row, "exact_kept"))}
+    found |= {"Ambiguous cases sent": cells(lambda row: _share_words(row, "ambiguous_routed"))}
+    return found
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:

@@ -100,12 +100,9 @@ def calibration(
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
     stated = not share and confidence.takes_stated(meaning)
     own = confidence.own_confidence(joined(triage_data, predictions(triage_data, judges)), stated=stated)
-    make = {
-        "judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn"),
-        "models": lambda: _models(own),
-        "ambiguous": lambda: _ambiguous(triage_data, own, judges),
-        "routing": lambda: _routing(own, wanted, threshold),
-    }
+    make: dict[str, Any] = {"judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn")}
+    make |= {"models": lambda: _models(own), "ambiguous": lambda: _ambiguous(triage_data, own, judges)}
+    make |= {"routing": lambda: _routing(own, wanted, threshold)}
     parts: dict[str, Part] = {name: make[name]() for name in SECTIONS if name in sections}
     unasked = [str(why) for why in meaning["why"] if why]
     if as_json:
@@ -175,13 +172,8 @@ def _models(own: "pd.DataFrame") -> "Part":
 
     (reliability, errors, _), sources = confidence.models_confidence(own)
     after, scaling = confidence.temperature_scaled(own)
-    tables = {
-        "reliability": reliability,
-        "errors": errors,
-        "reliability_after": after,
-        "scaling": scaling,
-        "sources": sources,
-    }
+    tables: dict[str, Any] = {"reliability": reliability, "errors": errors, "reliability_after": after}
+    tables |= {"scaling": scaling, "sources": sources}
     columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
     return tables, confidence.models_findings(errors), columns | error_columns(errors)
 

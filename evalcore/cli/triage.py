@@ -234,20 +234,11 @@ def _tables(
     missed = cases.misses(triage_data, found, judges=judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(cases.DANGEROUS))].groupby(keys, observed=True).size()
-    tables = {
-        "cells": matrices.cells,
-        "rates": matrices.rates,
-        "summary": matrices.summary,
-        "harm": costs,
-        "changes": ranked.changes,
-        "differences": ranked.differences,
-        "safety": safety,
-        "misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True),
-        "flips": flips,
-        "boundary": triage_rates.boundary(found),
-        "ambiguous": triage_rates.ambiguous(found),
-        "accounted": triage_rates.accounted(triage_data, found),
-    }
+    tables: dict[str, Any] = {"cells": matrices.cells, "rates": matrices.rates, "summary": matrices.summary}
+    tables |= {"harm": costs, "changes": ranked.changes, "differences": ranked.differences, "safety": safety}
+    tables |= {"misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True)}
+    tables |= {"flips": flips, "boundary": triage_rates.boundary(found), "ambiguous": triage_rates.ambiguous(found)}
+    tables |= {"accounted": triage_rates.accounted(triage_data, found)}
     return tables, sentences
 
 
@@ -278,15 +269,10 @@ def _print(
     console.show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
     misses = tables["misses"]
     if len(misses):
-        console.show(
-            {
-                "Model (dangerous misses, by judge)": misses["model"],
-                "Format": misses["format"],
-                "Needs": misses["gold"].map(level_letter),
-                "Answers": misses["predicted"].map(level_letter),
-                "Cases": misses["n"],
-            }
-        )
+        columns: dict[str, Any] = {"Model (dangerous misses, by judge)": misses["model"], "Format": misses["format"]}
+        columns |= {"Needs": misses["gold"].map(level_letter), "Answers": misses["predicted"].map(level_letter)}
+        columns |= {"Cases": misses["n"]}
+        console.show(columns)
     if n := len(triage_data.elsewhere):
         console.out.print(elsewhere_words(n), markup=False)
     if means:

@@ -350,15 +350,11 @@ def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset
         settled=spec.settled,
         weights=weights_of(found.part, spec),
     )
-    return {
-        "analysis": plain(spec),
-        "claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else "",
-        "n_estimated": int(enough.sum()),
-        "n_compared": int(results.differences["p"].notna().sum()),
-        "stated": stated,
-        "otherwise": found.otherwise,
-        "flow": flow,
-    }
+    told: dict[str, Any] = {"analysis": plain(spec)}
+    told |= {"claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else ""}
+    told |= {"n_estimated": int(enough.sum()), "n_compared": int(results.differences["p"].notna().sum())}
+    told |= {"stated": stated, "otherwise": found.otherwise, "flow": flow}
+    return told
 
 
 def triage_facts(triage_data: TriageData) -> TriageFacts:
@@ -449,14 +445,8 @@ def clauses(done: Facts) -> list[Clause]:
     """Everything that the methods say, in order."""
     if not done.n_items and not done.triage.n_cases:
         return [Clause("nothing", "Responses", NOTHING, is_blank=True)]
-    of_rubrics: dict[str, Callable[[Facts], _Said]] = {
-        "Responses": _material,
-        "Judge": _judging,
-        "Readers": _reading,
-        "Selection": _drawing,
-        "Agreement between physicians": _between,
-        "Analysis": _estimating,
-    }
+    of_rubrics: dict[str, Callable[[Facts], _Said]] = {"Responses": _material, "Judge": _judging, "Readers": _reading}
+    of_rubrics |= {"Selection": _drawing, "Agreement between physicians": _between, "Analysis": _estimating}
     found = [Clause(key, name, *rest) for name, say in of_rubrics.items() if done.n_items for key, *rest in say(done)]
     found += [Clause(key, "Triage", text) for key, text in _on_levels(done.triage)]
     found.append(Clause("software", "Software", software()))

@@ -239,17 +239,13 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     rows = []
     for same in of_item.values():
         item, text = same[0], text_of[same[0]["response_id"]]
-        row = {
-            "prompt_id": item["prompt_id"],
-            "completion_id": item["completion_id"] or f"response-{item['response_id']}",
-            "prompt": json.loads(text["messages"]),
-            "completion": text["response"],
-            "rubric": item["criterion"],
-            "category": next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none"),
-            "binary_labels": [read["label"] == Label.MET for read in same],
-            "anonymized_physician_ids": [anonymous(read["rater"], key=key) for read in same],
-            "canary": item["canary"],
-        }
+        row: dict[str, Any] = {"prompt_id": item["prompt_id"]}
+        row |= {"completion_id": item["completion_id"] or f"response-{item['response_id']}"}
+        row |= {"prompt": json.loads(text["messages"]), "completion": text["response"], "rubric": item["criterion"]}
+        row |= {"category": next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none")}
+        row |= {"binary_labels": [read["label"] == Label.MET for read in same]}
+        row |= {"anonymized_physician_ids": [anonymous(read["rater"], key=key) for read in same]}
+        row |= {"canary": item["canary"]}
         rows.append(orjson.dumps(row) + b"\n")
     return b"".join(rows)
 

@@ -343,9 +343,8 @@ def read_differences(known: Sequence[Answers], held: Held = USUAL, *, kind: str 
     freedom of `rubric.corrected.paired_differences`. Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and
     reason says of whom what lacks. `known` is what `answered` gave for this claim.
     """
-    tables = [
-        paired_costs(known, MEASURES[measure], held, kind=kind).assign(measure=measure.value) for measure in SAFETY
-    ]
+    by = {measure: paired_costs(known, MEASURES[measure], held, kind=kind) for measure in SAFETY}
+    tables = [table.assign(measure=measure.value) for measure, table in by.items()]
     found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
     return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
 
@@ -374,17 +373,15 @@ def _scored(about: Answers, counts: Floats, kind: str, held: Held) -> tuple[Mode
     made = made_from(about, share, "", held.physicians)
     kept = ~np.isnan(counts[:, 0])[about.gold]
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[kept[about.read][about.places]]))
-    inputs = EstimatorInputs(
-        about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
-    )
+    of = (share.population, share.sample)
+    inputs = EstimatorInputs(about.model, about.format, *of, about.cases[kept], (), readers, {})
     if not made["enough"]:
         return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
-    fit = share.corrected if kind == CORRECTED else fit_by_physicians(share.population, share.sample)
-    return ModelEstimate(inputs, of_reads(share.population, share.sample, fit, held.claim, held.physicians)), ""
+    fit = share.corrected if kind == CORRECTED else fit_by_physicians(*of)
+    return ModelEstimate(inputs, of_reads(*of, fit, held.claim, held.physicians)), ""
 
 
 _NAMES = {Measure.UNDER.value: "under-triage", Measure.MISSED_EMERGENCIES.value: "missed emergencies"}
-_RATES = {Measure.UNDER: "Under-triage rate", Measure.MISSED_EMERGENCIES: "Rate of missed emergencies"}
 
 
 def difference_words(row: Mapping[Any, Any]) -> str:
@@ -393,10 +390,8 @@ def difference_words(row: Mapping[Any, Any]) -> str:
     >>> nan = float("nan")
     >>> difference_words({"difference": 0.1, "low": -0.02, "high": 0.22, "reason": ""})
     '+10 [−2, +22]'
-    >>> difference_words(
-    ...     {"difference": nan, "low": nan, "high": nan, "reason": "no such case has a level of both models"}
-    ... )
-    '– (no such case has a level of both models)'
+    >>> difference_words({"difference": nan, "low": nan, "high": nan, "reason": "too few"})
+    '– (too few)'
     """
     value = points(row["difference"])
     if np.isnan(row["difference"]):
@@ -427,10 +422,8 @@ def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
             who, widest = f"{row['model_1']} and {row['model_2']} are not", "difference"
         alone = row["low"] > 0 or row["high"] < 0
         by_pairs = f"; allowing for {counted(len(known), 'pair')}, p is {chance_words(row['p_holm'])}" if alone else ""
-        sentences.append(
-            f"{head} {who} shown to differ in {name}: the {widest}, {row['model_1']} minus {row['model_2']}, is {difference_words(row)} percentage points, "
-            f"{_cases(row, str(measure))}{by_pairs}."
-        )
+        gap = f"the {widest}, {row['model_1']} minus {row['model_2']}, is {difference_words(row)} percentage points"
+        sentences.append(f"{head} {who} shown to differ in {name}: {gap}, {_cases(row, str(measure))}{by_pairs}.")
     return sentences
 
 
@@ -463,9 +456,8 @@ def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
             if {row["model_1"], row["model_2"]} == {first, second}:
                 difference = row["difference"] if row["model_1"] == first else -row["difference"]
                 held = against_margin(difference, row["se"], row["df"], margin, higher_is_better=False)
-                rate = _RATES[measure]
-                words = margin_words(held, first, second, rate[:1].lower() + rate[1:], as_percent=True)
-                sentences.append(f"{rate} in {row['format']}: {words}")
-    return sentences or [
-        f"{first} and {second} are not both among the models here, so their stated margins cannot be held."
-    ]
+                rate = "under-triage rate" if measure is Measure.UNDER else "rate of missed emergencies"
+                words = margin_words(held, first, second, rate, as_percent=True)
+                sentences.append(f"{rate[:1].upper()}{rate[1:]} in {row['format']}: {words}")
+    none = f"{first} and {second} are not both among the models here, so their stated margins cannot be held."
+    return sentences or [none]

@@ -254,13 +254,8 @@ def answered(
     return found
 
 
-def _known(triage_data: TriageData, judges: Mapping[str, str], held: Held) -> list[Answers]:
-    return answered(triage_data, judges, held.claim, settled=held.settled)
-
-
 def _shares(case: Numbers, level: Numbers, weight: Floats, n: int) -> Floats:
-    found = np.bincount(case * N_LEVELS + level, weight, n * N_LEVELS)
-    return np.asarray(found, dtype=np.float64).reshape(n, N_LEVELS)
+    return np.bincount(case * N_LEVELS + level, weight, n * N_LEVELS).astype(np.float64).reshape(n, N_LEVELS)
 
 
 def on_same_answers(known: Sequence[Answers]) -> list[Answers]:
@@ -280,7 +275,8 @@ COUNTS = (
     "n_cases", "n_responses", "n_unreached", "n_no_level", "n_read", "n_cases_read", "n_readers", "n_effective_readers", "enough", "n_needed", "needed",
 )  # fmt: skip
 """Columns of what a share was made from."""
-ALL_COLUMNS = (*(kind + bound for kind in (JUDGE, PHYSICIANS, CORRECTED) for bound in BOUNDS), *COUNTS)
+_OF_READS = [kind + bound for kind in (PHYSICIANS, CORRECTED) for bound in BOUNDS]
+ALL_COLUMNS = (*(JUDGE + bound for bound in BOUNDS), *_OF_READS, *COUNTS)
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
 MEASURES: Mapping[rates.Measure, Floats] = {
     measure: np.where(rule.base, rule.hits.astype(float), np.nan) for measure, rule in rates.RULES.items()
@@ -331,22 +327,19 @@ def corrected_cells(
     Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
-    for about in _known(triage_data, judges, held) if known is None else known:
+    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
         for gold in range(N_LEVELS):
             which = f"with the gold {LETTERS[gold].value}"
-            row = [
-                _estimated(about, np.where(gold == _GOLD, place == _LEVEL, np.nan), which, held)
-                for place in range(N_LEVELS)
-            ]
+            masks = [np.where(gold == _GOLD, place == _LEVEL, np.nan) for place in range(N_LEVELS)]
+            row = [_estimated(about, mask, which, held) for mask in masks]
             shares = on_simplex(np.array([cell[CORRECTED] for cell in row]))
             for place, (cell, share) in enumerate(zip(row, shares, strict=True)):
                 low, high = min(cell[f"{CORRECTED}_low"], share), max(cell[f"{CORRECTED}_high"], share)
                 n_gold = cell["n_cases"]
                 of_cell = {"gold": gold + 1.0, "predicted": place + 1.0, "n": share * n_gold, "n_gold": n_gold}
                 rows.append(cell | of_cell | {"share": share, "low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)})
-    return _table(
-        rows, (*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS), triage_data
-    )
+    columns = (*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS)
+    return _table(rows, columns, triage_data)
 
 
 def corrected_rates(
@@ -358,9 +351,10 @@ def corrected_rates(
     Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
     of.
     """
+    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
-        for about in (_known(triage_data, judges, held) if known is None else known)
+        for about in known
         for measure, counts in MEASURES.items()
     ]
     table = _table(rows, (*rates.KEYS, "measure", *ALL_COLUMNS), triage_data)
@@ -377,16 +371,15 @@ def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[s
     found = {"model": about.model, "format": about.format} | made_from(about, share, which, held.physicians)
     by_case = share.by_case
     low, high = wilson(by_case.sum(), len(by_case))
-    found |= {JUDGE: float(by_case.mean()) if len(by_case) else np.nan}
-    found |= {f"{JUDGE}_low": float(low), f"{JUDGE}_high": float(high)}
-    for kind in (PHYSICIANS, CORRECTED):
-        names = [kind + bound for bound in BOUNDS]
-        if found["enough"]:
+    judged = float(by_case.mean()) if len(by_case) else np.nan
+    found |= {JUDGE: judged, f"{JUDGE}_low": float(low), f"{JUDGE}_high": float(high)} | dict.fromkeys(
+        _OF_READS, np.nan
+    )
+    if found["enough"]:
+        for kind in (PHYSICIANS, CORRECTED):
             fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)
             columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind, LEVEL)
-            found |= {name: columns[name] for name in names}
-        else:
-            found |= dict.fromkeys(names, np.nan)
+            found |= {kind + bound: columns[kind + bound] for bound in BOUNDS}
     return found
 
 
@@ -404,19 +397,16 @@ def made_from(about: Answers, share: Estimand, which: str, physicians: Physician
         needed.append(f"{of_cases} of them to {cases} {which}".rstrip())
     if by_others:
         needed.append(by_whom)
-    return {
-        "n_cases": share.population.n_examples,
-        "n_responses": about.n_responses,
-        "n_unreached": about.n_unreached,
-        "n_no_level": about.n_no_level,
-        "n_read": len(share.sample.rows),
-        "n_cases_read": n_cases_read,
-        "n_readers": share.sample.n_readers,
-        "n_effective_readers": about.n_effective_readers,
-        "enough": n_needed == 0,
-        "n_needed": n_needed,
-        "needed": ", ".join(needed),
+    of_model = {
+        name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")
     }
+    made: dict[str, Any] = {
+        "n_cases_read": n_cases_read,
+        "n_read": len(share.sample.rows),
+        "n_readers": share.sample.n_readers,
+    }
+    made |= {"enough": n_needed == 0, "n_needed": n_needed, "needed": ", ".join(needed)}
+    return {"n_cases": share.population.n_examples} | of_model | made
 
 
 def on_simplex(shares: Floats) -> Floats:
@@ -431,6 +421,10 @@ def on_simplex(shares: Floats) -> Floats:
     above = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
     n_kept = int(np.flatnonzero(ordered > above)[-1])
     return np.asarray(np.maximum(shares - above[n_kept], 0.0))
+
+
+_WAYS = [(kind, way, w) for kind in ("n", "steps") for way, w in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))]
+"""Columns of `HARM_COLUMNS`: what is counted, which way, and the weights that leave the other way out."""
 
 
 def corrected_harm(
@@ -448,30 +442,26 @@ def corrected_harm(
     With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
     are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
     interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-    Gives the columns of `harm.expected_harm`, n_under, n_over, steps_under and steps_over estimated, reason: what has still to be read; and the columns `COUNTS`.
+    Gives the columns of `harm.expected_harm` (n_under, n_over, steps_under and steps_over estimated; reason: what has still to be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(under, over) or 1.0
-    for about in _known(triage_data, judges, held) if known is None else known:
+    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
         share = about.estimand(costs(rates.STEP, under, over, steps=steps) / largest)
         made = made_from(about, share, "", held.physicians)
         n = made["n_cases"]
         row = dict.fromkeys(HARM_COLUMNS, np.nan) | {"model": about.model, "format": about.format, "n": n}
         if made["enough"]:
-            # an estimate may lie a little below 0, what it stands for cannot
-            ways = {
-                f"{kind}_{way}": max(
-                    0.0, about.estimand(costs(rates.STEP, *weights, steps=kind == "steps")).corrected.value
-                )
-                for kind in ("n", "steps")
-                for way, weights in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))
-            }
+            ways = {}
+            for kind, way, weights in _WAYS:
+                estimate = about.estimand(costs(rates.STEP, *weights, steps=kind == "steps")).corrected.value
+                ways[f"{kind}_{way}"] = max(0.0, estimate)  # it may lie a little below 0, what it stands for cannot
             of = "steps" if steps else "n"
             row |= {name: value * n for name, value in ways.items()}
             row |= {"of_under": under * ways[f"{of}_under"], "of_over": over * ways[f"{of}_over"]}
             row["harm"] = row["of_under"] + row["of_over"]
-            estimate = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
-            low, high = (float(estimate.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
+            made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
+            low, high = (float(made_of.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
             row["high"] = max(min(high, highest(under, over, steps=steps)), row["harm"])
         rows.append(row | made | {"reason": made["needed"]})
@@ -564,9 +554,8 @@ def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.Da
         value[:, place], low[:, place], high[:, place] = (shares[name] for name in ("share", "low", "high"))
         k[:, place] = np.bincount(part.number, hits, n_names)
         n[:, place] = np.bincount(part.number, minlength=n_names)
-    made = rates.as_rates(
-        items.names, list(rates.RULES), k, n, [_BASES[rule.of] for rule in rates.RULES.values()], bounds=(low, high)
-    )
+    bases = [_BASES[rule.of] for rule in rates.RULES.values()]
+    made = rates.as_rates(items.names, list(rates.RULES), k, n, bases, bounds=(low, high))
     return made.assign(value=value.ravel())
 
 
@@ -591,9 +580,8 @@ def physicians_harm(
     n_names = len(items.names)
 
     def cost(weights: tuple[float, float], *, steps: bool) -> Floats:
-        return np.asarray(
-            (items.votes * costs(rates.STEP[items.gold], *weights, steps=steps)).sum(axis=1), dtype=np.float64
-        )
+        of_levels = costs(rates.STEP[items.gold], *weights, steps=steps)
+        return np.asarray((items.votes * of_levels).sum(axis=1), dtype=np.float64)
 
     def mean(values: Floats) -> pd.DataFrame:
         return clustered_means(items.number, items.row, values, n_cells=n_names, weights=items.weights)
@@ -601,21 +589,14 @@ def physicians_harm(
     whole = mean(cost((under, over), steps=steps))
     few, same = whole["n_clusters"].to_numpy() < rates.MIN_CASES, whole["low"].isna().to_numpy()
     n = whole["n_values"].to_numpy(dtype=float)
-    counts = {
-        f"{kind}_{way}": np.bincount(items.number, cost(weights, steps=kind == "steps"), n_names)
-        for kind in ("n", "steps")
-        for way, weights in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))
-    }
-    return items.names.assign(
-        **counts,
-        n=whole["n_values"],
-        harm=whole["mean"],
-        low=whole["low"].clip(lower=0).mask(few),
-        high=whole["high"].clip(upper=highest(under, over, steps=steps)).mask(few),
-        of_under=mean(cost((under, 0.0), steps=steps))["mean"].to_numpy(),
-        of_over=mean(cost((0.0, over), steps=steps))["mean"].to_numpy(),
-        reason=np.select([n == 0, few, same], [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD], "").astype(object),
-    )[list(HARM_COLUMNS)]
+    found = items.names.assign(n=whole["n_values"], harm=whole["mean"], low=whole["low"].clip(lower=0).mask(few))
+    found["high"] = whole["high"].clip(upper=highest(under, over, steps=steps)).mask(few)
+    for way, weights in (("under", (under, 0.0)), ("over", (0.0, over))):
+        found[f"of_{way}"] = mean(cost(weights, steps=steps))["mean"].to_numpy()
+    for kind, way, weights in _WAYS:
+        found[f"{kind}_{way}"] = np.bincount(items.number, cost(weights, steps=kind == "steps"), n_names)
+    why = [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD]
+    return found.assign(reason=np.select([n == 0, few, same], why, "").astype(object))[list(HARM_COLUMNS)]
 
 
 def _items(triage_data: TriageData, *, settled: bool) -> _Items:

@@ -183,16 +183,13 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     settled = np.where(is_panel, medians(row, vote, n), cases["file_gold"].to_numpy(dtype=float))
     gold = np.where(ambiguous, np.nan, settled)
     strength = np.where(is_panel, _strengths(row, vote, n), np.where(np.isnan(gold), "", "direct"))
-    added: dict[str, Any] = {
-        "n_votes": n_votes,
-        "n_removed": n_removed,
-        "spread": spread,
-        "strength": pd.Categorical(strength),
-        **dict(zip(SHARES, distributions(row, vote, n).T, strict=True)),
-        "gold": gold,
+    added: dict[str, Any] = {"n_votes": n_votes, "n_removed": n_removed, "spread": spread}
+    added |= {"strength": pd.Categorical(strength), **dict(zip(SHARES, distributions(row, vote, n).T, strict=True))}
+    added |= {"gold": gold}
+    added |= {
         "kind": pd.Categorical(
             np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=[word.value for word in Kind]
-        ),
+        )
     }
     return replace(triage_data, cases=cases.assign(**added))
 

@@ -38,6 +38,8 @@ HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
 NAME_CHARACTERS, BLANK = 16, "\u00a0"
 _SHARES: dict[str, Any] = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False}
 """An axis of shares."""
+_HOVERED: dict[str, Any] = {"hovertemplate": "%{customdata}<extra></extra>"}
+_INSIDE: dict[str, Any] = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
 
 
 def error_words(gold: float, predicted: float) -> str:
@@ -71,20 +73,13 @@ def matrix(
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
-    figure.add_scatter(
-        x=[row["predicted"] for row in rows],
-        y=[row["gold"] for row in rows],
-        mode="markers+text",
-        name="cells",
-        marker={"size": HIT_PIXELS, "symbol": "square", "opacity": 0},
-        text=[_cell_words(row) for row in rows],
-        textposition="middle center",
-        textfont={"size": CELL_TEXT_PIXELS, "color": ink},
-        selected={"marker": {"opacity": 0}, "textfont": {"color": ink}},
-        unselected={"marker": {"opacity": 0}, "textfont": {"color": ink}},
-        customdata=[[row["gold"], row["predicted"], row["n_open"], hover(row, counts)] for row in rows],
-        hovertemplate="%{customdata[3]}<extra></extra>",
-    )
+    said = [[row["gold"], row["predicted"], row["n_open"], hover(row, counts)] for row in rows]
+    look: dict[str, Any] = {"mode": "markers+text", "marker": {"size": HIT_PIXELS, "symbol": "square", "opacity": 0}}
+    look |= {"textposition": "middle center", "textfont": {"size": CELL_TEXT_PIXELS, "color": ink}}
+    look |= {key: {"marker": {"opacity": 0}, "textfont": {"color": ink}} for key in ("selected", "unselected")}
+    x, y = ([row[name] for row in rows] for name in ("predicted", "gold"))
+    told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
+    figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
     words = [_on_lines(name) for name in names]
     figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
@@ -272,21 +267,10 @@ def directions(
 def _add_bars(
     figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
 ) -> None:  # fmt: skip
-    figure.add_bar(
-        x=shares,
-        y=list(range(len(shares))),
-        orientation="h",
-        name=name,
-        width=0.66,
-        marker={"color": colour, "line": {"color": ink, "width": border}},
-        text=["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares],
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"size": pixels, "color": ink},
-        customdata=hovers,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
+    words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares]
+    said = {"text": words, "textfont": {"size": pixels, "color": ink}, "customdata": hovers} | _INSIDE | _HOVERED
+    figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said)
 
 
 # ---------------------------------------------------------------- who reads the level
@@ -327,15 +311,10 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
         figure.add_heatmap(
             z=depth, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp], showscale=False, xgap=2, ygap=2, hoverinfo="skip"
         )  # fmt: skip
-    figure.add_scatter(
-        x=[places[row["other"]] for row in rows],
-        y=[places[row["one"]] for row in rows],
-        mode="text",
-        text=[f"<b>{row['n']:,}</b>" if row["n"] else "0" for row in rows],
-        textfont={"size": _READER_TEXT, "color": ink},
-        customdata=hovers,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    x, y = ([places[row[name]] for row in rows] for name in ("other", "one"))
+    words = [f"<b>{row['n']:,}</b>" if row["n"] else "0" for row in rows]
+    font = {"size": _READER_TEXT, "color": ink}
+    figure.add_scatter(x=x, y=y, mode="text", text=words, textfont=font, customdata=hovers, **_HOVERED)
     bare: dict[str, Any] = {
         "tickvals": list(range(len(levels))), "ticktext": names, "showgrid": False, "zeroline": False, "title_font_size": SMALL_PIXELS,
         "title_standoff": 6, "tickfont_size": _READER_TEXT, "fixedrange": True,
@@ -371,41 +350,28 @@ def by_group(
     )  # fmt: skip
     for column, word in enumerate(formats, start=1):
         for measure, name, symbol, fill, border, shift in SIDES:
-            mine = (
-                table["format"].astype(str).eq(word) & table["measure"].astype(str).eq(measure) & table["value"].notna()
-            )
+            here = table["format"].astype(str).eq(word) & table["measure"].astype(str).eq(measure)
             for few in (False, True):
-                rows = table.loc[mine & table["is_small"].eq(few)]
+                rows = table.loc[here & table["value"].notna() & table["is_small"].eq(few)]
+                y, hovers = [places[str(group)] + shift for group in rows["group"]], []
+                for row in rows.to_dict(orient="records"):
+                    head = html.escape(words.get(str(row["group"]), str(row["group"])))
+                    share = f"{counted(row['k'], row['n'], row['value'])} {interval(row['low'], row['high'])}"
+                    hovers.append(f"{head}, {name}: {share}{', few cases' if few else ''}")
                 colour = GREY if few else ink
-                figure.add_scatter(
-                    x=rows["value"],
-                    y=[places[str(group)] + shift for group in rows["group"]],
-                    mode="markers",
-                    name=name,
-                    legendgroup=name,
-                    showlegend=column == 1 and not few,
-                    marker={"color": fill if not few else "rgba(0,0,0,0)", "size": 11, "symbol": symbol, "line": {"color": colour, "width": border}},
-                    error_x=reach(rows, "value", "low", "high", colour) | {"thickness": 1.5},
-                    customdata=[_group_hover(row, name, words) for row in rows.to_dict(orient="records")],
-                    hovertemplate="%{customdata}<extra></extra>",
-                    row=1,
-                    col=column,
-                )  # fmt: skip
-        figure.update_xaxes(
-            title="Share of the group's cases", range=[-0.02, 1.02], showgrid=True, row=1, col=column, **_SHARES
-        )
+                edge = {"color": colour, "width": border}
+                mark = {"color": "rgba(0,0,0,0)" if few else fill, "size": 11, "symbol": symbol, "line": edge}
+                look = {"mode": "markers", "marker": mark, "legendgroup": name, "showlegend": column == 1 and not few}
+                whiskers = reach(rows, "value", "low", "high", colour) | {"thickness": 1.5}
+                look |= {"error_x": whiskers, "customdata": hovers, "row": 1, "col": column} | _HOVERED
+                figure.add_scatter(x=rows["value"], y=y, name=name, **look)
+        of_group = {"title": "Share of the group's cases", "range": [-0.02, 1.02], "showgrid": True}
+        figure.update_xaxes(row=1, col=column, **of_group, **_SHARES)
     figure.update_annotations(font_size=TEXT_PIXELS)
     named = [on_lines(words.get(group, group)) for group in groups]
     framed(figure, named, row_pixels=_GROUP_PIXELS, frame_pixels=_GROUPS_PIXELS, ink=ink)
-    return figure.update_layout(
-        legend_y=1 + _GROUPS_LEGEND / (_GROUPS_PIXELS + _GROUP_PIXELS * len(groups)), margin_t=64
-    )
-
-
-def _group_hover(row: Mapping[Any, Any], name: str, words: Mapping[str, str]) -> str:
-    share = counted(row["k"], row["n"], row["value"])
-    few = ", few cases" if row["is_small"] else ""
-    return f"{html.escape(words.get(str(row['group']), str(row['group'])))}, {name}: {share} {interval(row['low'], row['high'])}{few}"
+    above = _GROUPS_LEGEND / (_GROUPS_PIXELS + _GROUP_PIXELS * len(groups))
+    return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
 def apart(
@@ -418,16 +384,15 @@ def apart(
     """
     figure = go.Figure()
     rows = table.to_dict(orient="records")
+    asked = [html.escape(formats[str(row["format"])]) for row in rows]
+    models = [f"{html.escape(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
     for place, (name, words) in enumerate(parts):
-        hovers = [
-            f"{html.escape(str(row['model']))}, {html.escape(formats[str(row['format'])])}<br>{words}: "
-            f"{counted(row[f'{name}_k'], row['n'], row[name])}"
-            for row in rows
-        ]
+        said = [f"{words}: {counted(row[f'{name}_k'], row['n'], row[name])}" for row in rows]
+        hovers = [f"{model}<br>{share}" for model, share in zip(models, said, strict=True)]
         border = 0 if place else HEAVY
         _add_bars(figure, [row[name] for row in rows], words, LEVEL_RAMP[place], border, TEXT_PIXELS, hovers, ink)
     figure.update_xaxes(title="Share of boundary cases with a level", range=[-0.005, 1.005], **_SHARES)
-    named = [f"{on_lines(str(row['model']))}, {html.escape(formats[str(row['format'])])}" for row in rows]
+    named = [f"{on_lines(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
     framed(figure, named, row_pixels=34, frame_pixels=92, ink=ink)
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
 
@@ -466,20 +431,13 @@ def harm(
             one = rows.iloc[[place]]
             row = one.iloc[0].to_dict()
             colour = colours.get(str(row["model"]), MARK)
-            figure.add_scatter(
-                x=one["harm"],
-                y=[places[str(row["model"])] + shift],
-                mode="markers",
-                name=formats[word],
-                showlegend=False,
-                marker={"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}},
-                error_x=reach(one, "harm", "low", "high", colour),
-                customdata=[_harm_hover(row, formats[word], counts)],
-                hovertemplate="%{customdata}<extra></extra>",
-            )
-        figure.add_scatter(
-            x=[None], y=[None], mode="markers", name=formats[word], marker={"color": MARK, "size": 12, "symbol": symbol}
-        )
+            y, said = [places[str(row["model"])] + shift], [_harm_hover(row, formats[word], counts)]
+            mark = {"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}}
+            whiskers = reach(one, "harm", "low", "high", colour)
+            look = {"mode": "markers", "name": formats[word], "showlegend": False, "marker": mark, "error_x": whiskers}
+            figure.add_scatter(x=one["harm"], y=y, customdata=said, **look, **_HOVERED)
+        mark = {"color": MARK, "size": 12, "symbol": symbol}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=formats[word], marker=mark)
     figure.update_xaxes(title="Expected harm of an answer (weighted levels; less is better)", rangemode="tozero")
     figure.update_xaxes(showgrid=True, gridcolor=FAINT, zeroline=False, tickformat=".2f")
     return framed(
@@ -489,10 +447,9 @@ def harm(
 
 def _harm_hover(row: Mapping[Any, Any], word: str, counts: str) -> str:
     interval = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    return (
-        f"{html.escape(str(row['model']))}, {html.escape(word)}: {row['harm']:.2f}{interval}<br>{row['of_under']:.2f} by under-triage, "
-        f"{row['of_over']:.2f} by over-triage, {number(row['n'])} {html.escape(counts)}"
-    )
+    head = f"{html.escape(str(row['model']))}, {html.escape(word)}: {row['harm']:.2f}{interval}"
+    ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
+    return f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"
 
 
 def orders(
@@ -518,19 +475,12 @@ def orders(
         mine = table.loc[table["format"].astype(str).eq(word) & table["place"].notna()]
         for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
             name = str(model)
-            figure.add_scatter(
-                x=rows["ratio"],
-                y=rows["place"],
-                mode="lines",
-                name=on_one_line(name),
-                legendgroup=name,
-                showlegend=name not in named,
-                line={"color": colours.get(name, MARK), "dash": dashes.get(name, "solid"), "width": 3, "shape": "hvh"},
-                customdata=rows.assign(words=html.escape(name))[["words", "harm"]],
-                hovertemplate="%{customdata[0]}: place %{y} at ratio %{x:.2f}, harm %{customdata[1]:.2f}<extra></extra>",
-                row=1,
-                col=column,
-            )
+            line = {"color": colours.get(name, MARK), "dash": dashes.get(name, "solid"), "width": 3, "shape": "hvh"}
+            look = {"mode": "lines", "name": on_one_line(name), "legendgroup": name, "showlegend": name not in named}
+            said = rows.assign(words=html.escape(name))[["words", "harm"]]
+            told = "%{customdata[0]}: place %{y} at ratio %{x:.2f}, harm %{customdata[1]:.2f}<extra></extra>"
+            look |= {"line": line, "customdata": said, "hovertemplate": told, "row": 1, "col": column}
+            figure.add_scatter(x=rows["ratio"], y=rows["place"], **look)
             named.add(name)
         at = changes.loc[changes["format"].astype(str).eq(word), "ratio"]
         low, high = table["ratio"].min(), table["ratio"].max()
@@ -601,14 +551,11 @@ def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -
         leaving[column][start] += height
         arriving[column + 1][end] += height
         _ribbon(figure, column, top, bottom, height, out="excluded" in (start, end))
-        figure.add_scatter(
-            x=[(COLUMNS[column] + COLUMNS[column + 1]) / 2],
-            y=[(top + bottom + height) / 2],
-            mode="markers",
-            marker={"size": 14, "color": "rgba(0,0,0,0)"},
-            hovertemplate=f"{on_one_line(start)} to {on_one_line(end)}: {link['n']:,} {'case' if link['n'] == 1 else 'cases'}<extra></extra>",
-            showlegend=False,
-        )
+        x, y = [(COLUMNS[column] + COLUMNS[column + 1]) / 2], [(top + bottom + height) / 2]
+        n_cases = f"{link['n']:,} {'case' if link['n'] == 1 else 'cases'}"
+        look = {"mode": "markers", "marker": {"size": 14, "color": "rgba(0,0,0,0)"}, "showlegend": False}
+        told = f"{on_one_line(start)} to {on_one_line(end)}: {n_cases}<extra></extra>"
+        figure.add_scatter(x=x, y=y, hovertemplate=told, **look)
     for column, sizes in enumerate(stages):
         for name, n in sizes.items():
             _node(figure, column, name, places[column][name], max(n / total * free, LEAST_HEIGHT), n)
@@ -640,16 +587,9 @@ def _in_order(links: pd.DataFrame, stages: Stages) -> pd.DataFrame:
 def _ribbon(figure: go.Figure, column: int, top: float, bottom: float, height: float, *, out: bool) -> None:
     left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
     across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
-    figure.add_scatter(
-        x=[*across, *across[::-1]],
-        y=[*down, *(down + height)[::-1]],
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillcolor=OUT if out else RIBBON,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
+    look = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": OUT if out else RIBBON}
+    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
 
 
 def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:
@@ -658,14 +598,8 @@ def _node(figure: go.Figure, column: int, name: str, place: float, height: float
     figure.add_shape(
         type="rect", x0=at - WIDTH, x1=at + WIDTH, y0=place, y1=place + height, line={"width": 1, "color": FAINT}, fillcolor=colour
     )  # fmt: skip
-    words = OUTCOMES.get(name, name) if column == 1 else name
-    figure.add_annotation(
-        x=at,
-        y=place + height / 2 if column != 1 else place,
-        xanchor="right" if column == 0 else "left" if is_last else "center",
-        yanchor="middle" if column != 1 else "bottom",
-        xshift=-14 if column == 0 else 14 if is_last else 0,
-        text=f"{on_one_line(words, LONGEST[column])} <b>{n:,}</b>",
-        showarrow=False,
-        font={"size": TEXT_PIXELS},
-    )
+    words = f"{on_one_line(OUTCOMES.get(name, name) if column == 1 else name, LONGEST[column])} <b>{n:,}</b>"
+    xanchor, xshift = ("right", -14) if column == 0 else ("left", 14) if is_last else ("center", 0)
+    y, yanchor = (place, "bottom") if column == 1 else (place + height / 2, "middle")
+    look = {"xanchor": xanchor, "xshift": xshift, "yanchor": yanchor, "showarrow": False, "font": {"size": TEXT_PIXELS}}
+    figure.add_annotation(x=at, y=y, text=words, **look)

@@ -49,29 +49,22 @@ def expected_harm(
         raise ValueError(msg)
     names, counts = rates.matrices(cells)
 
-    def total(values: npt.NDArray[Any]) -> Floats:
-        return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64)
+    def total(values: npt.NDArray[Any], kind: Any = np.int64) -> npt.NDArray[Any]:
+        return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64).astype(kind)
 
     n = counts.sum(axis=(1, 2))
     cost = costs(rates.STEP, under, over, steps=steps)
-    harm = quotient(total(cost), n)
+    harm = quotient(total(cost, np.float64), n)
     squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
     half, reason = _t_half(n, squares, harm, rates.NO_CASE)
-    of_under = quotient(total(np.where(rates.STEP < 0, cost, 0)), n)
-    columns: dict[str, Any] = {
-        "n": n.astype(np.int64),
-        "harm": harm,
-        "low": np.maximum(harm - half, 0),
-        "high": np.minimum(harm + half, highest(under, over, steps=steps)),
-        "of_under": of_under,
-        "of_over": harm - of_under,
-        "n_under": total(rates.STEP < 0).astype(np.int64),
-        "n_over": total(rates.STEP > 0).astype(np.int64),
-        "steps_under": total(-np.minimum(rates.STEP, 0)).astype(np.int64),
-        "steps_over": total(np.maximum(rates.STEP, 0)).astype(np.int64),
-        "reason": reason,
-    }
-    return names.assign(**columns)
+    of_under = quotient(total(np.where(rates.STEP < 0, cost, 0), np.float64), n)
+    low, high = np.maximum(harm - half, 0), np.minimum(harm + half, highest(under, over, steps=steps))
+    table = names.assign(
+        n=n.astype(np.int64), harm=harm, low=low, high=high, of_under=of_under, of_over=harm - of_under
+    )
+    table = table.assign(n_under=total(rates.STEP < 0), n_over=total(rates.STEP > 0))
+    table["steps_under"] = total(-np.minimum(rates.STEP, 0))
+    return table.assign(steps_over=total(np.maximum(rates.STEP, 0)), reason=reason)
 
 
 def highest(under: float, over: float, *, steps: bool) -> float:
@@ -105,9 +98,8 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     numbers, _ = rates.coded(found, ["format"])
     models, _ = rates.coded(found, ["model"])
     n_names = int(models.max(initial=0)) + 1
-    n_models = np.bincount(
-        np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
-    )
+    pairs = np.unique((numbers * n_names + models)[known])
+    n_models = np.bincount(pairs // n_names, minlength=int(numbers.max(initial=0)) + 1)
     case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
     n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
     same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
@@ -132,19 +124,12 @@ def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataF
         value, known = np.zeros((2, *shape))
         value[rows[mine], models[mine]] = values[mine]
         known[rows[mine], models[mine]] = 1
-        total, square = value.T @ known, (value**2).T @ known
-        columns = {
-            "format": of_formats["format"].array.take(np.full(len(first), place)),
-            "model_1": of_models["model"].array.take(first),
-            "model_2": of_models["model"].array.take(second),
-            "n": (known.T @ known)[first, second].astype(np.int64),
-            "sum_1": total[first, second],
-            "sum_2": total[second, first],
-            "square_1": square[first, second],
-            "square_2": square[second, first],
-            "product": (value.T @ value)[first, second],
-        }
-        tables.append(pd.DataFrame(columns))
+        table = pd.DataFrame({"format": of_formats["format"].array.take(np.full(len(first), place))})
+        table["model_1"], table["model_2"] = (of_models["model"].array.take(which) for which in (first, second))
+        table["n"] = (known.T @ known)[first, second].astype(np.int64)
+        for name, sums in (("sum", value.T @ known), ("square", (value**2).T @ known)):
+            table[f"{name}_1"], table[f"{name}_2"] = sums[first, second], sums[second, first]
+        tables.append(table.assign(product=(value.T @ value)[first, second]))
     names = ["format", "model_1", "model_2", "n", "sum_1", "sum_2", "square_1", "square_2", "product"]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({name: [] for name in names})
 
@@ -210,14 +195,10 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
     at = gap_over / gap_under
     first_above = gap_under < 0  # the flatter line lies lower from there on
-    columns = {
-        "format": harm["format"].array.take(one),
-        "ratio": at,
-        "less_below": harm["model"].array.take(np.where(first_above, other, one)),
-        "less_above": harm["model"].array.take(np.where(first_above, one, other)),
-        "harm": under[one] * at + over[one],
-    }
-    return pd.DataFrame(columns).iloc[np.lexsort((at, formats[one]))].reset_index(drop=True)
+    below, above = (harm["model"].array.take(np.where(first_above, *of)) for of in ((other, one), (one, other)))
+    table = pd.DataFrame({"format": harm["format"].array.take(one), "ratio": at, "less_below": below})
+    table = table.assign(less_above=above, harm=under[one] * at + over[one])
+    return table.iloc[np.lexsort((at, formats[one]))].reset_index(drop=True)
 
 
 def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:

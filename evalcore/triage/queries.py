@@ -169,14 +169,10 @@ def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.Dat
     is_ordered = not ((rows[1:] < rows[:-1]) | ((rows[1:] == rows[:-1]) & (response_ids[1:] < response_ids[:-1]))).any()
     order: Any = slice(None) if is_ordered else np.lexsort((response_ids, rows))  # as in SQLite after an import
     formats = np.where(kinds < _ELSEWHERE, kinds < _QA, -1).astype(np.int8)[order]
-    columns = {
-        "response_id": response_ids[order],
-        "row": rows[order],
-        "model": pd.Categorical.from_codes(places[model_ids][order], pd.Index(list(of_models.values()))),
-        "format": pd.Categorical.from_codes(formats, dtype=_FORMATS),
-        "sample_index": repeats[order],
-        "has_text": (kinds % _QA == _TEXT)[order],
-    }
+    columns: dict[str, Any] = {"response_id": response_ids[order], "row": rows[order]}
+    columns |= {"model": pd.Categorical.from_codes(places[model_ids][order], pd.Index(list(of_models.values())))}
+    columns |= {"format": pd.Categorical.from_codes(formats, dtype=_FORMATS), "sample_index": repeats[order]}
+    columns |= {"has_text": (kinds % _QA == _TEXT)[order]}
     return pd.DataFrame(columns, copy=False)
 
 
@@ -255,13 +251,9 @@ def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFra
     for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
         mine = known & (named == name)
         known[mine] = raters[stated[mine]] == by[mine]
-    confidence = pd.DataFrame(
-        {
-            "sample": stated[known],
-            "rater": named[known],
-            "confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float),
-        }
-    )
+    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
+    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
+    confidence = pd.DataFrame(of_columns)
     kept = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
     return pd.DataFrame(columns, index=samples.index), kept[list(data.CONFIDENCE_COLUMNS)]
 

@@ -141,16 +141,9 @@ def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
     n_gold = np.repeat(counts.sum(axis=2).reshape(-1), N_LEVELS)
     low, high = wilson(n, n_gold)
     kind = np.int64 if np.all(n == np.rint(n)) else np.float64  # estimated cells are no whole numbers
-    of_cells: dict[str, Any] = {
-        "gold": np.tile(_GOLD.ravel() + 1.0, len(keys)),
-        "predicted": np.tile(_PREDICTED.ravel() + 1.0, len(keys)),
-        "n": n.astype(kind),
-        "n_gold": n_gold.astype(kind),
-        "share": quotient(n, n_gold),
-        "low": low,
-        "high": high,
-    }
-    return repeated(keys, N_CELLS).assign(**of_cells)
+    gold, predicted = (np.tile(levels.ravel() + 1.0, len(keys)) for levels in (_GOLD, _PREDICTED))
+    table = repeated(keys, N_CELLS).assign(gold=gold, predicted=predicted, n=n.astype(kind), n_gold=n_gold.astype(kind))
+    return table.assign(share=quotient(n, n_gold), low=low, high=high)
 
 
 def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
@@ -210,20 +203,15 @@ def as_rates(
     without them Wilson's, which takes each case to count once.
     """
     low, high = wilson(k, n) if bounds is None else bounds
-    whole = bool(np.all(k == np.rint(k)) and np.all(n == np.rint(n)))
+    kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]
     of = [(base, number, line) for line in n for base, number in zip(bases, line, strict=True)]
-    columns: dict[str, Any] = {
-        "measure": pd.Categorical(words * len(names), categories=words),
-        "k": k.ravel().astype(np.int64 if whole else np.float64),
-        "n": n.ravel().astype(np.int64 if whole else np.float64),
-        "value": quotient(k.ravel(), n.ravel()),
-        "low": low.ravel(),
-        "high": high.ravel(),
-        "denominator": [denominator_words(base, number) for base, number, _ in of],
-        "reason": ["" if number > 0 else (base if line.any() else bases[0]).none for base, number, line in of],
-    }
-    return repeated(names, len(measures)).assign(**columns)
+    reason = ["" if number > 0 else (base if line.any() else bases[0]).none for base, number, line in of]
+    k, n, low, high = (values.ravel() for values in (k, n, low, high))
+    measure = pd.Categorical(words * len(names), categories=words)
+    table = repeated(names, len(measures)).assign(measure=measure, k=k.astype(kind), n=n.astype(kind))
+    denominator = [denominator_words(base, number) for base, number, _ in of]
+    return table.assign(value=quotient(k, n), low=low, high=high, denominator=denominator, reason=reason)
 
 
 def denominator_words(base: Base, n: float) -> str:
@@ -248,7 +236,6 @@ RESTS_ON_ONE = "not defined without one of the cases"
 NO_SPREAD = "every case gives the same value"
 NO_ERROR = 1e-9
 """A standard error below this is rounding."""
-_PLACES = 9
 
 
 def summary(cells: pd.DataFrame) -> pd.DataFrame:
@@ -293,9 +280,7 @@ def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, ite
         of_cases = np.zeros((int(codes.max(initial=-1)) + 1, N_LEVELS, N_LEVELS))
         np.add.at(of_cases, codes, items[mine])
         whole = of_cases.sum(axis=0, keepdims=True)
-        without = np.round(
-            whole - of_cases, _PLACES
-        )  # a sum of thirds less itself is rounding, and no level that occurs
+        without = np.round(whole - of_cases, 9)  # a sum of thirds less itself is rounding, and no level that occurs
         tables.append(_scored(names.iloc[[number]], whole, without[None], np.ones((1, len(of_cases)))))
     return pd.concat(tables, ignore_index=True)
 
@@ -307,7 +292,8 @@ def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats)
     """
     n = times.sum(axis=1)
     whole = np.rint(counts.sum(axis=(1, 2))).astype(np.int64)
-    found = names.assign(n=whole, n_levels=_occurs(counts).sum(axis=-1))
+    n_levels = (counts.sum(axis=-1) + counts.sum(axis=-2) > 0).sum(axis=-1)
+    found = names.assign(n=whole, n_levels=n_levels)
     for name in SCORES:
         of, (least, most) = _FORMULAS[name]
         value = of(counts)
@@ -331,15 +317,10 @@ def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats)
     return found
 
 
-def _occurs(counts: Floats) -> Truths:
-    found: Truths = counts.sum(axis=-1) + counts.sum(axis=-2) > 0
-    return found
-
-
 def _macro_f1(counts: Floats) -> Floats:
     margins = counts.sum(axis=-1) + counts.sum(axis=-2)
     f1 = quotient(2 * np.diagonal(counts, axis1=-2, axis2=-1), margins)
-    return quotient(np.nansum(f1, axis=-1), _occurs(counts).sum(axis=-1))
+    return quotient(np.nansum(f1, axis=-1), (margins > 0).sum(axis=-1))
 
 
 def _kappa(weights: Floats) -> Callable[[Floats], Floats]:
@@ -410,17 +391,10 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     sizes = [np.bincount(of[mask], minlength=len(names)) for mask in (slice(None), several, sure)]
     n_cases, n_several, n_sure = (np.repeat(size, N_LEVELS) for size in sizes)
     low, high = wilson(n, n_cases)
-    columns: dict[str, Any] = {
-        "predicted": np.tile(np.arange(1.0, N_LEVELS + 1), len(names)),
-        "n": n,
-        "n_cases": n_cases,
-        "share": quotient(n, n_cases),
-        "low": low,
-        "high": high,
-        "n_several": n_several,
-        "n_sure": n_sure,
-        "sure": quotient(n_sure, n_several),
-    }
+    levels, share = np.tile(np.arange(1.0, N_LEVELS + 1), len(names)), quotient(n, n_cases)
+    columns: dict[str, Any] = {"predicted": levels, "n": n, "n_cases": n_cases, "share": share, "low": low}
+    columns |= {"high": high}
+    columns |= {"n_several": n_several, "n_sure": n_sure, "sure": quotient(n_sure, n_several)}
     return repeated(names, N_LEVELS).assign(**columns)
 
 

@@ -6,7 +6,6 @@ rule of `rubric.data`. A read that was revised once the judge was shown agrees w
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,15 +44,9 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
     votes = data.distributions(number, counted["level"].to_numpy(dtype=float), n)
     probability = np.zeros(n)
     np.maximum.at(probability, number, counted["inclusion_probability"].to_numpy(dtype=float))
-    return pd.DataFrame(
-        {
-            "sample": samples,
-            "row": triage_data.samples["row"].to_numpy()[samples].astype(np.int64),
-            **dict(zip(VOTES, votes.T, strict=True)),
-            "n_readers": np.bincount(number, minlength=n),
-            "inclusion_probability": probability,
-        }
-    )
+    row = triage_data.samples["row"].to_numpy()[samples].astype(np.int64)
+    found = pd.DataFrame({"sample": samples, "row": row, **dict(zip(VOTES, votes.T, strict=True))})
+    return found.assign(n_readers=np.bincount(number, minlength=n), inclusion_probability=probability)
 
 
 def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
@@ -189,12 +182,9 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     strength[place[~_same(gold[place], level)]] = data.READ_HERE
     gold[place], kind[place] = level, data.kinds_of(level)
     known = list(cases["strength"].cat.categories)
-    added: dict[str, Any] = {
-        "gold": gold,
-        "kind": pd.Categorical(kind, categories=cases["kind"].cat.categories),
-        "strength": pd.Categorical(strength, categories=[*known, *({data.READ_HERE} - {*known})]),
-    }
-    return replace(triage_data, cases=cases.assign(**added))
+    kinds = pd.Categorical(kind, categories=cases["kind"].cat.categories)
+    strengths = pd.Categorical(strength, categories=[*known, *({data.READ_HERE} - {*known})])
+    return replace(triage_data, cases=cases.assign(gold=gold, kind=kinds, strength=strengths))
 
 
 def transitions(triage_data: data.TriageData) -> pd.DataFrame:
@@ -208,17 +198,11 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     old = triage_data.cases["gold"].to_numpy(dtype=float)[place]
     settled = here["why"].isin(["", Acuity.REMOVE]).to_numpy(dtype=bool)
     old_kind = triage_data.cases["kind"].to_numpy(dtype=object)[place]
-    pairs = pd.DataFrame(
-        {
-            "old_kind": pd.Categorical(old_kind, categories=list(data.Kind)),
-            "old_gold": old,
-            "new_kind": pd.Categorical(np.where(settled, data.kinds_of(level), old_kind), categories=list(data.Kind)),
-            "new_gold": np.where(settled, level, np.nan),
-            "why": here["why"].to_numpy(dtype=object),
-            "changed": settled & ~_same(old, level),
-            "row": place,
-        }
-    )
+    new_kind = np.where(settled, data.kinds_of(level), old_kind)
+    old_kinds, new_kinds = (pd.Categorical(kinds, categories=list(data.Kind)) for kinds in (old_kind, new_kind))
+    pairs = pd.DataFrame({"old_kind": old_kinds, "old_gold": old, "new_kind": new_kinds, "row": place})
+    pairs = pairs.assign(new_gold=np.where(settled, level, np.nan), why=here["why"].to_numpy(dtype=object))
+    pairs["changed"] = settled & ~_same(old, level)
     keys = ["old_kind", "old_gold", "new_kind", "new_gold", "why", "changed"]
     grouped = pairs.groupby(keys, dropna=False, observed=True, sort=True)["row"]
     return grouped.agg(n="size", rows=lambda rows: tuple(sorted(int(row) for row in rows))).reset_index()

@@ -174,15 +174,9 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
         )
         with st.container(width="content"):
             cells: dict[str, list[Any]] = error_columns(mine) | brier_columns(mine)
-            tables.show(
-                {
-                    "Measure": list(MEASURES),
-                    "Value": [cells[head][0] for head in MEASURES],
-                    "What it says": list(MEASURES.values()),
-                },
-                key="calibration_measures",
-                alt="Measures of calibration with 95 % intervals",
-            )
+            columns: dict[str, Any] = {"Measure": list(MEASURES), "Value": [cells[head][0] for head in MEASURES]}
+            columns |= {"What it says": list(MEASURES.values())}
+            tables.show(columns, key="calibration_measures", alt="Measures of calibration with 95 % intervals")
             items = counted(row["n"], label, "criteria" if about == CRITERIA else None)
             why = "without a majority of three votes or more" if is_majority else "which have no confidence"
             left = f"; {row['n_left_out']:,} left out, {why}" if row["n_left_out"] else ""

@@ -84,20 +84,17 @@ def show(here: Here) -> None:
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
     models = triage_choice.colours()
-    theme.figure(
-        figures.reliability(
-            reliability.assign(panel=reliability["format"], series=reliability["model"]),
-            FORMATS,
-            colour_of(models),
-            dash_of(models),
-            x_title="Confidence",
-            y_title="Right (share of the cases)",
-            ink=theme.ink(),
-        ),
-        width="content",
-        key="calibration_models_reliability",
-        alt="Share of right answers over the model's confidence, by model and format, with 95 % intervals",
+    figure = figures.reliability(
+        reliability.assign(panel=reliability["format"], series=reliability["model"]),
+        FORMATS,
+        colour_of(models),
+        dash_of(models),
+        x_title="Confidence",
+        y_title="Right (share of the cases)",
+        ink=theme.ink(),
     )
+    alt = "Share of right answers over the model's confidence, by model and format, with 95 % intervals"
+    theme.figure(figure, width="content", key="calibration_models_reliability", alt=alt)
     confidence.errors_tables(
         errors,
         {"Model": list(errors["model"]), "Format": list(errors["format"])},

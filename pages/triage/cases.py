@@ -134,11 +134,8 @@ def show_groups(here: Here) -> None:
         words = {code: LANGUAGES.get(code, code) for code in words}
     for sentence in spread(mine, words):
         st.html(html.finding(sentence))
-    theme.figure(
-        group_figure(mine, FORMATS, words, ink=theme.ink()),
-        key="triage_groups",
-        alt=f"Under-triage and over-triage of {model} by {name.lower()}",
-    )
+    figure = group_figure(mine, FORMATS, words, ink=theme.ink())
+    theme.figure(figure, key="triage_groups", alt=f"Under-triage and over-triage of {model} by {name.lower()}")
     cells = mine.astype({"group": str, "format": str, "measure": str})
     cells = cells.assign(words=[rate_words(row) for row in mine.to_dict(orient="records")])
     keys = ["group", "format", "n_group"]
@@ -202,11 +199,9 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        theme.figure(
-            apart(drawn, FORMATS, PARTS, ink=theme.ink()),
-            key="triage_boundary",
-            alt="Answers to boundary cases: below both letters, the milder, the more severe, above both",
-        )
+        figure = apart(drawn, FORMATS, PARTS, ink=theme.ink())
+        alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
+        theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(
         {
             "Model": wide["model"],
@@ -272,18 +267,11 @@ def show_ambiguous(here: Here) -> None:
     st.html(html.finding(ambiguous_words(table, n)))
     of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     one = table.drop_duplicates(["model", "format"])
-    tables.show(
-        {
-            "Model": one["model"],
-            "Format": one["format"],
-            "Cases": one["n_cases"],
-            **{letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)},
-            "All samples agree": _shares_words(one, "n_sure", "n_several", "sure"),
-        },
-        key="triage_ambiguous_table",
-        alt="Answers to ambiguous cases by model and format",
-        names=("Model",),
-    )
+    columns: dict[str, Any] = {"Model": one["model"], "Format": one["format"], "Cases": one["n_cases"]}
+    columns |= {letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)}
+    columns |= {"All samples agree": _shares_words(one, "n_sure", "n_several", "sure")}
+    alt = "Answers to ambiguous cases by model and format"
+    tables.show(columns, key="triage_ambiguous_table", alt=alt, names=("Model",))
     with here.row:
         model = triage_choice.one_of("Model", [EVERY, *here.known.models], "triage_of_model_ambiguous", width=200)
     source = confidence.source(here, asked=False)
@@ -357,24 +345,19 @@ def show_flips(here: Here) -> None:
         only = st.toggle("Crossing to or from D", key="triage_crossing", bind="query-params")
     rows = table.to_dict(orient="records")
     st.html(html.finding(" ".join(flip_sentence(row) for row in rows if str(row["model"]) == model)))
-    tables.show(
-        {
-            "Model": table["model"].astype(str),
-            "Changes with the format": [
-                f"{share_words(row['n_flipped'], row['n_both'], row['flipped'])} {interval_words(row['flipped_low'], row['flipped_high'])}"
-                for row in rows
-            ],
-            "Lower in conversation": table["n_lower"],
-            "Higher": table["n_higher"],
-            "Cross to or from D": table["n_crossing"],
-            "Under-triage, conversation less qa": [_difference(row) for row in rows],
-            "Clear cases": table["n"],
-            "p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]],
-        },
-        key="triage_flip_counts",
-        alt="How often the format changes each model's answer",
-        names=("Model",),
-    )
+    columns: dict[str, Any] = {"Model": table["model"].astype(str)}
+    columns |= {
+        "Changes with the format": [
+            f"{share_words(row['n_flipped'], row['n_both'], row['flipped'])} {interval_words(row['flipped_low'], row['flipped_high'])}"
+            for row in rows
+        ]
+    }
+    columns |= {"Lower in conversation": table["n_lower"], "Higher": table["n_higher"]}
+    columns |= {"Cross to or from D": table["n_crossing"]}
+    columns |= {"Under-triage, conversation less qa": [_difference(row) for row in rows], "Clear cases": table["n"]}
+    columns |= {"p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]]}
+    alt = "How often the format changes each model's answer"
+    tables.show(columns, key="triage_flip_counts", alt=alt, names=("Model",))
     flipped = here.of_predictions(triage_flips.flips)
     flipped = flipped.loc[flipped["model"].astype(str).eq(model) & (flipped["crosses"] | (not only))]
     if flipped.empty:

@@ -66,11 +66,8 @@ def show(here: Here) -> None:
         return
     responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
-        theme.figure(
-            figures.harm(table, colour_of(triage_choice.colours()), FORMATS, counts=responses, ink=theme.ink()),
-            key="triage_harm",
-            alt="Expected harm of each model in each format, with 95 % intervals",
-        )
+        figure = figures.harm(table, colour_of(triage_choice.colours()), FORMATS, counts=responses, ink=theme.ink())
+        theme.figure(figure, key="triage_harm", alt="Expected harm of each model in each format, with 95 % intervals")
     _table(table, by.basis, responses)
     _differences(ranked.differences)
     if ranked.harm["harm"].notna().sum() > 1:
@@ -113,20 +110,10 @@ def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
             for way, name in (("low", "under"), ("high", "over"))
         }
     )
-    tables.show(
-        {
-            "Model": table["model"],
-            "Format": table["format"],
-            "Expected harm": [_harm_words(row) for row in rows],
-            "By under-triage": table["of_under"].map(decimal),
-            "By over-triage": table["of_over"].map(decimal),
-            responses.capitalize(): table["n"],
-            **more,
-        },
-        key="triage_harm_table",
-        alt="Expected harm of each model in each format",
-        names=("Model",),
-    )
+    columns: dict[str, Any] = {"Model": table["model"], "Format": table["format"]}
+    columns |= {"Expected harm": [_harm_words(row) for row in rows], "By under-triage": table["of_under"].map(decimal)}
+    columns |= {"By over-triage": table["of_over"].map(decimal), responses.capitalize(): table["n"], **more}
+    tables.show(columns, key="triage_harm_table", alt="Expected harm of each model in each format", names=("Model",))
 
 
 def _differences(table: pd.DataFrame) -> None:
@@ -171,13 +158,8 @@ def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     if changes.empty:
         st.html(html.quiet("No two models change places, whatever the weights."))
         return
-    tables.show(
-        {
-            "Format": changes["format"].astype(str),
-            "Under-triage weighs so many times over-triage": changes["ratio"].map("{:.2f}".format),
-            "Below, less harm by": changes["less_below"].astype(str),
-            "Above, less harm by": changes["less_above"].astype(str),
-        },
-        key="triage_changes",
-        alt="Ratios of the weights at which two models change places",
-    )
+    columns: dict[str, Any] = {"Format": changes["format"].astype(str)}
+    columns |= {"Under-triage weighs so many times over-triage": changes["ratio"].map("{:.2f}".format)}
+    columns |= {"Below, less harm by": changes["less_below"].astype(str)}
+    columns |= {"Above, less harm by": changes["less_above"].astype(str)}
+    tables.show(columns, key="triage_changes", alt="Ratios of the weights at which two models change places")

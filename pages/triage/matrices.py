@@ -212,11 +212,9 @@ def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, cou
                     "on_select": lambda word=word, key=key: click(word, key),
                     "selection_mode": "points",
                 }
-            theme.figure(
-                figures.matrix(mine, names, counts=counted, chosen=mark, ink=theme.ink()),
-                alt=f"Confusion matrix of {word}: a row a level that cases need, a column the level of the answers",
-                **clicks,
-            )
+            figure = figures.matrix(mine, names, counts=counted, chosen=mark, ink=theme.ink())
+            alt = f"Confusion matrix of {word}: a row a level that cases need, a column the level of the answers"
+            theme.figure(figure, alt=alt, **clicks)
 
 
 def cell_name(word: str, gold: float, predicted: float) -> str:
@@ -366,19 +364,13 @@ def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) 
             lacking = next((row["reason"] for row in rows if row["reason"]), "")
             st.html(html.quiet(f"In {word} too little was read of {model} to correct its rates: {lacking}."))
             continue
-        tables.show(
-            {
-                f"Measure, in {word}": table["measure"].map(NAMES),
-                **{words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()},
-                "Of": [_denominator(row) for row in rows],
-                "Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows],
-                "No level found": table["n_no_level"],
-                "Without a text": table["n_unreached"],
-            },
-            optional=("No level found", "Without a text"),
-            key=f"triage_corrected_{word}",
-            alt=f"Rates of the chosen model in {word} by the judge only, by physicians only, and corrected",
-        )
+        columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(NAMES)}
+        columns |= {words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()}
+        columns |= {"Of": [_denominator(row) for row in rows]}
+        columns |= {"Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows]}
+        columns |= {"No level found": table["n_no_level"], "Without a text": table["n_unreached"]}
+        alt = f"Rates of the chosen model in {word} by the judge only, by physicians only, and corrected"
+        tables.show(columns, optional=("No level found", "Without a text"), key=f"triage_corrected_{word}", alt=alt)
 
 
 def _share(row: Mapping[Any, Any], kind: str) -> str:
@@ -404,19 +396,15 @@ def _transitions(here: Here) -> None:
         st.html(html.quiet(sentence))
         return
     rows = table.to_dict(orient="records")
-    tables.show(
-        {
-            "As it came": [_gold_words(row["old_kind"], row["old_gold"]) for row in rows],
-            "As read here": [
-                WHY.get(row["why"], row["why"]) if row["why"] else _gold_words(row["new_kind"], row["new_gold"])
-                for row in rows
-            ],
-            "Cases": table["n"],
-            "The gold": ["changes" if changed else "stays" for changed in table["changed"]],
-        },
-        key="triage_transitions",
-        alt="The gold as it came, and as physicians here have read it",
-    )
+    columns: dict[str, Any] = {"As it came": [_gold_words(row["old_kind"], row["old_gold"]) for row in rows]}
+    columns |= {
+        "As read here": [
+            WHY.get(row["why"], row["why"]) if row["why"] else _gold_words(row["new_kind"], row["new_gold"])
+            for row in rows
+        ]
+    }
+    columns |= {"Cases": table["n"], "The gold": ["changes" if changed else "stays" for changed in table["changed"]]}
+    tables.show(columns, key="triage_transitions", alt="The gold as it came, and as physicians here have read it")
 
 
 def _gold_words(kind: str, gold: float) -> str:
@@ -472,11 +460,8 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
     if rates.empty:
         st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
         return
-    theme.figure(
-        figures.directions(rates.loc[rates["measure"].isin(BARS)], FORMATS, counts=counted, ink=theme.ink()),
-        key="triage_directions",
-        alt="Under-triage, exact and over-triage of each model and format",
-    )
+    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], FORMATS, counts=counted, ink=theme.ink())
+    theme.figure(figure, key="triage_directions", alt="Under-triage, exact and over-triage of each model and format")
     theme.figure(
         figures.overview(cells, FORMATS, counts=counted, ink=theme.ink()),
         key="triage_overview",

@@ -226,7 +226,7 @@ def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_ph
     assert stated is not None
     held, _ = usual_held(triage_data, judges, stated.spec)
     assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-    made = corrected_rates(triage_data, judges, claim=held.claim, physicians=held.physicians)
+    made = corrected_rates(triage_data, judges, held)
     made = made.loc[made["format"].eq(Format.CONVERSATION)]
     assert set(made["model"]) == set(MODELS)
     assert made["enough"].all()
