@@ -12,10 +12,10 @@ import pandas as pd
 
 from evalcore.errors import OverreadError
 from evalcore.importing.formats.values import shown
+from evalcore.judges import confusion
+from evalcore.judges.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
-from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats
-from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.stats.wording import NO_VALUE, decimal
 from evalcore.study import contents, frames, lookups
 from evalcore.study.csv_cells import unguarded

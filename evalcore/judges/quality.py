@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.judges import record
+from evalcore.judges import confusion, record
+from evalcore.judges.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData, first_reads
-from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats, Numbers, codes_of, quotient
-from evalcore.stats.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.stats.intervals import NO_VALUE, grouped_shares, interval_words
 from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.stats.wording import decimal

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalcore.judges import confusion
 from evalcore.rubric.data import first_reads, is_drawn
-from evalcore.stats import confusion
 from evalcore.stats.arrays import Numbers, codes_of
 from evalcore.stats.intervals import NO_VALUE, rate_words, signed_points
 from evalcore.study.schema import Label, Selection

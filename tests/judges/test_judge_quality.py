@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalcore.judges.confusion import f1_scores
 from evalcore.judges.quality import CATEGORY, OVERALL, PHYSICIAN, PHYSICIANS, TOGETHER, balanced_f1, judge_pairs
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.queries import load
-from evalcore.stats.confusion import f1_scores
 from evalcore.study.db import reading
 from tests.invented import bring
 from tests.invented import study as opened
