@@ -78,10 +78,17 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
     undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
     counted = shown & ~undecided
     columns = {
-        "without_label": ~labelled, "not_revealed": labelled & ~reads["revealed"] & ~is_control, "control": labelled & is_control,
-        "undecided": undecided, "revealed": counted, "differed": counted & differed, "agreed": counted & ~differed,
-        "changed": revised.ne(reads["label"]), "toward": revised.eq(reads["judge_label"]), "away": revised.ne(reads["judge_label"]),
-    }  # fmt: skip
+        "without_label": ~labelled,
+        "not_revealed": labelled & ~reads["revealed"] & ~is_control,
+        "control": labelled & is_control,
+        "undecided": undecided,
+        "revealed": counted,
+        "differed": counted & differed,
+        "agreed": counted & ~differed,
+        "changed": revised.ne(reads["label"]),
+        "toward": revised.eq(reads["judge_label"]),
+        "away": revised.ne(reads["judge_label"]),
+    }
     return reads.assign(**columns)
 
 
@@ -98,8 +105,18 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
             low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
         whom = Physicians.IN_GENERAL if in_general else Physicians.THESE
         values = (
-            movement, denominator, share.n, share.n_hits, share.share, low, high, whom, share.n_clusters, counted["rater"].nunique(), effective,
-        )  # fmt: skip
+            movement,
+            denominator,
+            share.n,
+            share.n_hits,
+            share.share,
+            low,
+            high,
+            whom,
+            share.n_clusters,
+            counted["rater"].nunique(),
+            effective,
+        )
         rows.append(dict(zip(COLUMNS[3:14], values, strict=True)) | left_out)
     return rows
 

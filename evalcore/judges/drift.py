@@ -67,8 +67,10 @@ def _flips(old: Floats, new: Floats, example: Numbers, group: Numbers, n_groups:
     change = new[both] - old[both]  # 1: to met, -1: to not met
     place, cluster, was_met = group[both], example[both], old[both] == 1
     sides = {
-        "flips": (change != 0, slice(None)), "to_not_met": (change[was_met] < 0, was_met), "to_met": (change[~was_met] > 0, ~was_met)
-    }  # fmt: skip
+        "flips": (change != 0, slice(None)),
+        "to_not_met": (change[was_met] < 0, was_met),
+        "to_met": (change[~was_met] > 0, ~was_met),
+    }
     shares = {name: grouped_shares(hits, cluster[of], place[of], n_groups) for name, (hits, of) in sides.items()}
     columns = {
         "n": shares["flips"]["n"],
@@ -175,9 +177,15 @@ def _differences(
     tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
     half = tail * np.sqrt(quotient(n_examples, n_examples - 1) * spread)
     columns = {
-        "n_responses": n, "n_left_out": np.bincount(group[~whole], minlength=len(names)), "n_examples": n_examples,
-        "score_before": means[0], "score_after": means[1], "difference": means[2], "low": means[2] - half, "high": means[2] + half,
-    }  # fmt: skip
+        "n_responses": n,
+        "n_left_out": np.bincount(group[~whole], minlength=len(names)),
+        "n_examples": n_examples,
+        "score_before": means[0],
+        "score_after": means[1],
+        "difference": means[2],
+        "low": means[2] - half,
+        "high": means[2] + half,
+    }
     model, evaluation = (names.get_level_values(place).to_numpy(dtype=object) for place in range(2))
     return pd.DataFrame({"model": model, "evaluation": evaluation, **columns})
 

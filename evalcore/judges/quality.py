@@ -229,10 +229,13 @@ def error_rates(
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
         both = rates[confusion.ACCURACY]
         columns = {
-            "judge": np.repeat(np.array(names, dtype=object), len(words)), "grouping": grouping,
-            "group": np.tile(np.array(words, dtype=object), len(names)), "n_pairs": both["n"].astype(np.int64),
-            "n_examples": both["n_clusters"], "weighted": bool((weights != 1).any()),
-        }  # fmt: skip
+            "judge": np.repeat(np.array(names, dtype=object), len(words)),
+            "grouping": grouping,
+            "group": np.tile(np.array(words, dtype=object), len(names)),
+            "n_pairs": both["n"].astype(np.int64),
+            "n_examples": both["n_clusters"],
+            "weighted": bool((weights != 1).any()),
+        }
         table = pd.DataFrame(columns)
         for label, rate in (("met", SENSITIVITY), ("not_met", SPECIFICITY)):
             table[f"n_{label}"] = rates[rate]["n"].astype(np.int64)
@@ -406,8 +409,9 @@ def f1_columns(table: pd.DataFrame, ranks: pd.DataFrame) -> dict[str, Any]:
 def error_columns(errors: pd.DataFrame) -> dict[str, Any]:
     """Rows of `error_rates` as a table."""
     shown: dict[str, Any] = {
-        "Criteria": errors["group"].replace({OVERALL: record.ALL_CRITERIA}).str.replace("_", " "), "Judge": errors["judge"]
-    }  # fmt: skip
+        "Criteria": errors["group"].replace({OVERALL: record.ALL_CRITERIA}).str.replace("_", " "),
+        "Judge": errors["judge"],
+    }
     for name, label, words in (("Sensitivity", "met", "met"), ("Specificity", "not_met", "not met")):
         counts, none = (f"n_{label}_right", f"n_{label}"), f"none read as {words}"
         shown[f"{name} ({words} called {words})"] = record.rate_cells(errors, name.lower(), *counts, none=none)

@@ -63,12 +63,21 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
         without = reads.loc[~np.isnan(label) & reads["family"].eq("").to_numpy(), "model"]
         n_own, n_other = map(len, examples)
         row: dict[str, Any] = {
-            "judge": judge, "family": family, "n_own": int(own.sum()), "n_other": int(other.sum()), "n_own_examples": n_own,
-            "n_other_examples": n_other, "n_shared_examples": len(examples[0] & examples[1]),
-            "reason": _reason(judge, family, n_own, n_other), "n_without_family": len(without),
-            "models_without_family": ", ".join(name for name in reads["model"].cat.categories if without.eq(name).any()),
-            "n_without_label": int(np.isnan(label).sum()), **left_out,
-        }  # fmt: skip
+            "judge": judge,
+            "family": family,
+            "n_own": int(own.sum()),
+            "n_other": int(other.sum()),
+            "n_own_examples": n_own,
+            "n_other_examples": n_other,
+            "n_shared_examples": len(examples[0] & examples[1]),
+            "reason": _reason(judge, family, n_own, n_other),
+            "n_without_family": len(without),
+            "models_without_family": ", ".join(
+                name for name in reads["model"].cat.categories if without.eq(name).any()
+            ),
+            "n_without_label": int(np.isnan(label).sum()),
+            **left_out,
+        }
         if not row["reason"]:
             cells = _cells(reads, label, own, other)
             for name, strata in _COMBINED.items():

@@ -175,9 +175,11 @@ def _tallied(
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
     is_shown = (~rows["example_id"].isin(list(hidden))).astype(int)
     told = {
-        "n_unread": rows["n"] - rows["n_units_read"], "n_read": rows["n_units_read"], "n_reads": rows["n_reads"],
+        "n_unread": rows["n"] - rows["n_units_read"],
+        "n_read": rows["n_units_read"],
+        "n_reads": rows["n_reads"],
         "n_population": rows["n_population"],
-    }  # fmt: skip
+    }
     columns = {
         "value": rows[column],
         "example_id": rows["example_id"],

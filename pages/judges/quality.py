@@ -21,8 +21,12 @@ from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
 SPREAD = {
-    "Physicians, median": "median", "Lowest": "lowest", "First quarter": "q25", "Third quarter": "q75", "Highest": "highest",
-}  # fmt: skip
+    "Physicians, median": "median",
+    "Lowest": "lowest",
+    "First quarter": "q25",
+    "Third quarter": "q75",
+    "Highest": "highest",
+}
 SAY_NOTHING = {"displayModeBar": False}
 
 
