@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import pandas as pd
 import typer
 
 from evalcore.cli import console
@@ -80,10 +81,9 @@ def judges(
     for name in chosen:
         console.out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
     groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
-    valued = groups.loc[groups["balanced_f1"].notna()]
-    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(judge_reads.OVERALL)]
+    listed, n_bare = _worth_listing(groups)
     console.show(metric.f1_columns(listed, ranks))
-    if n_bare := len(valued) - len(listed):
+    if n_bare:
         bare = f"{counted(n_bare, 'row has', 'rows have')} a value and no interval"
         console.out.print(f"{bare}, since too few conversations hold both labels: --json lists them.")
     for sentence in metric.undefined_words(groups):
@@ -91,6 +91,13 @@ def judges(
     console.show(metric.error_columns(errors))
     if decided:
         console.out.print(juries.words(decided))
+
+
+def _worth_listing(quality: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Rows with an interval, and what is pooled in any case; and how many have a value alone."""
+    valued = quality.loc[quality["balanced_f1"].notna()]
+    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq("overall")]
+    return listed, len(valued) - len(listed)
 
 
 def agreement(

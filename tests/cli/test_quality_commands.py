@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import typer
 
+from evalcore.cli.console import out
 from evalcore.cli.quality import judges
 from evalcore.errors import OverreadError
 from evalcore.judges.quality import COLUMNS as QUALITY
@@ -87,9 +88,7 @@ def test_which_reads_enter_is_chosen(study, capsys):
 
 
 def test_without_json_it_says_the_finding_and_the_tables(study):
-    import evalcore.cli.quality as module
-
-    with module.out.capture() as kept:
+    with out.capture() as kept:
         judges(db=study)
     said = kept.get()
     assert "Magpie agrees with physicians at a balanced F1 of 0.73" in said
@@ -116,8 +115,6 @@ def test_groups_without_an_interval_are_counted_and_not_listed():
 
 
 def test_without_a_read_it_says_what_to_do(tmp_path):
-    import evalcore.cli.quality as module
-
-    with module.out.capture() as kept:
+    with out.capture() as kept:
         judges(db=str(tmp_path / "empty.db"))
     assert "assign items, or import physicians' first reads" in kept.get()

@@ -49,7 +49,7 @@ def test_a_judge_is_asked_for_every_verdict_and_each_is_what_it_said(overread, s
     assert set(judge.told.asked.values()) == {1}
 
 
-def test_a_model_is_asked_for_samples_of_its_answers(asked, quick, judge):
+def test_a_model_is_asked_for_samples_of_its_answers(asked, quick_run, judge):
     judge.told.keep = True
     found = json.loads(asked("respond", "--model", "Magpie", "--samples", "2", "--temperature", "0.5", "--json"))
     assert set(found) == JSON_KEYS
@@ -60,10 +60,10 @@ def test_a_model_is_asked_for_samples_of_its_answers(asked, quick, judge):
         "done", None, 6, False,
     )  # fmt: skip
     assert found["whole"] == {"n_questions": 6, "n_answered": 6, "n_failed": 0, "n_open": 0, "n_cut_off": 0}
-    rows = quick.rows(
+    rows = quick_run.rows(
         "SELECT r.example_id, r.sample_index FROM response r JOIN model m ON m.id = r.model_id WHERE m.name = 'Magpie'"
     )
-    assert sorted(rows) == [(example, sample) for example in quick.examples for sample in range(2)]
+    assert sorted(rows) == [(example, sample) for example in quick_run.examples for sample in range(2)]
     assert {(body["model"], body["temperature"]) for body in judge.told.bodies} == {("magpie-1", 0.5)}
 
 
@@ -81,31 +81,31 @@ def test_the_responses_of_some_models_of_the_demo_study_are_judged(overread, sql
     assert found["outcomes"]["answered"] == sum(each.values()) == scores[0]["n_answered"] == judge.told.n_asked
 
 
-def test_each_repeat_is_a_rater_and_a_confidence_keeps_its_meaning(asked, quick):
+def test_each_repeat_is_a_rater_and_a_confidence_keeps_its_meaning(asked, quick_run):
     asked("judge", "--judge", "Magpie", "--repeat", "2", "--confidence", "--no-points")
     version = judging(with_points=False, with_confidence=True).prompt_version
-    rows = quick.rows(
+    rows = quick_run.rows(
         "SELECT r.prompt_version, count(v.confidence) FROM verdict v JOIN rater r ON r.id = v.rater_id GROUP BY r.prompt_version"
     )
     assert dict(rows) == {version: 6, f"{version}#2": 6}
-    assert quick.rows("SELECT judge, meaning FROM judge_confidence") == [("Magpie", "right")]
+    assert quick_run.rows("SELECT judge, meaning FROM judge_confidence") == [("Magpie", "right")]
 
 
-def test_without_confidence_none_is_asked_for(asked, quick):
+def test_without_confidence_none_is_asked_for(asked, quick_run):
     asked("judge", "--judge", "Magpie")
-    assert quick.one("SELECT count(confidence) FROM verdict") == 0
-    assert quick.rows("SELECT * FROM judge_confidence") == []
+    assert quick_run.one("SELECT count(confidence) FROM verdict") == 0
+    assert quick_run.rows("SELECT * FROM judge_confidence") == []
 
 
 # ---------------------------------------------------------------- dry run
 
 
-def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick, judge):
-    before = everything(quick)
+def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick_run, judge):
+    before = everything(quick_run)
     found = json.loads(asked("judge", "--judge", "Magpie", "--dry-run", "--json"))
     assert set(found) == DRY_KEYS
     spec = judging(judge.base_url)
-    with reading(quick.engine) as session:
+    with reading(quick_run.engine) as session:
         questions = item_queries.drawn(session, spec, 100)
         prepared = Asker(spec).prepared(questions, queries.texts(session, questions))
     sent = sum(len(message.content) for one in prepared for message in Asker(spec).request(one).messages)
@@ -119,7 +119,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick, jud
     assert re.search(r"to ask +6 *\n", table)
     assert f"{found['prompt_tokens']:,} in, 720 out (by the lengths of texts)" in table
     assert re.search(r"time +unknown: nobody has asked it yet", table)
-    assert (everything(quick), judge.told.n_asked) == (before, 0)
+    assert (everything(quick_run), judge.told.n_asked) == (before, 0)
 
 
 def test_a_dry_run_counts_what_is_there_and_expects_what_was_seen(asked, overread, judge):
@@ -139,15 +139,15 @@ def test_a_dry_run_counts_what_is_there_and_expects_what_was_seen(asked, overrea
 # ---------------------------------------------------------------- limits, and going on
 
 
-def test_a_run_goes_on_where_a_limit_ended_it(asked, quick, judge):
+def test_a_run_goes_on_where_a_limit_ended_it(asked, quick_run, judge):
     for told, whole in ((("--limit", "2"), 2), (("--limit", "2"), 2), ((), 6), ((), 6)):
         asked("judge", "--judge", "Magpie", *told)
-        assert quick.one("SELECT count(*) FROM verdict") == whole
+        assert quick_run.one("SELECT count(*) FROM verdict") == whole
     assert asked("judge", "--judge", "Magpie").startswith("Nothing is left to ask.\n")
     assert set(judge.told.asked.values()) == {1}
 
 
-def test_a_run_stops_before_it_costs_too_much_and_goes_on_with_more(asked, quick, judge):
+def test_a_run_stops_before_it_costs_too_much_and_goes_on_with_more(asked, quick_run, judge):
     (one,) = (json.loads(asked("judge", "--judge", "Magpie", "--limit", "1", "--json"))["cost"],)
     most = 2.5 * one  # questions cost about the same: two can be paid, three cannot
     done = asked.ended("judge", "--judge", "Magpie", "--max-cost", str(most), "--concurrency", "1")
@@ -156,10 +156,10 @@ def test_a_run_stops_before_it_costs_too_much_and_goes_on_with_more(asked, quick
         f"Run 2 stopped: the next question would bring the cost above {most:g} US dollars. Saved: 2 of 5 answers. "
         "Go on by the same command, with a higher --max-cost.\n"
     )
-    assert quick.one("SELECT sum(cost) FROM run_call WHERE run_id = 2") <= most
-    assert quick.rows("SELECT state FROM run WHERE id = 2") == [("stopped",)]
+    assert quick_run.one("SELECT sum(cost) FROM run_call WHERE run_id = 2") <= most
+    assert quick_run.rows("SELECT state FROM run WHERE id = 2") == [("stopped",)]
     asked("judge", "--judge", "Magpie", "--max-cost", str(20 * one))
-    assert quick.one("SELECT count(*) FROM verdict") == 6 == judge.told.n_asked
+    assert quick_run.one("SELECT count(*) FROM verdict") == 6 == judge.told.n_asked
 
 
 def test_failures_in_a_row_stop_a_run_with_a_sentence(overread, sqlite_database_url, judge):
@@ -185,7 +185,7 @@ def test_a_run_with_failures_ends_well_and_says_how_to_see_them(asked, judge):
 # ---------------------------------------------------------------- Ctrl-C
 
 
-def test_ctrl_c_finishes_what_is_in_flight(asked, quick, judge, monkeypatch):
+def test_ctrl_c_finishes_what_is_in_flight(asked, quick_run, judge, monkeypatch):
     judge.told.delay = 1.0
     with pressing(monkeypatch, lambda: judge.told.in_flight == 2):
         done = asked.ended("judge", "--judge", "Magpie", "--concurrency", "2")
@@ -194,13 +194,13 @@ def test_ctrl_c_finishes_what_is_in_flight(asked, quick, judge, monkeypatch):
         "finishing 2 in flight (Ctrl-C again to stop at once)\n"
         "Run 1 stopped: interrupted. Saved: 2 of 6 answers. Go on by the same command.\n"
     )
-    assert quick.one("SELECT count(*) FROM verdict") == 2 == judge.told.n_asked
+    assert quick_run.one("SELECT count(*) FROM verdict") == 2 == judge.told.n_asked
     judge.told.delay = 0.0
     asked("judge", "--judge", "Magpie")
-    assert quick.one("SELECT count(*) FROM verdict") == 6 == judge.told.n_asked
+    assert quick_run.one("SELECT count(*) FROM verdict") == 6 == judge.told.n_asked
 
 
-def test_ctrl_c_twice_stops_at_once(asked, quick, judge, monkeypatch):
+def test_ctrl_c_twice_stops_at_once(asked, quick_run, judge, monkeypatch):
     judge.told.delay = 50.0
     with pressing(monkeypatch, lambda: judge.told.in_flight == 2, lambda: True):
         done = asked.ended("judge", "--judge", "Magpie", "--concurrency", "2", "--json")
@@ -208,7 +208,7 @@ def test_ctrl_c_twice_stops_at_once(asked, quick, judge, monkeypatch):
     assert "Run 1 stopped: interrupted. Saved: 0 of 6 answers. Go on by the same command.\n" in done.stderr
     found = json.loads(done.stdout)
     assert (found["interrupted"], found["n_left"], found["n_held"], found["state"]) == (True, 6, 0, "stopped")
-    assert quick.rows("SELECT * FROM verdict") == []
+    assert quick_run.rows("SELECT * FROM verdict") == []
 
 
 def test_where_nobody_watches_progress_comes_as_lines(asked, monkeypatch):

@@ -18,7 +18,7 @@ def small(database_url):
 
 
 def test_what_is_said_wins_over_the_file_and_the_file_here_over_that_of_the_environment(
-    overread, quick, judge, tmp_path
+    overread, quick_run, judge, tmp_path
 ):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -27,7 +27,7 @@ def test_what_is_said_wins_over_the_file_and_the_file_here_over_that_of_the_envi
 
     def who(*options):
         table = overread.good(
-            "judge", "--judge", "Magpie", *options, "--dry-run", "--db", quick.url, OVERREAD_MODELS=str(far)
+            "judge", "--judge", "Magpie", *options, "--dry-run", "--db", quick_run.url, OVERREAD_MODELS=str(far)
         )
         return re.search(r"asked +(\S+) at", table)[1]
 
@@ -38,19 +38,19 @@ def test_what_is_said_wins_over_the_file_and_the_file_here_over_that_of_the_envi
     assert who("--models-file", said, "--api-model", "option") == "option"
 
 
-def test_a_judge_needs_no_file_where_its_address_is_said(overread, quick, judge):
-    overread.good("judge", "--judge", "Wren", "--base-url", judge.base_url, "--db", quick.url)
-    assert quick.rows("SELECT name FROM rater") == [("Wren",)]
+def test_a_judge_needs_no_file_where_its_address_is_said(overread, quick_run, judge):
+    overread.good("judge", "--judge", "Wren", "--base-url", judge.base_url, "--db", quick_run.url)
+    assert quick_run.rows("SELECT name FROM rater") == [("Wren",)]
 
 
-def test_a_judge_that_nobody_knows_is_one_sentence(asked, overread, quick):
+def test_a_judge_that_nobody_knows_is_one_sentence(asked, overread, quick_run):
     assert asked.bad("judge", "--judge", "Nobody") == (
         "Nobody: nobody says where this model is: models.toml has Magpie, expected it there, or a base URL"
     )
     (overread.folder / "models.toml").unlink()
     assert "no file of models was named" in asked.bad("respond", "--model", "Magpie")
     assert "missing.toml: cannot be read" in asked.bad("respond", "--model", "Magpie", OVERREAD_MODELS="missing.toml")
-    assert quick.rows("SELECT * FROM run") == []
+    assert quick_run.rows("SELECT * FROM run") == []
 
 
 def test_of_several_data_sets_one_is_to_be_said(asked, overread, demo_file):
@@ -77,7 +77,7 @@ def test_an_empty_study_has_nothing_to_ask(overread, judge):
 
 
 @pytest.mark.parametrize("place", ["option", "file"])
-def test_an_address_with_a_password_is_refused_and_not_shown(asked, overread, quick, place):
+def test_an_address_with_a_password_is_refused_and_not_shown(asked, overread, quick_run, place):
     address = "http://me:hush-5a77@127.0.0.1:1/v1"
     told = ("--base-url", address) if place == "option" else ()
     if place == "file":
@@ -85,7 +85,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(asked, overread, qu
     said = asked.bad("judge", "--judge", "Magpie", *told)
     assert "without user name, password and query" in said
     assert "hush" not in said
-    assert quick.rows("SELECT * FROM run") == []
+    assert quick_run.rows("SELECT * FROM run") == []
 
 
 # ---------------------------------------------------------------- keys
@@ -99,10 +99,10 @@ def test_no_option_takes_a_key(asked):
         assert KEY not in said
 
 
-def test_a_key_that_is_not_in_the_environment_is_named_before_anything_is_written(asked, overread, quick, judge):
+def test_a_key_that_is_not_in_the_environment_is_named_before_anything_is_written(asked, overread, quick_run, judge):
     models_file(overread.folder, judge.base_url, key_variable='"INVENTED_KEY"')
     assert "the environment variable INVENTED_KEY is not set" in asked.bad("judge", "--judge", "Magpie")
-    assert quick.rows("SELECT * FROM run") == []
+    assert quick_run.rows("SELECT * FROM run") == []
     asked("judge", "--judge", "Magpie", "--dry-run")  # nobody is asked, so nothing needs to be there
 
 

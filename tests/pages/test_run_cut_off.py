@@ -42,10 +42,10 @@ def test_an_answer_that_was_cut_off_is_kept_and_counted(database_url):
         assert (counted(small, first), counted(small, run_id)) == (0, 3)
 
 
-def test_a_verdict_that_can_be_read_is_whole_wherever_the_reply_was_cut_off(quick):
-    run_id = begun(quick, judging(), concurrency=1)
-    assert worked(quick, run_id, client=Cutting(MET)).n_answered == 6
-    assert counted(quick, run_id) == 0
+def test_a_verdict_that_can_be_read_is_whole_wherever_the_reply_was_cut_off(quick_run):
+    run_id = begun(quick_run, judging(), concurrency=1)
+    assert worked(quick_run, run_id, client=Cutting(MET)).n_answered == 6
+    assert counted(quick_run, run_id) == 0
 
 
 def test_the_page_of_a_run_says_how_many_answers_were_cut_off(demo_study, open_page):

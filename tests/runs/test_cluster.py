@@ -115,13 +115,13 @@ def test_where_no_scheduler_answers_one_sentence_says_so(postgres_database_url, 
 
 
 @pytest.mark.slow
-def test_the_command_spreads_a_run_and_says_how_it_went(asked, quick):
+def test_the_command_spreads_a_run_and_says_how_it_went(asked, quick_run):
     said = asked("judge", "--judge", "Magpie", "--cluster", "local:2")
     assert said.startswith("Run 1: 6 answered, 0 failed.\nRun 1 as a whole: 6 of 6 answered; ")
-    assert quick.verdicts().total() == 6
+    assert quick_run.verdicts().total() == 6
 
 
-def test_the_command_says_what_no_cluster_is_before_anything_is_written(asked, quick):
+def test_the_command_says_what_no_cluster_is_before_anything_is_written(asked, quick_run):
     said = asked.bad("judge", "--judge", "Magpie", "--cluster", "tcp://10.0.0.1:8786")
     assert "use PostgreSQL, or --cluster local:N" in said
-    assert quick.one("SELECT count(*) FROM run") == 0
+    assert quick_run.one("SELECT count(*) FROM run") == 0

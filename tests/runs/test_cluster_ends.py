@@ -94,9 +94,9 @@ def spread(small, run_id, **changed):
 # ---------------------------------------------------------------- what is said
 
 
-def test_what_a_command_tells_of_its_work_on_a_cluster_is_its_own_work(asked, quick, judge, here):
-    run_id = begun(quick, judging(judge.base_url))
-    before = worked(quick, run_id, most=2, client=Scripted())  # 100 tokens in and 10 out each
+def test_what_a_command_tells_of_its_work_on_a_cluster_is_its_own_work(asked, quick_run, judge, here):
+    run_id = begun(quick_run, judging(judge.base_url))
+    before = worked(quick_run, run_id, most=2, client=Scripted())  # 100 tokens in and 10 out each
     judge.told.faults = Faults.alone(Fault.REFUSAL)
     found = json.loads(asked("judge", "--judge", "Magpie", "--cluster", "local:1", "--json"))
     assert (before.n_answered, judge.told.n_asked) == (2, 4)
@@ -108,10 +108,10 @@ def test_what_a_command_tells_of_its_work_on_a_cluster_is_its_own_work(asked, qu
     assert found["whole"].items() >= {"n_questions": 6, "n_answered": 2, "n_failed": 4, "n_open": 0}.items()
 
 
-def test_batches_add_up_also_what_they_could_not_keep_or_save(quick, judge, here, monkeypatch):
+def test_batches_add_up_also_what_they_could_not_keep_or_save(quick_run, judge, here, monkeypatch):
     work = cluster.work
     monkeypatch.setattr(cluster, "work", lambda *told, **more: replace(work(*told, **more), n_there=1, n_lost=2))
-    ended = spread(quick, begun(quick, judging(judge.base_url)))
+    ended = spread(quick_run, begun(quick_run, judging(judge.base_url)))
     n_batches = 6 // 2
     assert (ended.state, ended.reason, ended.n_left, ended.n_held) == (RunState.DONE, None, 0, 0)
     assert ended.outcomes == {Outcome.ANSWERED: 6}
@@ -139,9 +139,9 @@ def test_levels_of_triage_are_read_when_the_last_batch_has_ended(sqlite_database
     assert ended.levels.n_read == 4
 
 
-def test_batches_that_fail_end_it_and_say_why_once(quick, here, monkeypatch):
+def test_batches_that_fail_end_it_and_say_why_once(quick_run, here, monkeypatch):
     monkeypatch.setattr(cluster, "key_of", lambda _model: 1 / 0)
-    ended = spread(quick, begun(quick, judging()))
+    ended = spread(quick_run, begun(quick_run, judging()))
     assert (ended.state, ended.n_left, ended.outcomes) == (RunState.OPEN, 6, {})
     assert ended.reason == "a batch failed: division by zero"
 
@@ -151,7 +151,7 @@ def test_batches_that_fail_end_it_and_say_why_once(quick, here, monkeypatch):
 
 @pytest.mark.parametrize("moment", ["look", "submit", "result"])
 @pytest.mark.parametrize("error", ["OSError", "CommClosedError", "CancelledError", "ClosedClientError"])
-def test_whatever_a_scheduler_that_is_gone_breaks_is_one_sentence(quick, judge, here, monkeypatch, moment, error):
+def test_whatever_a_scheduler_that_is_gone_breaks_is_one_sentence(quick_run, judge, here, monkeypatch, moment, error):
     from distributed.client import ClosedClientError
     from distributed.comm import CommClosedError
 
@@ -163,17 +163,17 @@ def test_whatever_a_scheduler_that_is_gone_breaks_is_one_sentence(quick, judge, 
     whose, name = {"look": (Here, "scheduler_info"), "submit": (Here, "submit"), "result": (Batch, "result")}[moment]
     monkeypatch.setattr(whose, name, gone)
     n_saved = 4 if moment == "result" else 0  # two batches were handed over
-    ended = spread(quick, begun(quick, judging(judge.base_url)))
+    ended = spread(quick_run, begun(quick_run, judging(judge.base_url)))
     assert ended.reason == (
         f"the Dask scheduler at {SOMEWHERE} does not answer any more; workers of it that live go on to the end of their batches"
     )
     assert (ended.state, ended.n_left, ended.n_answered) == (RunState.OPEN, 6 - n_saved, 0)
-    assert quick.verdicts().total() == n_saved
+    assert quick_run.verdicts().total() == n_saved
 
 
-def test_a_connection_that_broke_is_not_waited_for(quick, judge, here):
+def test_a_connection_that_broke_is_not_waited_for(quick_run, judge, here):
     here.status = "connecting"
-    ended = spread(quick, begun(quick, judging(judge.base_url)))
+    ended = spread(quick_run, begun(quick_run, judging(judge.base_url)))
     assert "does not answer any more" in ended.reason
     assert judge.told.n_asked == 0
 
