@@ -53,7 +53,7 @@ def test_a_cookie_of_another_study_or_of_nobody_chooses_nobody(
         {key: "-1"},
         {key: ""},
     ):
-        monkeypatch.setattr("tests.page_steps.cookie_of", lambda location, name, cookies=cookies: cookies)
+        monkeypatch.setattr("tests.conftest.cookie_of", lambda location, name, cookies=cookies: cookies)
         assert "Choose who is reading first" in check(open_page(demo_study, "browse", LEAD, alone=True)), cookies
 
 
