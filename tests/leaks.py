@@ -23,7 +23,6 @@ from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import allows, check_can_adjudicate
-from evalcore.study.run_states import RunKind
 from evalcore.study.schema import (  # fmt: skip
     Acuity,
     Administrator,
@@ -34,6 +33,7 @@ from evalcore.study.schema import (  # fmt: skip
     ReadingState,
     Role,
     Rules,
+    RunKind,
     Selection,
     Severity,
     Stage,

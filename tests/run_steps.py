@@ -14,7 +14,7 @@ from evalcore.runs import Stop, on_interrupt, work
 from evalcore.runs.model_client import CallFailed
 from evalcore.runs.spec import ChatRequest, Reply
 from evalcore.study.db import open_study
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.processes import context
 from tests.run_world import KEY
 

@@ -14,8 +14,18 @@ from evalcore.runs.prompts import Asker
 from evalcore.runs.spec import ModelSettings, Question, RunSpec
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_states import RunKind, repeat_version
-from evalcore.study.schema import CASES, Acuity, Administrator, Format, Label, RaterKind, Stage, Verdict
+from evalcore.study.schema import (
+    CASES,
+    Acuity,
+    Administrator,
+    Format,
+    Label,
+    RaterKind,
+    RunKind,
+    Stage,
+    Verdict,
+    repeat_version,
+)
 from tests.judge_server.rule import key_of
 
 KEY = "sk-invented-1f9d3c77a2"

@@ -11,8 +11,7 @@ import typer
 
 from evalcore.cli.console import Db, Json, print_json, study
 from evalcore.errors import OverreadError
-from evalcore.study.run_states import STREAK, Outcome, RunKind
-from evalcore.study.schema import CASES
+from evalcore.study.schema import CASES, STREAK, Outcome, RunKind
 
 if TYPE_CHECKING:
     from evalcore.runs.spec import ModelSettings, RunSpec

@@ -25,7 +25,7 @@ from evalcore.runs.queries import Progress
 from evalcore.runs.spec import ChatRequest, Reply, RunSpec
 from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
 from evalcore.study.db import Engine, reading
-from evalcore.study.run_states import Outcome, RunKind, RunState
+from evalcore.study.schema import Outcome, RunKind, RunState
 
 LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a line so often
 INTERRUPTED, FAILED = 130, 1

@@ -10,8 +10,7 @@ from evalcore.cli import run
 from evalcore.cli.console import Db, Json, err, out, print_json, some_of, study
 from evalcore.errors import OverreadError
 from evalcore.study.db import Engine
-from evalcore.study.run_states import STREAK
-from evalcore.study.schema import CASES, Format
+from evalcore.study.schema import CASES, STREAK, Format
 
 if TYPE_CHECKING:
     from evalcore.cli.run_at_console import Ended
@@ -58,7 +57,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     from evalcore.runs import check_asked, check_bounds, queries, spec_for
     from evalcore.runs.known_models import key_of, usual_file
     from evalcore.study.db import reading
-    from evalcore.study.run_states import RunKind
+    from evalcore.study.schema import RunKind
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}

@@ -30,8 +30,7 @@ from evalcore.study.analysis import StatedAnalysis, plain
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
-from evalcore.study.run_states import RunKind, version_and_repeat
-from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, Selection, Stage
+from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, RunKind, Selection, Stage, version_and_repeat
 from evalcore.triage import queries as triage
 from evalcore.triage import setting_queries
 from evalcore.triage.data import Kind, TriageData, described

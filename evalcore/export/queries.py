@@ -8,8 +8,7 @@ from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
 from evalcore.study.frames import frame, is_read, knowing, not_superseded
-from evalcore.study.run_states import Outcome, RunKind
-from evalcore.study.schema import Ask, RaterKind, ReadingState, Selection, Stage
+from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Selection, Stage
 from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
 
 

@@ -20,7 +20,7 @@ from evalcore.study import schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import
-from evalcore.study.run_states import repeat_version, version_and_repeat
+from evalcore.study.schema import repeat_version, version_and_repeat
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import LETTERS

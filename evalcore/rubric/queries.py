@@ -23,8 +23,17 @@ from evalcore.stats.arrays import Numbers
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.run_states import repeat_version, version_and_repeat
-from evalcore.study.schema import JURY, Ask, Label, RaterKind, ReadingState, Selection, Stage
+from evalcore.study.schema import (
+    JURY,
+    Ask,
+    Label,
+    RaterKind,
+    ReadingState,
+    Selection,
+    Stage,
+    repeat_version,
+    version_and_repeat,
+)
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}

@@ -15,8 +15,7 @@ from evalcore.runs.spec import RunSpec, is_address
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies
-from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
-from evalcore.study.schema import CASES, JURY, PARSER, RULES, Format, Viewer
+from evalcore.study.schema import CASES, JURY, PARSER, RULES, STREAK, Format, Outcome, RunKind, RunState, Viewer
 from evalcore.triage.predictions import JURY as MAJORITY
 
 MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20

@@ -23,7 +23,7 @@ from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, writing
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 
 PATIENCE_SECONDS = 60.0  # for so long a database that does not take what is written is tried again
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FIRST = 0.2, 5.0, 3

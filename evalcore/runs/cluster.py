@@ -25,8 +25,7 @@ from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading
-from evalcore.study.run_states import Outcome, RunState
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Outcome, RunState, Viewer
 
 BATCH = 500  # questions of one task: a few seconds to minutes of asking, so that workers that join later find work
 AT_ONCE = 2  # tasks at the scheduler for each worker: it has the next one when the first has ended

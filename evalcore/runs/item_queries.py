@@ -20,8 +20,7 @@ from sqlmodel import Session
 
 from evalcore.runs.queries import rows
 from evalcore.runs.spec import Question, RunSpec
-from evalcore.study.run_states import Outcome, RunKind, repeat_version
-from evalcore.study.schema import CASES, Format, RaterKind, Stage
+from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
 from evalcore.study.tables import TABLES
 
 _NOTHING: Any = cast(null(), Integer)

@@ -24,7 +24,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from evalcore.errors import OverreadError, RunRefused
 from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address, storable
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 
 HIDDEN = "[key]"  # what stands where a server has echoed the key
 SHORTEST_KEY = 6  # fewer characters are a placeholder (EMPTY, none), and may be a word of an answer

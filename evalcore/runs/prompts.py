@@ -20,8 +20,7 @@ from evalcore.runs.queries import Texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
 from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, storable
 from evalcore.runs.suspicion import suspects
-from evalcore.study.run_states import RunKind
-from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message
+from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message, RunKind
 
 CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT  # what the judges' prompts ask the confidence for
 FENCE_BYTES = 8  # 64 bits by chance: whoever writes a text cannot hit the mark of a call that is made later

@@ -18,8 +18,7 @@ from sqlmodel import Session
 from evalcore.errors import NotFound
 from evalcore.runs.spec import CUT_OFF, Question, RunSpec
 from evalcore.study.frames import frame
-from evalcore.study.run_states import Outcome, RunKind, RunState
-from evalcore.study.schema import CASES, Format, Message, Stage
+from evalcore.study.schema import CASES, Format, Message, Outcome, RunKind, RunState, Stage
 from evalcore.study.tables import TABLES, now
 
 LATELY_SECONDS = 30.0

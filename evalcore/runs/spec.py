@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from evalcore.study.run_states import Outcome, RunKind
-from evalcore.study.schema import Message
+from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
 CUT_OFF = "the answer was cut off at its longest"

@@ -16,8 +16,19 @@ from evalcore.errors import DatabaseFault, NotFound
 from evalcore.runs.item_queries import evaluation, has_answer, not_answered, open_questions, parts
 from evalcore.runs.queries import CHUNK, clock, this_host, workers
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
-from evalcore.study.run_states import ANSWERS_SAVED, Outcome, RunKind, RunState, repeat_version
-from evalcore.study.schema import Acuity, ConfidenceMeaning, Label, RaterKind, Stage, Verdict
+from evalcore.study.schema import (
+    ANSWERS_SAVED,
+    Acuity,
+    ConfidenceMeaning,
+    Label,
+    Outcome,
+    RaterKind,
+    RunKind,
+    RunState,
+    Stage,
+    Verdict,
+    repeat_version,
+)
 from evalcore.study.store import Bulk, append_event, ensure_rater, written
 from evalcore.study.tables import TABLES, now
 from evalcore.triage.store import set_confidence_meaning

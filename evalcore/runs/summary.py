@@ -11,8 +11,7 @@ import pandas as pd
 from evalcore.runs.queries import LATELY_SECONDS, Calls, Counts, Progress, Subject
 from evalcore.runs.spec import LAST_ONE, Call, ModelSettings, RunSpec
 from evalcore.stats.wording import counted, listed
-from evalcore.study.run_states import Outcome, RunKind, RunState
-from evalcore.study.schema import CASES, Format
+from evalcore.study.schema import CASES, Format, Outcome, RunKind, RunState
 
 _MINUTE, _HOUR = 60, 3_600
 

@@ -28,8 +28,7 @@ from evalcore.runs.store import Ended, Saving
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
-from evalcore.study.run_states import Outcome, RunKind, RunState
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, Outcome, RunKind, RunState
 from evalcore.study.store import index_texts
 from evalcore.triage.acts import LevelsRead, read_levels
 

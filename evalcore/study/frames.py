@@ -10,8 +10,8 @@ import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
 from sqlmodel import Session, col
 
-from evalcore.study.run_states import ANSWERS_SAVED
 from evalcore.study.schema import (
+    ANSWERS_SAVED,
     FILE_IMPORTED,
     IMPORT_STOPPED,
     JUDGE_SHOWN,

@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
 from evalcore.study import schema
-from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
+from evalcore.study.schema import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
 """Every table by its name."""
@@ -624,7 +624,7 @@ class RunWorker(Numbered, table=True):
 
 
 class RunQuestion(Numbered, table=True):
-    """One question of a run (`run_states.Question`): the outcome of its last call (None: to be asked), and who holds it."""
+    """One question of a run (`spec.Question`): the outcome of its last call (None: to be asked), and who holds it."""
 
     __table_args__ = (
         index("ix_run_question_item", *_OF_QUESTION, unique=True),
@@ -643,7 +643,7 @@ class RunQuestion(Numbered, table=True):
 
 
 class RunCall(Numbered, table=True):
-    """What came of a question (`run_states.Call`), one row a call; at most one of a question's is answered."""
+    """What came of a question (`spec.Call`), one row a call; at most one of a question's is answered."""
 
     __table_args__ = (
         index("ix_run_call_run", "run_id", "outcome"),

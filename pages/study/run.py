@@ -15,8 +15,7 @@ from evalcore.runs.summary import OUTCOMES, about_words, cost_words, cut_off_wor
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run, check_can_see_replies, own_act, reason, visible_verdicts
-from evalcore.study.run_states import Outcome, RunKind, RunState
-from evalcore.study.schema import CASES, Format, Viewer
+from evalcore.study.schema import CASES, Format, Outcome, RunKind, RunState, Viewer
 from evalcore.study.tables import now
 from pages.shared import common, filters, html, routes
 from pages.shared.html import Fold, escaped, verbatim

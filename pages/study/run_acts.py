@@ -17,8 +17,7 @@ from evalcore.runs.summary import State, asked_words, state_of
 from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run
-from evalcore.study.run_states import Outcome, RunKind, RunState
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Outcome, RunKind, RunState, Viewer
 from pages.shared import common
 
 OPENED = "run"  # in the address: the number of the run that is open

@@ -14,8 +14,7 @@ from evalcore.runs.summary import dollars, duration, how_words
 from evalcore.runs.worker import alive
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.run_states import RunKind
-from evalcore.study.schema import CASES, Format, Viewer
+from evalcore.study.schema import CASES, Format, RunKind, Viewer
 from pages.shared import common, html
 from pages.study import run_acts
 

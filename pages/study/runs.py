@@ -9,8 +9,7 @@ from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.summary import State, told
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run, reason
-from evalcore.study.run_states import RunState
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import RunState, Viewer
 from pages.shared import common, html
 from pages.shared.html import escaped
 from pages.study import run, run_acts, run_form

@@ -40,8 +40,11 @@ from evalcore.runs.model_client import ModelClient  # noqa: E402
 from evalcore.runs.prompts import Asker  # noqa: E402
 from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec  # noqa: E402
 from evalcore.study.db import reading  # noqa: E402
-from evalcore.study.run_states import Outcome, RunKind  # noqa: E402
-from evalcore.study.schema import Administrator  # noqa: E402
+from evalcore.study.schema import (  # noqa: E402
+    Administrator,
+    Outcome,
+    RunKind,
+)
 from tests.benchmarks.reviewers import database  # noqa: E402
 from tests.judge_server import judge_process  # noqa: E402
 from tests.run_world import Study, study  # noqa: E402

@@ -11,8 +11,7 @@ from evalcore.cli import judging
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import writing
-from evalcore.study.run_states import repeat_version
-from evalcore.study.schema import RaterKind, Stage, Verdict
+from evalcore.study.schema import RaterKind, Stage, Verdict, repeat_version
 from tests import world
 
 APP = typer.Typer()

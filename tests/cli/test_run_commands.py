@@ -11,7 +11,7 @@ from evalcore.cli import run_at_console
 from evalcore.runs import item_queries, queries, summary
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
-from evalcore.study.run_states import STREAK
+from evalcore.study.schema import STREAK
 from tests.judge_server import Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.run_commands import everything, models_file, pressing

@@ -6,8 +6,7 @@ import pytest
 
 from evalcore.runs import retry, stop
 from evalcore.runs.queries import LIST_COLUMNS
-from evalcore.study.run_states import Outcome
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, Outcome
 from tests.judge_server import Fault, Faults, judge_server
 from tests.run_commands import on_study
 from tests.run_steps import MET, Scripted

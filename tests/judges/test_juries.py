@@ -10,8 +10,16 @@ from evalcore.judges import juries
 from evalcore.rubric import queries as rubric_queries
 from evalcore.study import frames, store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_states import repeat_version
-from evalcore.study.schema import JURY_SAID, Administrator, CannotReason, Label, RaterKind, Stage, Verdict
+from evalcore.study.schema import (
+    JURY_SAID,
+    Administrator,
+    CannotReason,
+    Label,
+    RaterKind,
+    Stage,
+    Verdict,
+    repeat_version,
+)
 from evalcore.triage import queries as triage_queries
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored

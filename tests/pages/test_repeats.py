@@ -27,8 +27,18 @@ from evalcore.rubric.queries import response_sums
 from evalcore.study import browse, contents, frames, store
 from evalcore.study.browse import OVERRIDDEN, Filters
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.run_states import repeat_version, version_and_repeat
-from evalcore.study.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
+from evalcore.study.schema import (
+    Acuity,
+    Administrator,
+    Ask,
+    Label,
+    RaterKind,
+    Selection,
+    Stage,
+    Verdict,
+    repeat_version,
+    version_and_repeat,
+)
 from evalcore.study.tables import Criterion
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.queries import one_case, told

@@ -7,8 +7,7 @@ import msgspec
 from evalcore.runs import Stop, spec_for, start, work
 from evalcore.runs.queries import n_cut_off
 from evalcore.study.db import open_study, reading
-from evalcore.study.run_states import RunKind
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, RunKind
 from tests.page_steps import LEAD, said
 from tests.run_steps import MET, Scripted
 from tests.run_world import begun, judging, responding, settings, study, worked

@@ -18,8 +18,7 @@ from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies, reason
-from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
-from evalcore.study.schema import CASES, Administrator, Role, Rules
+from evalcore.study.schema import CASES, STREAK, Administrator, Outcome, Role, Rules, RunKind, RunState
 from pages.shared import common
 from pages.shared.rubric import records
 from pages.study import run as study_run

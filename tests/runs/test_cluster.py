@@ -10,8 +10,7 @@ from evalcore.errors import RunRefused
 from evalcore.runs import Stop, queries
 from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.db import reading
-from evalcore.study.run_states import RunState
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, RunState
 from tests.judge_server.running import judge_server
 from tests.run_steps import until
 from tests.run_world import KEY, begun, judging, study

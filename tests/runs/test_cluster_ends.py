@@ -16,8 +16,7 @@ import pytest
 
 from evalcore.runs import Stop, cluster
 from evalcore.runs.cluster import work_on_cluster
-from evalcore.study.run_states import Outcome, RunState
-from evalcore.study.schema import PARSER, RULES, Administrator
+from evalcore.study.schema import PARSER, RULES, Administrator, Outcome, RunState
 from tests.judge_server import Fault, Faults
 from tests.run_commands import models_file
 from tests.run_steps import Scripted, until

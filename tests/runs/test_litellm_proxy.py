@@ -8,8 +8,7 @@ import pytest
 from evalcore.runs.model_client import CallFailed
 from evalcore.runs.prompts import JudgePrompt, new_fence
 from evalcore.runs.spec import Reply
-from evalcore.study.run_states import Outcome
-from evalcore.study.schema import Label, Message
+from evalcore.study.schema import Label, Message, Outcome
 from tests.judge_server import Judge
 from tests.litellm_proxy import ANSWER, MOCKED, VARIABLE, found, litellm_proxy
 from tests.model_asking import KEY, QUICK, asked, question

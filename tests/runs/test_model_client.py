@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed, TryAgain
 from evalcore.runs.spec import MAX_RAW, Reply
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.judge_server import Fault, Faults, answer, judge_server, key_of
 from tests.judge_server.faults import ASKED_AGAIN, READABLE, REFUSED, REJECTED, UNREADABLE
 from tests.model_asking import KEY, QUICK, SCHEMA, asked, question, reset

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed
 from evalcore.runs.spec import MAX_RAW, Reply
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.judge_server import Judge, Told
 from tests.model_asking import KEY, QUICK, SCHEMA, client, ended, question
 

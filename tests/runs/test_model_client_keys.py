@@ -10,7 +10,7 @@ import pytest
 from evalcore.errors import RunRefused
 from evalcore.runs.model_client import CallFailed
 from evalcore.runs.spec import Reply
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.judge_server import Fault, Faults
 from tests.model_asking import KEY, QUICK, asked, client, ended, question
 

@@ -8,7 +8,7 @@ import pytest
 
 from evalcore.runs.model_client import Patience
 from evalcore.runs.spec import Reply
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.judge_server import Fault, Faults, Judge, answer
 from tests.model_asking import QUICK, asked, client, question
 

@@ -8,8 +8,7 @@ import pytest
 
 from evalcore.errors import RunRefused
 from evalcore.runs import Stop, acts, asking, retry, worker
-from evalcore.study.run_states import Outcome, RunState
-from evalcore.study.schema import PARSER, RULES, Administrator
+from evalcore.study.schema import PARSER, RULES, Administrator, Outcome, RunState
 from tests.run_steps import MET, Scripted
 from tests.run_world import add_cases, begun, done, judging, study, triage, worked
 

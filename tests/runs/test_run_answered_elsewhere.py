@@ -4,8 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from evalcore.runs import retry
-from evalcore.study.run_states import Outcome
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, Outcome
 from tests.run_steps import MET, Scripted
 from tests.run_world import begun, judged, judging, planned, worked
 

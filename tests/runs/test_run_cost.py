@@ -11,8 +11,7 @@ from evalcore.runs.asking import MAX_CALLS
 from evalcore.runs.spec import Call
 from evalcore.runs.summary import Figures
 from evalcore.study.db import reading, writing
-from evalcore.study.run_states import Outcome, RunState
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, Outcome, RunState
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_world import begun, judging, worked
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 from evalcore.runs import asking
 from evalcore.runs.model_client import ModelClient, Patience
 from evalcore.runs.store import save_answers
-from evalcore.study.run_states import Outcome, RunState
+from evalcore.study.schema import Outcome, RunState
 from tests.judge_server.faults import ASKED_AGAIN, REFUSED, REJECTED, UNREADABLE, Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from evalcore.study.run_states import RunState
+from evalcore.study.schema import RunState
 from tests.judge_server.running import judge_server
 from tests.run_steps import Scripted, Working, until
 from tests.run_world import begun, judging, keys, study, worked

@@ -8,8 +8,7 @@ from hypothesis import strategies as some
 from evalcore.runs import item_queries, queries, retry
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
-from evalcore.study.run_states import Outcome
-from evalcore.study.schema import CASES, Acuity, Administrator, Format
+from evalcore.study.schema import CASES, Acuity, Administrator, Format, Outcome
 from tests.run_steps import MET, NOT_MET, Scripted
 from tests.run_world import (
     add_cases,

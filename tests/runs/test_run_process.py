@@ -15,8 +15,7 @@ from evalcore.runs import stop
 from evalcore.runs.queries import is_gone, this_host
 from evalcore.runs.worker import alive, start_worker
 from evalcore.study.db import reading
-from evalcore.study.run_states import RunState
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import Administrator, RunState
 from tests.judge_server import judge_server
 from tests.run_commands import models_file
 from tests.run_steps import until

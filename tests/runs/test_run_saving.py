@@ -6,7 +6,7 @@ from evalcore.runs import store
 from evalcore.runs.spec import Call
 from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
-from evalcore.study.run_states import Outcome
+from evalcore.study.schema import Outcome
 from tests.run_world import begun, responding
 
 

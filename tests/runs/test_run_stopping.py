@@ -11,8 +11,7 @@ from evalcore.errors import RunRefused
 from evalcore.runs import Stop, asking, stop, store
 from evalcore.runs.spec import WAS_STOPPED
 from evalcore.study.db import writing
-from evalcore.study.run_states import STREAK, Outcome, RunState
-from evalcore.study.schema import Administrator
+from evalcore.study.schema import STREAK, Administrator, Outcome, RunState
 from tests.run_steps import MET, NOT_MET, Scripted, until
 from tests.run_world import begun, done, judging, study, worked
 

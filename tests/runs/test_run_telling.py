@@ -8,7 +8,7 @@ from evalcore.runs import queries
 from evalcore.runs.queries import Progress, Subject, subject
 from evalcore.runs.summary import OUTCOMES, asked_words, duration, state_of, told
 from evalcore.study.db import reading
-from evalcore.study.run_states import STREAK, Outcome, RunState
+from evalcore.study.schema import STREAK, Outcome, RunState
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_world import MODELS, add_cases, begun, done, judging, responding, study, triage, worked
 

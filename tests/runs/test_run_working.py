@@ -8,8 +8,7 @@ from evalcore.errors import NotFound, RunRefused
 from evalcore.runs import Stop, queries, start, stop
 from evalcore.study import frames
 from evalcore.study.db import reading
-from evalcore.study.run_states import Outcome, RunState
-from evalcore.study.schema import CASES, Administrator, Format
+from evalcore.study.schema import CASES, Administrator, Format, Outcome, RunState
 from tests.judge_server.faults import Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server
