@@ -172,9 +172,9 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     expect(page.locator(".or-current")).to_contain_text(EXPLANATION)
     expect(page.locator(".or-current")).to_contain_text("Too few blind reads yet")
     # Keep the first: cause 1, severity 4, kind 1.
-    for key in ("k", "1", "4"):
+    for key, asked in (("k", "misread the criterion"), ("1", "Moderate"), ("4", "Omission")):
         page.keyboard.press(key)
-        expect(page.locator(".st-key-answers button").first).to_be_visible()
+        expect(page.locator(".st-key-answers button", has_text=asked)).to_be_visible()
         steps.settled(page)
     page.keyboard.press("1")
     expect(page.locator(".or-decided").first).to_have_text("kept · judge misread the answer · error severe · omission")
