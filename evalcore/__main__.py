@@ -19,9 +19,10 @@ from evalcore.cli import planning as cli_planning
 from evalcore.cli import quality as cli_quality
 from evalcore.cli import reading as cli_reading
 from evalcore.cli import run as cli_run
+from evalcore.cli import team as cli_team
 from evalcore.cli import triage as cli_triage
 from evalcore.cli import triage_run as cli_triage_run
-from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, show, study
+from evalcore.cli.console import ACTING_AS, Db, err, location, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
@@ -36,6 +37,8 @@ app = typer.Typer(
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
 app.add_typer(cli_analysis.app, name="analysis")
+app.add_typer(cli_team.team_app, name="team")
+app.add_typer(cli_team.studies_app, name="studies")
 
 app.command("import")(cli_data.import_)
 COMMANDS = (
@@ -46,6 +49,7 @@ COMMANDS = (
     (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),
     (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
     (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_analysis.methods, cli_analysis.bundle),
+    (cli_team.people, cli_team.migrate),
 )
 for of_a_room in COMMANDS:
     for command in of_a_room:
@@ -83,9 +87,7 @@ def _main(
 def serve(
     db: Db = None,
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
-    address: Annotated[
-        str, typer.Option(help="Only this machine's own address, until there is sign-in.")
-    ] = "127.0.0.1",
+    address: Annotated[str, typer.Option(help="Another than this machine's own only with sign-in.")] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     allowed_host: Annotated[
         list[str] | None,
@@ -97,57 +99,21 @@ def serve(
     from evalcore.importing import demo
     from evalcore.study import contents
     from evalcore.study.db import reading
+    from evalcore.team.provider import provider
 
     allowed = allowed_host or [name.strip() for name in settings().allowed_hosts.split(",") if name.strip()]
-    serving.check_address(address)
+    serving.check_address(address, sign_in=provider() is not None)
     serving.served_hosts(address, port, allowed)
     serving.check_port(address, port)
     database = location(db)
     is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
     with study(db) as engine:
-        if is_new_default and demo.seed(engine):
+        if is_new_default and provider() is None and demo.seed(engine):
             out.print(f"{database} is new: it holds the demo study, which is fictional.")
         with reading(engine) as session:
             key = contents.study_key(session) or ""
     out.print(f"Overread on {serving.page_address(address, port)} (stop with Ctrl-C)", markup=False)
     serving.serve(location=database, study_key=key, port=port, address=address, browser=browser, allowed=allowed)
-
-
-@app.command()
-def people(
-    add: Annotated[str | None, typer.Option("--add", help="Name of somebody to add.")] = None,
-    role: Annotated[
-        list[str] | None, typer.Option(help="reviewer, adjudicator, researcher, lead; may be repeated.")
-    ] = None,
-    specialty: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
-    language: Annotated[list[str] | None, typer.Option(help="ISO 639-1 code, e.g. en; may be repeated.")] = None,
-    db: Db = None,
-    as_json: Json = False,
-) -> None:
-    """List who uses this study, or add somebody."""
-    from evalcore.study import contents
-    from evalcore.study.acting import add_person
-    from evalcore.study.db import reading
-
-    with study(db) as engine:
-        if add is not None:
-            profile = {"specialties": specialty or [], "languages": language or []}
-            add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
-        with reading(engine) as session:
-            everybody = contents.people(session)
-    if as_json:
-        print_json(
-            [
-                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
-                for p in everybody
-            ]
-        )
-    elif everybody:
-        lists = {"roles": [sorted(p.roles) for p in everybody]}
-        lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
-        show({"name": [p.name for p in everybody], **{name: map(", ".join, cells) for name, cells in lists.items()}})
-    else:
-        out.print("Nobody yet: overread people --add NAME --role reviewer")
 
 
 @audit_app.command()

@@ -18,13 +18,20 @@ import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
+from functools import cache
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from evalcore.errors import OverreadError
 from evalcore.settings import shipped
+from evalcore.study.acting import opened
+from evalcore.study.db import PRESS_SECONDS, Engine
+from evalcore.team.health import Health
+from evalcore.team.provider import Provider, provider
+from evalcore.team.sign_in import SignedInOnly, local_path
+from evalcore.team.studies import sign_ins
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -39,6 +46,8 @@ OWN_SITE = ("same-origin", "none")
 CLOSED = ("/_stcore/metrics", "/_stcore/agent")
 """Of Streamlit, open without sign-in, and of no use here: what sessions hold, and how a program would drive the pages."""
 MAX_SHOWN = 200
+PING_SECONDS = 20
+"""Proxies drop a socket on which nothing is said for a minute."""
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _launched = threading.Event()
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -49,16 +58,18 @@ def cookie_name(study_key: str) -> str:
     return COOKIE_PREFIX + study_key[:8]
 
 
-def check_address(address: str) -> None:
-    """Whoever reaches the page may pick any profile: until sign-in exists, another address than a loopback one is an `OverreadError`."""
+def check_address(address: str, *, sign_in: bool) -> None:
+    """Without sign-in whoever reaches the page may pick any profile: then another address than a loopback one is an `OverreadError`."""
+    if sign_in:
+        return
     try:
         loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
         loopback = address == "localhost"
     if not loopback:
         msg = (
-            f"--address {address}: anybody who can reach it could read as anyone, since Overread has no sign-in yet. "
-            "It serves this machine only: leave --address out, or say 127.0.0.1. From another machine, use an SSH tunnel."
+            f"--address {address}: anybody who can reach it could read as anyone, since no sign-in is set up. Set OVERREAD_PUBLIC_URL and the "
+            "OVERREAD_OIDC_ variables (docs/sign-in.md), or leave --address out to serve this machine alone."
         )
         raise OverreadError(msg)
 
@@ -227,21 +238,6 @@ class RememberReader:
         await _answer(send, 303, target)
 
 
-def local_path(wanted: str) -> str:
-    """A path on this server, whatever came.
-
-    >>> local_path("/browse?q=x"), local_path("///evil.example/x"), local_path("https://evil.example")
-    ('/browse?q=x', '/', '/')
-    """
-    try:
-        parts = urlsplit(wanted)
-    except ValueError:
-        return "/"
-    plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted
-    local = wanted.startswith("/") and not wanted.startswith("//")  # a browser takes more slashes for a host's two
-    return wanted if plain and local and not parts.scheme and not parts.netloc else "/"
-
-
 async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:
     always = [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *always]})
@@ -285,8 +281,9 @@ def serve(
     Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
     things into ours. So we open the browser ourselves.
     """
-    check_address(address)
-    hosts = served_hosts(address, port, allowed)
+    signing_in = provider()
+    check_address(address, sign_in=signing_in is not None)
+    hosts = served_hosts(address, port, allowed) | ({signing_in.host} if signing_in else frozenset())
     os.environ["OVERREAD_DB"] = location  # by the environment: a password in arguments shows in the process list
     os.environ.setdefault("OVERREAD_READ_AHEAD", "1")
     options = {
@@ -295,9 +292,10 @@ def serve(
         "server.headless": True,
         "runner.postScriptGC": False,
         "server.fileWatcherType": "none",
+        "server.websocketPingInterval": PING_SECONDS,
     }
     sys.argv = [str(shipped("app.py"))]  # Streamlit reads the settings beside the script that it is told it runs
-    app = build(study_key, hosts)
+    app = build(study_key, hosts, signing_in)
     # On a server no window can be shown: a browser for the terminal would take the terminal.
     has_display = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if browser and has_display:
@@ -316,8 +314,13 @@ def without_delay(bind: Callable[..., socket.socket]) -> Callable[..., socket.so
     return bound
 
 
-def build(study_key: str, hosts: frozenset[str]) -> Any:
-    """The ASGI application: Streamlit behind our door, served as these hosts, inside our headers."""
+@cache
+def _engine_at(location: str) -> Engine:
+    return opened(location, wait_seconds=PRESS_SECONDS)
+
+
+def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = None) -> Any:
+    """The ASGI application: Streamlit behind our doors, served as these hosts, inside our headers."""
     import streamlit
     from starlette.middleware import Middleware
     from streamlit.runtime.pages_manager import PagesManager
@@ -326,10 +329,20 @@ def build(study_key: str, hosts: frozenset[str]) -> Any:
     PagesManager.uses_pages_directory = False
     starlette_server._bind_socket = without_delay(starlette_server._bind_socket)  # noqa: SLF001 - there is no setting for it
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    if signing_in is None:
+        who = Middleware(RememberReader, study_key=study_key)
+    else:
+        who = Middleware(
+            SignedInOnly,
+            provider=signing_in,
+            sign_ins=lambda: _engine_at(sign_ins()),
+            study_engine=lambda study: _engine_at(study.db),
+        )
     middleware = [
+        Middleware(Health, engine_at=_engine_at),
         Middleware(Headers, policy=content_security_policy(index)),
         Middleware(OwnPages, hosts=hosts),
-        Middleware(RememberReader, study_key=study_key),
+        who,
     ]
     _launched.set()
     return streamlit.App(str(shipped("app.py")), middleware=middleware)

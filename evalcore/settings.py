@@ -23,9 +23,15 @@ class Settings(BaseSettings):
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
         read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
+        public_url, oidc_issuer, oidc_client_id, oidc_client_secret: People sign in where all are set: where browsers reach this server, and
+            the OpenID Connect provider. `oidc_client_secret_file` names a file that holds the secret.
+        oidc_scopes, oidc_groups_claim: What the provider is asked for, and the claim in which it names groups.
+        allowed_domains, allowed_groups: Separated by commas; who else signs in is refused.
+        idle_minutes, session_hours: How long a session lasts without a press, and at all.
+        studies: The TOML file of a server's studies; None: the one of `db`.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     db: str = "overread.db"
     healthbench_url: str = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench"
@@ -35,6 +41,18 @@ class Settings(BaseSettings):
     allowed_hosts: str = ""
     acting_as: str | None = None
     read_ahead: bool = False
+    public_url: str = ""
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_client_secret_file: Path | None = None
+    oidc_scopes: str = "openid profile email"
+    oidc_groups_claim: str = "groups"
+    allowed_domains: str = ""
+    allowed_groups: str = ""
+    idle_minutes: float = Field(default=30, gt=0)
+    session_hours: float = Field(default=10, gt=0)
+    studies: Path | None = None
 
 
 def settings() -> Settings:

@@ -277,7 +277,7 @@ def _asked(session: Session, known: RubricData) -> dict[str, Any]:
 
 
 def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
-    profiles = {person.name: person for person in contents.people(session)}
+    profiles = {person.name: person for person in contents.people(session, everybody=True)}
     known = [profiles[name] for name in sorted(set(made["rater"])) if name in profiles]
     times = pd.to_datetime(made["created_at"], utc=True)
 

@@ -77,7 +77,7 @@ class Readers:
 
     def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:
         self._session, self._faults = session, faults
-        self._people = {_folded(person.name): person.name for person in contents.people(session)}
+        self._people = {_folded(person.name): person.name for person in contents.people(session, everybody=True)}
         self._mapped = {_folded(name) for name in reads_of}
         self._raters: dict[tuple[RaterKind, str], int] = {}
         self._names: dict[int, str] = {}

@@ -71,7 +71,7 @@ def begin(engine: Engine, name: str) -> None:
     """Make the first person of a study, with every role: they act for themselves."""
     with writing(engine) as session:
         store.wait_for_others(session)
-        check_is_first(len(contents.people(session)))
+        check_is_first(len(contents.people(session, everybody=True)))
         store.add_person(session, name, roles=list(Role), actor=name.strip() or "first person")
 
 

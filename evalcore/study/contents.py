@@ -39,15 +39,16 @@ def guideline(session: Session, version: int | None = None) -> tables.Guideline 
     return session.exec(statement.limit(1)).first()
 
 
-def people(session: Session) -> list[Viewer]:
-    """Everybody in the study, by name."""
-    return [_viewer(person) for person in session.exec(select_rows(tables.Person).order_by(tables.Person.name))]
+def people(session: Session, *, everybody: bool = False) -> list[Viewer]:
+    """Who is active in the study, by name; `everybody`: those who are not let in any more as well."""
+    statement = select_rows(tables.Person).order_by(tables.Person.name)
+    return [_viewer(row) for row in session.exec(statement) if everybody or row.active]
 
 
 def person(session: Session, person_id: int) -> Viewer | None:
-    """One person; None where there is none of this number."""
+    """One person; None where there is none of this number, or they are not let in any more."""
     row = session.get(tables.Person, person_id)
-    return _viewer(row) if row else None
+    return _viewer(row) if row and row.active else None
 
 
 def _viewer(row: tables.Person) -> Viewer:

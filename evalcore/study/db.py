@@ -32,8 +32,8 @@ from evalcore.settings import database_url, settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of", "keep",
-    "migrate", "open_study", "reading", "unkept", "writing",
+    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of", "is_up_to_date",
+    "keep", "migrate", "open_study", "reading", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -277,12 +277,17 @@ def _shown(engine: Engine) -> str:
     return engine.url.database or "" if engine.dialect.name == "sqlite" else engine.url.render_as_string()
 
 
+def is_up_to_date(engine: Engine) -> bool:
+    """Whether the tables are those of this version."""
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision() == _scripts().get_current_head()
+
+
 def migrate(engine: Engine) -> Path | None:
     """Run the Alembic migrations that are missing, as `open_study` does. Returns the copy made of an older SQLite file, if one was."""
     newest = _scripts().get_current_head()
-    with engine.connect() as connection:
-        if MigrationContext.configure(connection).get_current_revision() == newest:
-            return None
+    if is_up_to_date(engine):
+        return None
     with engine.execution_options(immediate=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
@@ -291,6 +296,7 @@ def migrate(engine: Engine) -> Path | None:
         if present == newest:
             return None
         _check_is_ours(engine, connection, present)
+        _check_may_migrate(engine, connection)
         copy = _copy_sqlite(engine, present) if present is not None else None
         upgrade(connection)
     return copy
@@ -331,6 +337,18 @@ def _check_is_ours(engine: Engine, connection: Connection, present: str | None) 
     except CommandError as error:
         msg = f"{_shown(engine)} was written by a newer version of Overread ({error}). Update Overread to open it."
         raise OverreadError(msg) from error
+
+
+def _check_may_migrate(engine: Engine, connection: Connection) -> None:
+    """A server's own role may not change tables: their owner does, before it starts."""
+    if engine.dialect.name == "postgresql":
+        may = "SELECT has_schema_privilege(current_user, current_schema(), 'CREATE')"
+        if not connection.exec_driver_sql(may).scalar_one():
+            msg = (
+                f"The tables of {_shown(engine)} are not yet those of this version of Overread, and this role may not change them. "
+                "Run `overread migrate --app-role ROLE` as their owner, then start again. Nothing was changed."
+            )
+            raise OverreadError(msg)
 
 
 def _copy_sqlite(engine: Engine, revision: str) -> Path | None:

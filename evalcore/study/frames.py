@@ -21,6 +21,9 @@ from evalcore.study.schema import (
     PART_IMPORTED,
     READER_CHOSEN,
     REPEAT,
+    SIGN_IN_REFUSED,
+    SIGNED_IN,
+    SIGNED_OUT,
     VERDICTS_SEEN,
     Ask,
     RaterKind,
@@ -55,7 +58,16 @@ def data_version(session: Session) -> int:
     Parts of a large file do not count, but their end does: no page counts anew while it is being written. The newest event's id would not do,
     since PostgreSQL may commit events out of order.
     """
-    idle = (LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED)
+    idle = (
+        LABELS_EXPORTED,
+        JUDGE_SHOWN,
+        READER_CHOSEN,
+        VERDICTS_SEEN,
+        PART_IMPORTED,
+        SIGNED_IN,
+        SIGNED_OUT,
+        SIGN_IN_REFUSED,
+    )
     return trail_length(session) - _n_rows(
         session, "audit_event", _EVENT.action.in_(idle)
     )  # the few are found by the index

@@ -337,7 +337,8 @@ PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN = "reader chosen", "verdicts seen"
-"""The acts that leave the study as it is: somebody took something out of it, looked, or came."""
+SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
+"""The acts that leave the study as it is: somebody took something out of it, looked, came or went."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")

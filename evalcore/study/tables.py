@@ -153,7 +153,43 @@ class Person(Numbered, table=True):
     roles: str
     specialties: str = "[]"
     languages: str = "[]"
+    active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     created_at: datetime = moment()
+
+
+class Identity(Numbered, table=True):
+    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address."""
+
+    __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
+
+    person_id: int = Field(foreign_key="person.id")
+    issuer: str
+    subject: str
+    created_at: datetime = moment()
+
+
+class Invitation(Numbered, table=True):
+    """A link with which somebody comes in as a person of the study, once; only a hash of its token is kept."""
+
+    token_hash: str = Field(unique=True)
+    person_id: int = Field(foreign_key="person.id")
+    created_by: str
+    created_at: datetime = moment()
+    expires_at: datetime = moment()
+    used_at: datetime | None = moment(nullable=True)
+
+
+class SignIn(Numbered, table=True):
+    """Somebody's session in a browser, from sign-in to its end; only a hash of the cookie's token is kept. Groups are a JSON array."""
+
+    token_hash: str = Field(unique=True)
+    issuer: str
+    subject: str
+    name: str
+    groups: str = "[]"
+    created_at: datetime = moment()
+    seen_at: datetime = moment()
+    ended_at: datetime | None = moment(nullable=True)
 
 
 class Guideline(Row, table=True):

@@ -12,7 +12,15 @@ from sqlmodel import select as select_rows
 from evalcore.study import triggers as guards
 from evalcore.study.frames import frame, trail_length
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
-from evalcore.study.schema import FILE_IMPORTED, LABELS_EXPORTED, PART_IMPORTED, Viewer
+from evalcore.study.schema import (
+    FILE_IMPORTED,
+    LABELS_EXPORTED,
+    PART_IMPORTED,
+    SIGN_IN_REFUSED,
+    SIGNED_IN,
+    SIGNED_OUT,
+    Viewer,
+)
 from evalcore.study.tables import TABLES, AuditEvent
 
 BATCH = 2_000
@@ -20,7 +28,8 @@ TELL_NO_LABEL = frozenset(
     {
         "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
         "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        PART_IMPORTED, LABELS_EXPORTED,
+        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "roles changed",
+        "person deactivated", "person let in again",
     }
 )  # fmt: skip
 """Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
@@ -213,7 +222,7 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
 
 
 def triggers(session: Session) -> dict[str, str]:
-    """The text of every trigger by its name, on PostgreSQL with its function's; one that is switched off says so."""
+    """The text of every trigger by its name, on PostgreSQL with its function's; one that does not fire for everybody says so."""
     connection = session.connection()
     if session.get_bind().dialect.name == "sqlite":
         rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
@@ -224,7 +233,7 @@ def triggers(session: Session) -> dict[str, str]:
         "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace"
     )
     return {
-        name: f"{text}: {source.strip()}{'' if state in 'OA' else ' (switched off)'}"
+        name: f"{text}: {source.strip()}{'' if state == 'A' else ' (does not fire always)'}"
         for name, text, source, state in connection.exec_driver_sql(statement)
     }
 

@@ -52,6 +52,7 @@ FILLED: Mapping[str, Mapping[str, str]] = {
     "task": {},
 }
 """The columns that may be filled, and when they are: a rubric may come after results on it, the text of an answer after its level."""
+_TRIGGER = re.compile(r"^CREATE TRIGGER (\w+) .*? ON (\w+) ")
 _PROCEDURE = re.compile(r"EXECUTE FUNCTION (\w+)\(\)$")
 
 
@@ -80,6 +81,10 @@ def renew(connection: Connection) -> None:
         header = f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ {source} $$"
         connection.exec_driver_sql(header.replace("%", "%%"))
         connection.exec_driver_sql(trigger)
+        name, table = _TRIGGER.findall(trigger)[0]
+        connection.exec_driver_sql(
+            f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}"
+        )  # also for who copies as a replica does
 
 
 def _sqlite() -> dict[str, str]:

@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.errors import NotAllowed
 from evalcore.reading import exposing
 from evalcore.reading.read_queries import Opened
-from evalcore.settings import settings
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
@@ -252,7 +251,7 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        study = (settings().db, common.judged_version(), common.version(), common.blind(viewer))
+        study = (common.location(), common.judged_version(), common.version(), common.blind(viewer))
         return _cases(study, self, viewer)
 
     def words(self) -> list[str]:

@@ -14,7 +14,6 @@ from evalcore.export.bundle import FILES, bundle
 from evalcore.export.codebook import CODEBOOK
 from evalcore.export.reporting import GROUND, INK
 from evalcore.reading import exposing
-from evalcore.settings import settings
 from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
@@ -86,7 +85,7 @@ def paper(hidden: frozenset[int]) -> dict[str, Any]:
         paragraph and methods (as text and with headings), checklist (of reporting guidelines, as Markdown), flow (SVG; empty where no judge has labelled
         anything), items (how many items of the guidelines have each status).
     """
-    return _paper(settings().db, common.version(), hidden)
+    return _paper(common.location(), common.version(), hidden)
 
 
 def n_verdicts() -> int:
@@ -120,7 +119,7 @@ def preview(what: str, chosen: export_tables.Part) -> int:
             else html.notice("No physician has read anything in this part.")
         )
         return int(content.count(b"\n"))
-    rows = table(settings().db, common.version(), what, chosen)
+    rows = table(common.location(), common.version(), what, chosen)
     if rows.empty:
         st.html(html.notice("Nothing fits this part: choose a larger one." if n_verdicts() else NOT_LABELLED))
         if not n_verdicts():

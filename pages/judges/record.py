@@ -20,7 +20,6 @@ from evalcore.judges.record import (
     rate_cells,
     reads_words,
 )
-from evalcore.settings import settings
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
@@ -70,7 +69,7 @@ def measured(
     viewer: Viewer, judge: str, which: Reads | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
     """The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect, as the viewer may see it."""
-    return _measured(settings().db, common.version(), common.blind(viewer), judge, which)
+    return _measured(common.location(), common.version(), common.blind(viewer), judge, which)
 
 
 def is_read(viewer: Viewer, judge: str) -> bool:

@@ -8,7 +8,6 @@ import streamlit as st
 from evalcore.reading import queries, reviewing
 from evalcore.reading.queries import Progress
 from evalcore.reading.reviewing import OpenReview
-from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents, families
 from evalcore.study.contents import family_table
@@ -81,7 +80,7 @@ def far(session: Any, desk: OpenReview | None) -> Progress:
     """How far the viewer is: what they have read is counted anew; what others took from them since is seen within a minute."""
     if desk is None:
         return queries.progress(session, viewer, now())
-    lately = measured(session, settings().db, viewer, queries.n_assignments(session))
+    lately = measured(session, common.location(), viewer, queries.n_assignments(session))
     n_done = queries.n_locked(session, viewer)
     n_left = lately.n_done + lately.n_left - n_done
     return msgspec.structs.replace(lately, n_done=n_done, n_left=max(n_left, int(desk.state is ReadingState.READING)))

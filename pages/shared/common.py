@@ -35,12 +35,16 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
-from evalcore.settings import settings
 from evalcore.study import browse, contents, frames, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
+from evalcore.team import people, sign_in
+from evalcore.team import queries as team_queries
+from evalcore.team.provider import Provider, provider
+from evalcore.team.sign_in import STUDY_HEADER, session_of, token_of
+from evalcore.team.studies import Study, sign_ins, studies
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
 from evalcore.triage.data import TriageData, described
@@ -77,9 +81,19 @@ def _settle() -> None:
     gc.freeze()
 
 
+def location() -> str:
+    """Where the database is of the study whose pages these are."""
+    return _study().db
+
+
+def _study() -> Study:
+    listed = studies()
+    return listed.get("") or listed[st.context.headers.get(STUDY_HEADER.decode(), "")]
+
+
 def engine() -> Engine:
     """The study's database."""
-    return _engine_at(settings().db)
+    return _engine_at(location())
 
 
 Version = tuple[int, int]
@@ -117,7 +131,7 @@ def _cached(location: str, data_version: Version, name: str, arguments: tuple[An
 
 def read(name: str, *arguments: Any) -> Any:
     """A cached read of `READS`; read again as soon as anything in the study has changed."""
-    return _cached(settings().db, version(), name, arguments)
+    return _cached(location(), version(), name, arguments)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -127,7 +141,7 @@ def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataF
 
 def judge_scores(session: Any) -> pd.DataFrame:
     """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
-    return _judge_scores(session, settings().db, frames.judged_version(session))
+    return _judge_scores(session, location(), frames.judged_version(session))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
@@ -151,7 +165,7 @@ def _opinions(location: str, judged_version: tuple[int, int], data_version: Vers
 def judged_labels() -> RubricData:
     """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
     with ThreadPoolExecutor(1) as beside:
-        return _judged(settings().db, judged_version(), beside)
+        return _judged(location(), judged_version(), beside)
 
 
 def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
@@ -160,7 +174,7 @@ def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
 
 def rubric_data(person: Viewer) -> RubricData:
     """What everybody says of every item, without conversations that wait for this person's own blind read; shared frames: never change them."""
-    return _opinions(settings().db, judged_version(), version()).without(blind(person))
+    return _opinions(location(), judged_version(), version()).without(blind(person))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
@@ -178,7 +192,7 @@ def _triaged(location: str, judged_version: tuple[int, int], data_version: Versi
 
 def triage_data(person: Viewer) -> TriageData:
     """The cases of triage and all that is said of them, in the same way."""
-    return _triaged(settings().db, judged_version(), version()).without(blind(person))
+    return _triaged(location(), judged_version(), version()).without(blind(person))
 
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
@@ -236,6 +250,7 @@ READS: dict[str, Callable[..., Any]] = {
     "overrides_by_judge": _overrides_by_judge,
     "own_items": _own_items,
     "people": contents.people,
+    "everybody": team_queries.everybody,
     "judges": contents.judges,
     "models": contents.models,
     "counts": contents.counts,
@@ -260,7 +275,7 @@ def _lately(location: str, judge: str) -> pd.DataFrame:
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
     """How often a judge is right, by kind of criterion, on all other responses that this person may see; a minute old at most."""
-    reads = _lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER)
+    reads = _lately(location(), judge).assign(rater_kind=RaterKind.REVIEWER)
     hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
     reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
@@ -271,20 +286,36 @@ def row_number(words: str) -> int | None:
     return int(words) if words.isascii() and words.isdigit() and len(words) <= MAX_DIGITS else None
 
 
-def viewer() -> Viewer | None:
-    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen.
+def viewer(*, pressed: bool = True) -> Viewer | None:
+    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen, or a session has ended.
 
     The first act of app.py and of every page: nothing is shown where another server than ours serves them.
+
+    Args:
+        pressed: Somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
     """
     try:
         check_launched()
     except OverreadError as refusal:
         st.error(str(refusal))
         st.stop()
+    if (signing_in := provider()) is not None:
+        return _signed_in(signing_in, pressed=pressed)
     with reading(engine()) as session:
         cookie = cookie_name(contents.study_key(session) or "")
         number = row_number(st.context.cookies.get(cookie, ""))
         return None if number is None else contents.person(session, number)
+
+
+def _signed_in(signing_in: Provider, *, pressed: bool) -> Viewer | None:
+    """The person of the session that the browser's cookie names, as both are now."""
+    sessions = _engine_at(sign_ins())
+    who = session_of(sessions, token_of(st.context.cookies), signing_in)
+    if who is None:
+        return None
+    if pressed:
+        sign_in.pressed(sessions, who)
+    return people.member(engine(), who)
 
 
 def came(person: Viewer) -> None:
@@ -301,7 +332,7 @@ def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
     """
     person = viewer()
     if person is None:
-        st.info("Choose who is reading first: open the start page.")
+        ask_who()
         st.stop()
     if check is not None and (why := reason(check, person)):
         st.html(html.heading("This page is not for your role", why))
@@ -309,18 +340,36 @@ def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
     return person
 
 
+def ask_who() -> None:
+    """What somebody is told whom the study does not know at the moment, and the way on."""
+    if provider() is None:
+        st.info("Choose who is reading first: open the start page.")
+        return
+    why = "Your session has ended, or you are not in this study any more. What you have marked is saved. Sign in again to go on where you were."
+    st.html(html.way_on("Sign in again", why, f"{sign_in.SIGN_IN}?{_come_back()}", "Sign in"))
+
+
 def reader_link(person_id: int) -> str:
     """The address that chooses a person, or nobody (0), and comes back to where the viewer is."""
+    return f"{PERSON_PATH}{person_id}?{_come_back()}"
+
+
+def _come_back() -> str:
     here = urlsplit(st.context.url or "/").path or "/"
     pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
-    return f"{PERSON_PATH}{person_id}?next={quote(here + query, safe='')}"
+    return f"next={quote(here + query, safe='')}"
 
 
 def sidebar_foot(person: Viewer) -> None:
-    """The name and role at the sidebar's foot, with the way to another profile."""
+    """The name and role at the sidebar's foot, with the way out: to another profile, or to the end of the session."""
+    roles = sorted(role.value for role in person.roles)
     with st.sidebar:
-        st.html(html.signed_in(person.name, sorted(role.value for role in person.roles), reader_link(0)))
+        if provider() is None:
+            st.html(html.signed_in(person.name, roles, {"Change reader": reader_link(0)}))
+            return
+        others = {"Studies": "/"} if len(studies()) > 1 else {}
+        st.html(html.signed_in(person.name, roles, {**others, "Sign out": sign_in.SIGN_OUT}, study=_study().title))
 
 
 def draw_anew() -> None:
@@ -415,6 +464,9 @@ def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) ->
     @wraps(draw)
     def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
         with guarded():
+            if provider() is not None and viewer(pressed=run_every is None) is None:
+                ask_who()  # their session ended, or a lead let them out, while the page was open
+                st.stop()
             draw(*arguments, **named)
 
     return drawn

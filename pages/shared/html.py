@@ -168,11 +168,18 @@ def chips(words: Iterable[str]) -> str:
     return '<div class="or-chips">' + "".join(f'<span dir="auto">{escaped(word)}</span>' for word in words) + "</div>"
 
 
-def signed_in(name: str, roles: Iterable[str], switch: str) -> str:
-    """Who is reading, for the sidebar's foot."""
+def signed_in(name: str, roles: Iterable[str], ways: Mapping[str, str], *, study: str = "") -> str:
+    """Who is reading, for the sidebar's foot; in which study, where a server has several; and addresses by their words."""
+    of_study = f'<span dir="auto">{escaped(study)}</span>' if study else ""
+    links = "".join(f'<a href="{escaped(to)}" target="_self">{escaped(words)}</a>' for words, to in ways.items())
+    return f'<div class="or-signed">{of_study}<b dir="auto">{escaped(name)}</b><span>{escaped(", ".join(roles))}</span>{links}</div>'
+
+
+def way_on(title: str, sentence: str, to: str, words: str) -> str:
+    """A heading and a sentence, and one address to go on to."""
     return (
-        f'<div class="or-signed"><b dir="auto">{escaped(name)}</b><span>{escaped(", ".join(roles))}</span>'
-        f'<a href="{escaped(switch)}" target="_self">Change reader</a></div>'
+        heading(title, sentence)
+        + f'<p class="or-way-on"><a href="{escaped(to)}" target="_self">{escaped(words)}</a></p>'
     )
 
 

@@ -12,7 +12,6 @@ from evalcore.rubric import results
 from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
-from evalcore.settings import settings
 from evalcore.stats.wording import listed
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis, StatedAnalysis
@@ -41,7 +40,7 @@ def _evaluations(location: str, version: Any, hidden: frozenset[int], _viewer: V
 
 def evaluations(viewer: Viewer) -> pd.DataFrame:
     """The data sets of the study, as `results.evaluations` gives them."""
-    return _evaluations(settings().db, common.version(), common.blind(viewer), viewer)
+    return _evaluations(common.location(), common.version(), common.blind(viewer), viewer)
 
 
 def stated() -> StatedAnalysis | None:

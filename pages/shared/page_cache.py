@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore.settings import settings
 from evalcore.study.schema import Viewer
 from pages.shared import common
 
@@ -26,7 +25,7 @@ def computed(
         about: What else tells the things that `of` gives apart; part of the key.
     """
     name = f"{make.__module__}.{make.__qualname__}"
-    key = (settings().db, common.version(), common.blind(viewer), name, about)
+    key = (common.location(), common.version(), common.blind(viewer), name, about)
     return _computed(key, arguments, make, of)
 
 
@@ -42,7 +41,7 @@ def shared(make: Callable[[], Any], viewer: Viewer, about: Hashable, *, version:
         about: What it is, and of what; part of the key.
         version: Of what it is made from; None: of all of the study.
     """
-    return _shared((settings().db, version or common.version(), common.blind(viewer), about), make)
+    return _shared((common.location(), version or common.version(), common.blind(viewer), about), make)
 
 
 def leave(page: str, keys: Sequence[str], **more: Any) -> None:

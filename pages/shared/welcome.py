@@ -3,11 +3,15 @@
 import streamlit as st
 
 from evalcore.study.acting import begin
+from evalcore.team.provider import provider
 from pages.shared import common, html
 
 
 def show() -> None:
-    """The profiles as links; in a study without people, the first one is made here."""
+    """The profiles as links; in a study without people, the first one is made here. Where people sign in, nobody picks."""
+    if provider() is not None:
+        common.ask_who()
+        return
     people = common.read("people")
     purpose = "Every verdict carries the name of its reader. The choice is remembered in this browser."
     st.html(html.heading("Who is reading?", purpose))

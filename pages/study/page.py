@@ -1,4 +1,4 @@
-"""Bring data in; see and add people."""
+"""Bring data in, plan its reading, and say who reads."""
 
 import shutil
 import tempfile
@@ -15,13 +15,12 @@ from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.stats.wording import counted
-from evalcore.study.acting import add_person, prepare_search
+from evalcore.study.acting import prepare_search
 from evalcore.study.contents import holdings
-from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
-from evalcore.study.schema import ConfidenceMeaning, Role, Viewer
+from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
+from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, planning, runs
+from pages.study import analysis, assigning, cases, people, planning, runs
 
 BY_CONTENT = "told by the content"
 MEANINGS = {
@@ -131,41 +130,6 @@ def _report(report: ImportReport) -> None:
         st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
 
 
-def people(viewer: Viewer) -> None:
-    """Who is in the study; a lead adds somebody."""
-    everybody = common.read("people")
-    st.dataframe(
-        {
-            "Name": [person.name for person in everybody],
-            "Roles": [", ".join(sorted(person.roles)) for person in everybody],
-            "Specialties": [", ".join(person.specialties) for person in everybody],
-            "Languages": [", ".join(LANGUAGES.get(code, code) for code in person.languages) for person in everybody],
-        },
-        key="people",
-        hide_index=True,
-        alt="People of this study",
-    )
-    why_not = reason(check_can_add_people, viewer)
-    if why_not:
-        st.html(html.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
-    off = bool(why_not)
-    with st.form("add person", clear_on_submit=False):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            name = st.text_input("Name", key="person_name", disabled=off)
-            words = [role.value for role in Role]
-            roles = st.multiselect("Roles", words, default=[Role.REVIEWER.value], key="person_roles", disabled=off)
-            languages = st.multiselect(
-                "Languages", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key="person_languages", disabled=off
-            )
-            commas = "separated by commas"
-            specialties = st.text_input("Specialties", placeholder=commas, key="person_specialties", disabled=off)
-        if st.form_submit_button("Add person", disabled=off):
-            given = {"roles": roles, "specialties": specialties.split(","), "languages": languages}
-            with common.shown_errors():
-                add_person(common.engine(), name, **given, actor=viewer)
-                st.rerun()
-
-
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
@@ -200,4 +164,4 @@ for tab, show in (
         with tab:
             show()
 with people_tab:
-    people(viewer)
+    people.show(viewer)

@@ -15,7 +15,6 @@ from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.drawings import Goal
 from evalcore.rubric.results import evaluations
-from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.db import reading
@@ -86,7 +85,7 @@ def show(viewer: Viewer) -> None:
     if target is None:
         return
     claim, physicians = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
-    study = settings().db, common.version(), common.blind(viewer)
+    study = common.location(), common.version(), common.blind(viewer)
     planned = _planned(*study, target, claim, physicians, n_readers, viewer)
     found = planned.answer
     st.html(html.finding(words.finding(found)))

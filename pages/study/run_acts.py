@@ -14,7 +14,6 @@ from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress, RunRow, Subject
 from evalcore.runs.spec import RunSpec
 from evalcore.runs.summary import State, asked_words, state_of
-from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run
 from evalcore.study.schema import Outcome, RunKind, RunState, Viewer
@@ -41,7 +40,7 @@ def _known(location: str) -> dict[int, _Known]:  # noqa: ARG001 - the key
 
 def progress(row: RunRow) -> Progress:
     """How far a run is, at most a moment old; one that has ended is not counted again."""
-    known, begun = _known(settings().db), time.monotonic()
+    known, begun = _known(common.location()), time.monotonic()
     last = known.get(row.run_id)
     if last is not None and last.row == row:
         has_ended = row.state is not RunState.OPEN and not last.progress.n_workers
@@ -62,7 +61,7 @@ def _subject(location: str, run_id: int, n_questions: int) -> Subject:  # noqa: 
 def title(viewer: Viewer, row: RunRow, n_questions: int) -> str:
     """What a run asks, in words. A model that the viewer may not see behind a conversation that waits is not named."""
     name = "a model" if row.kind is not RunKind.JUDGE and row.spec.model.name in unnamed(viewer) else None
-    return asked_words(row.spec, _subject(settings().db, row.run_id, n_questions), name=name)
+    return asked_words(row.spec, _subject(common.location(), row.run_id, n_questions), name=name)
 
 
 def unnamed(viewer: Viewer) -> frozenset[str]:
@@ -113,7 +112,7 @@ def _work(run_id: int) -> None:
         if not is_open or not all(worker.stop_asked for worker in runs_worker.alive(session, run_id)):
             return
     try:
-        runs_worker.start_worker(settings().db, run_id)
+        runs_worker.start_worker(common.location(), run_id)
     except OverreadError as error:
         st.session_state[REFUSED] = (run_id, str(error))
 

@@ -1,0 +1,169 @@
+"""Commands about people who sign in, the studies of a server, and its database."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalcore.cli.console import Db, Json, actor, location, out, print_json, show, study
+from evalcore.errors import OverreadError
+from evalcore.settings import settings
+
+team_app = typer.Typer(help="Who signs in, and as whom.", no_args_is_help=True)
+studies_app = typer.Typer(help="The studies of a server.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Of a person of the study, as `overread people` prints it.")]
+
+
+def people(
+    add: Annotated[str | None, typer.Option("--add", help="Name of somebody to add.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option(help="reviewer, adjudicator, researcher, lead; may be repeated.")
+    ] = None,
+    specialty: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    language: Annotated[list[str] | None, typer.Option(help="ISO 639-1 code, e.g. en; may be repeated.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List who uses this study, or add somebody."""
+    from evalcore.study import contents
+    from evalcore.study.acting import add_person
+    from evalcore.study.db import reading
+
+    with study(db) as engine:
+        if add is not None:
+            profile = {"specialties": specialty or [], "languages": language or []}
+            add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
+        with reading(engine) as session:
+            everybody = contents.people(session)
+    if as_json:
+        print_json(
+            [
+                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
+                for p in everybody
+            ]
+        )
+    elif everybody:
+        lists = {"roles": [sorted(p.roles) for p in everybody]}
+        lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
+        show({"name": [p.name for p in everybody], **{name: map(", ".join, cells) for name, cells in lists.items()}})
+    else:
+        out.print("Nobody yet: overread people --add NAME --role reviewer")
+
+
+@team_app.command()
+def invite(name: Name, db: Db = None) -> None:
+    """Print a link with which a person of the study signs in the first time: 14 days, one use."""
+    from evalcore.team import people as acts
+    from evalcore.team.provider import provider
+    from evalcore.team.studies import invitation_link
+
+    signing_in = provider()
+    if signing_in is None:
+        msg = "Nobody signs in on this server yet. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables first (docs/sign-in.md)."
+        raise OverreadError(msg)
+    with study(db) as engine:
+        token = acts.invite(engine, name, actor=actor(engine))
+    out.print(invitation_link(signing_in.public_url, location(db), token), markup=False)
+
+
+@team_app.command()
+def roles(
+    name: Name,
+    role: Annotated[list[str], typer.Argument(help="reviewer, adjudicator, researcher, lead: one or more.")],
+    db: Db = None,
+) -> None:
+    """Give somebody these roles, and no others. It holds at once, in open pages too."""
+    from evalcore.team import people as acts
+    from evalcore.team.provider import roles_of
+
+    with study(db) as engine:
+        acts.set_roles(engine, name, roles_of(role, where="roles"), actor=actor(engine))
+
+
+@team_app.command()
+def deactivate(name: Name, db: Db = None) -> None:
+    """Let somebody in no longer, at once. Their reads stay."""
+    _set_active(name, db, active=False)
+
+
+@team_app.command()
+def activate(name: Name, db: Db = None) -> None:
+    """Let somebody in again."""
+    _set_active(name, db, active=True)
+
+
+def _set_active(name: str, db: str | None, *, active: bool) -> None:
+    from evalcore.team import people as acts
+
+    with study(db) as engine:
+        acts.set_active(engine, name, active=active, actor=actor(engine))
+
+
+def _file() -> Path:
+    return settings().studies or Path("studies.toml")
+
+
+@studies_app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the studies of this server."""
+    from evalcore.study.db import connect
+    from evalcore.team.studies import studies
+
+    listed = studies().values()
+    rows: Mapping[str, list[str]] = {
+        "name": [one.name for one in listed],
+        "title": [one.title for one in listed],
+        "database": [connect(one.db).url.render_as_string() for one in listed],
+    }
+    if as_json:
+        print_json([dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)])
+    else:
+        show(rows)
+
+
+@studies_app.command("add")
+def add_study(
+    name: Annotated[str, typer.Argument(help="The first part of its addresses: small letters, digits and hyphens.")],
+    at: Annotated[
+        str, typer.Argument(help="Its database URL, or the path of a SQLite file. It is made where there is none.")
+    ],
+    title: Annotated[str, typer.Option(help="What people read in the list of studies.")] = "",
+) -> None:
+    """Add a study to the server's file (OVERREAD_STUDIES, else studies.toml here). A running server takes it up by itself."""
+    from evalcore.study.acting import opened
+    from evalcore.team.studies import add
+
+    opened(at).dispose()
+    place = at if "://" in at else str(Path(at).expanduser().resolve())
+    add(_file(), name, db=place, title=title)
+    out.print(
+        f"{name} is a study of this server now. Invite its lead: overread --db {at} people --add NAME --role lead, then overread --db {at} team invite NAME",
+        markup=False,
+    )
+
+
+def migrate(
+    db: Db = None,
+    app_role: Annotated[
+        str | None,
+        typer.Option(
+            "--app-role",
+            metavar="ROLE",
+            help="PostgreSQL: the role that the server connects as. It gets what the program needs and no more; run this as the tables' owner.",
+        ),
+    ] = None,
+) -> None:
+    """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
+    from evalcore.study.db import connect
+    from evalcore.study.db import migrate as run
+    from evalcore.study.grants import grant
+
+    engine = connect(location(db))
+    try:
+        copy = run(engine)
+        if app_role is not None:
+            grant(engine, app_role)
+    finally:
+        engine.dispose()
+    out.print(f"The tables are up to date.{f' The file as it was: {copy}' if copy else ''}", markup=False)

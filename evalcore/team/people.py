@@ -1,0 +1,110 @@
+"""Who comes in, as whom, and with which roles: acts of leads, and the one of whoever was invited. Each checks its rule and is in the trail."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+
+from evalcore.errors import NotAllowed, NotFound
+from evalcore.study import contents
+from evalcore.study import store as study_store
+from evalcore.study.acting import allow
+from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study.policies import check_can_add_people
+from evalcore.study.schema import Role, Viewer
+from evalcore.team import queries, store
+from evalcore.team.queries import SignedIn
+
+Groups = Mapping[str, frozenset[Role]]
+"""The roles of each group of a provider in a study."""
+
+
+def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
+    """Invite a person of the study to sign in, by a lead. Returns the token of the link: 14 days, one use, shown this once."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_add_people)
+        return store.invite(session, _person(session, name).person_id, actor=actor.signature)
+
+
+def accept(engine: Engine, token: str, who: SignedIn) -> None:
+    """Become the person of an invitation; whoever opens it first, once. `NotAllowed` says why not."""
+    with writing(engine) as session:
+        store.accept(session, token, issuer=who.issuer, subject=who.subject)
+
+
+def member(engine: Engine, who: SignedIn) -> Viewer | None:
+    """The person of the study whom somebody is, as the study knows them now; None: nobody, or they are not let in any more."""
+    with reading(engine) as session:
+        return queries.person_of(session, who.issuer, who.subject)
+
+
+def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) -> Viewer | None:
+    """The person whom somebody is in a study; None: nobody.
+
+    Args:
+        held: The groups that the provider has just said they are in.
+        groups: Where it names one of those, they come in without an invitation, and have its roles from now on.
+    """
+    held = list(held)
+    roles = frozenset(role for group in held for role in groups.get(group, ()))
+    with reading(engine) as session:
+        person = queries.person_of(session, who.issuer, who.subject)
+        is_known = queries.number_of(session, who.issuer, who.subject) is not None
+    if not roles or (is_known and person is None) or (person is not None and person.roles == roles):
+        return person
+    with writing(engine) as session:
+        study_store.wait_for_others(session)
+        person = queries.person_of(session, who.issuer, who.subject)
+        if person is not None:
+            store.set_roles(session, person.person_id, roles, actor="groups of the provider")
+        else:
+            taken = {one.name for one in contents.people(session, everybody=True)}
+            name = next(name for name in _names(who.name.strip() or "Somebody") if name not in taken)
+            added = study_store.add_person(session, name, roles=sorted(roles), actor="groups of the provider")
+            store.bind(session, added.id or 0, issuer=who.issuer, subject=who.subject)
+    return member(engine, who)
+
+
+def _names(name: str) -> Iterator[str]:
+    """A name, and it with a number for whoever is called the same."""
+    yield name
+    yield from (f"{name} ({number})" for number in count(2))
+
+
+def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer) -> None:
+    """Give somebody other roles, by a lead; the study keeps a lead."""
+    wanted = frozenset(roles)
+    with writing(engine) as session:
+        allow(session, actor, check_can_add_people)
+        study_store.wait_for_others(session)
+        person = _person(session, name)
+        if not wanted:
+            msg = "roles: expected one or more, got none. To let somebody in no longer, deactivate them."
+            raise NotAllowed(msg)
+        if Role.LEAD not in wanted:
+            _check_lead_stays(session, person)
+        store.set_roles(session, person.person_id, wanted, actor=actor.signature)
+
+
+def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> None:
+    """Let somebody in no longer, or again, by a lead. Their reads stay, and no open tab of theirs can do anything more."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_add_people)
+        study_store.wait_for_others(session)
+        person = _person(session, name)
+        if not active:
+            _check_lead_stays(session, person)
+        store.set_active(session, person.person_id, active=active, actor=actor.signature)
+
+
+def _check_lead_stays(session: Session, person: Viewer) -> None:
+    leads = {one.person_id for one in contents.people(session) if Role.LEAD in one.roles}
+    if leads == {person.person_id}:
+        msg = f"{person.name} is the only lead: make somebody else a lead first."
+        raise NotAllowed(msg)
+
+
+def _person(session: Session, name: str) -> Viewer:
+    person = next((one for one in contents.people(session, everybody=True) if one.name == name), None)
+    if person is None:
+        msg = f"people: expected the name of a person of this study, got {name!r}"
+        raise NotFound(msg)
+    return person

@@ -1,0 +1,339 @@
+"""The doors of a server that people sign in to: who comes without a session goes to the identity provider first, over HTTP and the socket.
+
+The protocol is Authlib's: code flow, PKCE, nonce, and the checks of the tokens. The session is ours: a row in the database, of which the
+browser holds a token. What a page shows is decided on every run by that row, never by a header.
+"""
+
+import hashlib
+import hmac
+import html
+from collections.abc import Callable
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.starlette_client import OAuth
+from httpx2 import HTTPError
+from joserfc.errors import JoseError
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
+from evalcore.study.db import Engine, reading, writing
+from evalcore.team import people, queries, store
+from evalcore.team.provider import Provider
+from evalcore.team.queries import SignedIn
+from evalcore.team.studies import Study, studies
+
+COOKIE, FLOW_COOKIE = "__Host-overread", "__Host-overread-sign-in"
+SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT = "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"
+INVITATION = "/invitation/"
+STUDY_HEADER = b"x-overread-study"
+"""By this header of its socket a page knows its study; of no use to who forges it, since the person is looked up in that study."""
+FLOW_SECONDS = 600
+_FORGED = (
+    b"forwarded", b"remote-user", b"x-remote-user", b"x-forwarded-user", b"x-forwarded-email", b"x-forwarded-preferred-username",
+    b"x-forwarded-groups", b"x-forwarded-access-token", b"x-auth-request-user", b"x-auth-request-email", b"x-webauth-user",
+    b"x-ms-client-principal", b"x-ms-client-principal-id", b"x-ms-client-principal-name", b"x-amzn-oidc-identity", b"x-amzn-oidc-data",
+    b"x-goog-authenticated-user-email", b"x-goog-authenticated-user-id", b"x-streamlit-user",
+)  # fmt: skip
+"""Headers with which proxies tell who somebody is. Nobody here asks for them, and nobody shall."""
+
+
+def token_of(cookies: Any) -> str:
+    """The token of a session in a browser's cookies; empty where there is none."""
+    return str(cookies.get(COOKIE, ""))
+
+
+def session_of(engine: Engine, token: str, provider: Provider) -> SignedIn | None:
+    """Who is signed in by a token; None where the session has ended or never was."""
+    with reading(engine) as session:
+        return queries.find(session, token, idle=provider.idle, longest=provider.longest)
+
+
+def pressed(engine: Engine, who: SignedIn) -> None:
+    """Somebody did something: their session lasts on. Where the database cannot take that now, it lasts as long as it did."""
+    if who.is_seen_anew:
+        with suppress(DatabaseFault), writing(engine) as session:
+            store.seen(session, who.number)
+
+
+def local_path(wanted: str) -> str:
+    """A path on this server, whatever came.
+
+    >>> local_path("/browse?q=x"), local_path("///evil.example/x"), local_path("https://evil.example")
+    ('/browse?q=x', '/', '/')
+    """
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:
+        return "/"
+    plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted
+    local = wanted.startswith("/") and not wanted.startswith("//")  # a browser takes more slashes for a host's two
+    return wanted if plain and local and not parts.scheme and not parts.netloc else "/"
+
+
+class SignedInOnly:
+    """Lets nobody pass without a session, strips what others may have said of who they are, and names the study of an address.
+
+    Args:
+        sign_ins: Opens the database that keeps sessions.
+        study_engine: Opens the database of a study.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        provider: Provider,
+        sign_ins: Callable[[], Engine],
+        study_engine: Callable[[Study], Engine],
+    ) -> None:
+        self._app = app
+        self._provider = provider
+        self._sign_ins = sign_ins
+        self._study_engine = study_engine
+        self._oauth = OAuth()
+        self._oauth.register(
+            "overread",
+            server_metadata_url=f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration",
+            client_id=provider.client_id,
+            client_secret=provider.client_secret,
+            client_kwargs={"scope": provider.scopes, "code_challenge_method": "S256", "timeout": 10},
+        )
+        # The same on every process of the server: somebody may begin at one and come back to another.
+        secret = hmac.new(provider.client_secret.encode(), b"sign-in on its way", hashlib.sha256).hexdigest()
+        self._doors = SessionMiddleware(
+            self._door,
+            secret_key=secret,
+            session_cookie=FLOW_COOKIE,
+            max_age=FLOW_SECONDS,
+            same_site="lax",
+            https_only=True,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer our own doors; pass on what has a session."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        scope = {
+            **scope,
+            "headers": [pair for pair in scope["headers"] if pair[0].lower() not in (*_FORGED, STUDY_HEADER)],
+        }
+        if scope["type"] == "http" and scope["path"] in (SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT):
+            await self._doors(scope, receive, send)
+            return
+        try:
+            who = await run_in_threadpool(session_of, self._sign_ins(), token_of(_cookies(scope)), self._provider)
+            answer = self._without(scope) if who is None else await run_in_threadpool(self._study, scope, who)
+        except DatabaseFault as fault:
+            answer = _page("Overread cannot be reached", str(fault), status=503)
+        if isinstance(answer, dict):
+            await self._app(answer, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})  # before it is accepted: the server answers 403
+        else:
+            await answer(scope, receive, send)
+
+    def _without(self, scope: Scope) -> Response:
+        if not _is_navigation(scope):
+            return PlainTextResponse("Sign in first.", status_code=401, headers={"cache-control": "no-store"})
+        return _to(f"{SIGN_IN}?next={quote(_address(scope), safe='')}")
+
+    # ------------------------------------------------------------ the study of an address
+
+    def _study(self, scope: Scope, who: SignedIn) -> Scope | Response:
+        """The request as the study's pages get it; or where to go instead."""
+        listed = studies()
+        first, _, rest = scope["path"].removeprefix("/").partition("/")
+        study = listed.get("") or listed.get(first)
+        if study is None and first == "static":  # Streamlit's own files, the same for everybody
+            return scope
+        if study is None:
+            return self._choice(who) if _is_navigation(scope) else PlainTextResponse("There is no such study.", 404)
+        if study.name:
+            if scope["path"] == study.prefix:
+                return _to(f"{study.prefix}/")
+            path = f"/{rest}"
+            header = (STUDY_HEADER, study.name.encode())
+            scope = {**scope, "path": path, "raw_path": path.encode(), "headers": [*scope["headers"], header]}
+        if _is_navigation(scope):
+            return self._opened(scope, study, who)
+        is_in = people.member(self._study_engine(study), who) is not None
+        return scope if is_in else PlainTextResponse("You are not in this study.", 403)
+
+    def _opened(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
+        engine = self._study_engine(study)
+        if scope["path"].startswith(INVITATION):
+            try:
+                people.accept(engine, scope["path"].removeprefix(INVITATION), who)
+            except NotAllowed as refusal:
+                return _page("You cannot come in by this link", str(refusal), status=403, link=f"{study.prefix}/")
+            return _to(f"{study.prefix}/")
+        if people.admit(engine, who, who.groups, study.groups) is None:
+            return _page(
+                "You are not in this study",
+                f"You are signed in as {who.name or 'somebody without a name'}. Ask a lead of the study for an invitation.",
+                status=403,
+                link=SIGN_OUT,
+                link_words="Sign out",
+            )
+        pressed(self._sign_ins(), who)
+        return scope
+
+    def _choice(self, who: SignedIn) -> Response:
+        """The studies of somebody; the only one is opened at once."""
+        mine = []
+        for study in studies().values():
+            try:
+                if people.admit(self._study_engine(study), who, who.groups, study.groups) is not None:
+                    mine.append(study)
+            except (OverreadError, DatabaseFault):  # one that cannot be opened leaves the others as they are
+                continue
+        if len(mine) == 1:
+            return _to(f"{mine[0].prefix}/")
+        if not mine:
+            return _page(
+                "You are in no study",
+                "Ask the lead of your study for an invitation.",
+                status=403,
+                link=SIGN_OUT,
+                link_words="Sign out",
+            )
+        links = "".join(f'<p><a href="{html.escape(one.prefix)}/">{html.escape(one.title)}</a></p>' for one in mine)
+        return _page("Your studies", "", body=links)
+
+    # ------------------------------------------------------------ our own doors
+
+    async def _door(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        doors = {
+            SIGN_IN: self._begin,
+            CALLBACK: self._come_back,
+            SIGN_OUT: self._sign_out,
+            SIGNED_OUT: self._signed_out,
+        }
+        try:
+            response = await doors[scope["path"]](request)
+        except DatabaseFault as fault:
+            response = _page("Overread cannot be reached", str(fault), status=503)
+        await response(scope, receive, send)
+
+    async def _begin(self, request: Request) -> Response:
+        try:
+            answer: Response = await self._oauth.overread.authorize_redirect(
+                request, self._provider.public_url + CALLBACK
+            )
+        except (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError):
+            return _page(
+                "The sign-in of your institution cannot be reached", "Try again in a minute.", status=502, link=SIGN_IN
+            )
+        request.session["next"] = local_path(request.query_params.get("next", "/"))
+        answer.headers["cache-control"] = "no-store"
+        return answer
+
+    async def _come_back(self, request: Request) -> Response:
+        wanted = local_path(request.session.get("next", "/"))
+        try:
+            options = {"iss": {"essential": True, "value": self._provider.issuer}}
+            claims = (await self._oauth.overread.authorize_access_token(request, claims_options=options)).get(
+                "userinfo"
+            ) or {}
+        except (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError) as error:
+            await run_in_threadpool(self._tell_refused, "somebody", type(error).__name__)
+            why = "It took more than ten minutes, was begun in another window, or your institution said no."
+            return _page("You are not signed in", why, status=403, link=SIGN_IN, link_words="Try again")
+        finally:
+            request.session.clear()
+        if why := self._provider.refusal(claims):
+            await run_in_threadpool(self._tell_refused, f"{claims.get('iss')} {claims.get('sub')}", why)
+            return _page("You are not signed in", why, status=403, link=SIGN_IN, link_words="Try again")
+        token = await run_in_threadpool(self._kept, claims, token_of(request.cookies))
+        answer = _to(wanted)
+        answer.set_cookie(COOKIE, token, secure=True, httponly=True, samesite="lax", path="/")
+        return answer
+
+    def _kept(self, claims: Any, earlier: str) -> str:
+        """A new session, by a new token, in place of the one that this browser had."""
+        with writing(self._sign_ins()) as session:
+            store.end(session, earlier)
+            name = str(claims.get("name") or claims.get("preferred_username") or "")[:200]
+            groups = self._provider.groups_of(claims)
+            return store.begin(session, issuer=str(claims["iss"]), subject=str(claims["sub"]), name=name, groups=groups)
+
+    def _tell_refused(self, who: str, why: str) -> None:
+        with writing(self._sign_ins()) as session:
+            store.refused(session, who=who, why=why)
+
+    async def _sign_out(self, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site") not in ("same-origin", "none"):
+            return _page("You are still signed in", "Another site asked to sign you out.", status=403, link="/")
+        await run_in_threadpool(self._ended, token_of(request.cookies))
+        answer = _to(SIGNED_OUT)
+        answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax", path="/")
+        return answer
+
+    def _ended(self, token: str) -> None:
+        with writing(self._sign_ins()) as session:
+            store.end(session, token)
+
+    async def _signed_out(self, _request: Request) -> Response:
+        return _page(
+            "You are signed out",
+            "Your reads are saved. On a shared machine, sign out of your institution as well.",
+            link=SIGN_IN,
+        )
+
+
+def _cookies(scope: Scope) -> dict[str, str]:
+    said = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(said).items()}
+    except CookieError:
+        return {}
+
+
+def _is_navigation(scope: Scope) -> bool:
+    """Whether a browser asks for a page to show, rather than for a part of one."""
+    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+        return False
+    said = dict(scope["headers"])
+    mode = said.get(b"sec-fetch-mode")
+    return mode == b"navigate" if mode else b"text/html" in said.get(b"accept", b"")
+
+
+def _address(scope: Scope) -> str:
+    query = scope.get("query_string", b"").decode("latin-1")
+    return local_path(f"{scope['path']}?{query}" if query else scope["path"])
+
+
+def _to(address: str) -> RedirectResponse:
+    return RedirectResponse(address, status_code=303, headers={"cache-control": "no-store"})
+
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #23262a; background: #fbf9f5; max-width: 32rem; margin: 18vh auto 0; padding: 0 1.5rem }
+h1 { font-size: 1.5rem; font-weight: 600 }
+a { color: #0b5d73 }
+@media (prefers-color-scheme: dark) { body { color: #e6e3dd; background: #14181c } a { color: #62bcd2 } }
+"""
+
+
+def _page(
+    title: str, sentence: str, *, status: int = 200, link: str = "", link_words: str = "Sign in", body: str = ""
+) -> HTMLResponse:
+    """A page of our own, where Streamlit's are not to be reached: a heading, a sentence, and one way on."""
+    words = link_words if link.startswith("/sign") else "Go on"
+    way = f'<p><a href="{html.escape(link)}">{words}</a></p>' if link else ""
+    whole = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)} · Overread</title><style>{STYLE}</style></head>"
+        f'<body><main><h1>{html.escape(title)}</h1><p dir="auto">{html.escape(sentence)}</p>{body}{way}</main></body></html>'
+    )
+    return HTMLResponse(whole, status_code=status, headers={"cache-control": "no-store"})

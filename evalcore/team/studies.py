@@ -1,0 +1,157 @@
+"""The studies of a server, each a database of its own: from a TOML file that may grow while the server runs, or the one of OVERREAD_DB."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from evalcore.errors import OverreadError
+from evalcore.settings import database_url, settings
+from evalcore.team.people import Groups
+from evalcore.team.provider import roles_of
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+RESERVED = frozenset(
+    {
+        *(
+            "review",
+            "my_reads",
+            "browse",
+            "adjudicate",
+            "models",
+            "judges",
+            "triage",
+            "calibration",
+            "overview",
+            "study",
+            "export",
+            "audit",
+        ),
+        *(
+            "static",
+            "media",
+            "component",
+            "reader",
+            "sign-in",
+            "sign-out",
+            "signed-out",
+            "invitation",
+            "healthz",
+            "readyz",
+        ),
+    }
+)
+"""First words of our own addresses."""
+
+
+class Study(msgspec.Struct, frozen=True):
+    """One study of a server.
+
+    Attributes:
+        name: The first part of its addresses; empty where the server has one study alone.
+        db: A database URL, or the path of a SQLite file.
+        groups: The roles that groups of the identity provider have in it.
+    """
+
+    name: str
+    db: str
+    title: str = ""
+    groups: Groups = msgspec.field(default_factory=dict)
+
+    @property
+    def prefix(self) -> str:
+        """What its addresses begin with."""
+        return f"/{self.name}" if self.name else ""
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    db: str
+    title: str = ""
+    groups: dict[str, list[str]] = {}
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    studies: dict[str, _Entry]
+    sign_ins: str = ""
+
+
+def studies() -> Mapping[str, Study]:
+    """The studies by name, in the order of the file; one without a name where there is no file."""
+    path = settings().studies
+    if path is None:
+        return {"": Study("", settings().db)}
+    return _read(path, _written(path))[0]
+
+
+def sign_ins() -> str:
+    """The database that keeps the sessions of all: the first study's, unless the file names another."""
+    path = settings().studies
+    return settings().db if path is None else _read(path, _written(path))[1]
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError as error:
+        msg = f"OVERREAD_STUDIES: {path} cannot be read: {error.strerror}"
+        raise OverreadError(msg) from error
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, _written: int) -> tuple[Mapping[str, Study], str]:
+    try:
+        said = msgspec.toml.decode(path.read_bytes(), type=_File)
+    except (OSError, msgspec.MsgspecError, ValueError) as error:
+        msg = f"{path}: expected a table [studies.NAME] with db for each study, got: {error}"
+        raise OverreadError(msg) from error
+    if not said.studies:
+        msg = f"{path}: expected at least one study, got none"
+        raise OverreadError(msg)
+    named = {}
+    for name, entry in said.studies.items():
+        _check_name(name)
+        groups = {group: roles_of(roles, where=f"{path}: groups of {name}") for group, roles in entry.groups.items()}
+        named[name] = Study(name, entry.db, entry.title or name, groups)
+    twice = [name for name, study in named.items() if [one.db for one in named.values()].count(study.db) > 1]
+    if twice:
+        msg = f"{path}: expected a database of its own for each study, got one for {' and '.join(twice)}"
+        raise OverreadError(msg)
+    return named, said.sign_ins or next(iter(named.values())).db
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name) or name in RESERVED:
+        msg = f"studies: expected a name of small letters, digits and hyphens that is no page of Overread, got {name[:60]!r}"
+        raise OverreadError(msg)
+
+
+def add(path: Path, name: str, *, db: str, title: str) -> None:
+    """Write one more study at the end of the file, which is made where there is none."""
+    _check_name(name)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if before and name in _read(path, _written(path))[0]:
+        msg = f"{path}: expected a new name, got {name}, which is there already"
+        raise OverreadError(msg)
+    entry = f"[studies.{name}]\ntitle = {json.dumps(title or name)}\ndb = {json.dumps(db)}\n"
+    whole = f"{before.rstrip()}\n\n{entry}" if before.strip() else entry
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(whole, encoding="utf-8")
+    try:
+        _read.__wrapped__(unfinished, 0)
+        unfinished.chmod(0o600)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def invitation_link(public_url: str, location: str, token: str) -> str:
+    """The address that a lead sends to somebody who is invited to the study of this database."""
+    place = database_url(location)
+    prefix = next((study.prefix for study in studies().values() if database_url(study.db) == place), None)
+    if prefix is None:
+        msg = "The server does not list this database as a study: overread studies add."
+        raise OverreadError(msg)
+    return f"{public_url}{prefix}/invitation/{token}"

@@ -1,0 +1,88 @@
+"""Who is in the study: a lead adds people and, where people sign in, invites them and says what they may do."""
+
+import streamlit as st
+
+from evalcore.study.acting import add_person
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.policies import check_can_add_people, reason
+from evalcore.study.schema import Role, Viewer
+from evalcore.team import people
+from evalcore.team.provider import provider
+from evalcore.team.studies import invitation_link
+from pages.shared import common, html
+
+ROLES = [role.value for role in Role]
+
+
+def show(viewer: Viewer) -> None:
+    """Everybody, and below them what a lead may do."""
+    everybody = common.read("everybody")
+    table = {
+        "Name": [person.name for person, _, _ in everybody],
+        "Roles": [", ".join(sorted(person.roles)) for person, _, _ in everybody],
+        "Specialties": [", ".join(person.specialties) for person, _, _ in everybody],
+        "Languages": [", ".join(LANGUAGES.get(code, code) for code in person.languages) for person, _, _ in everybody],
+    }
+    if provider() is not None:
+        table["Sign-in"] = [_state(is_active=is_active, signs_in=signs_in) for _, is_active, signs_in in everybody]
+    st.dataframe(table, key="people", hide_index=True, alt="People of this study")
+    why_not = reason(check_can_add_people, viewer)
+    if why_not:
+        st.html(html.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
+    _add(viewer, off=bool(why_not))
+    if provider() is not None and not why_not and everybody:
+        _change(
+            viewer,
+            [person for person, _, _ in everybody],
+            {person.name: is_active for person, is_active, _ in everybody},
+        )
+
+
+def _state(*, is_active: bool, signs_in: bool) -> str:
+    if not is_active:
+        return "not let in any more"
+    return "signs in" if signs_in else "not yet"
+
+
+def _add(viewer: Viewer, *, off: bool) -> None:
+    with st.form("add person", clear_on_submit=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.text_input("Name", key="person_name", disabled=off)
+            roles = st.multiselect("Roles", ROLES, default=[Role.REVIEWER.value], key="person_roles", disabled=off)
+            languages = st.multiselect(
+                "Languages", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key="person_languages", disabled=off
+            )
+            commas = "separated by commas"
+            specialties = st.text_input("Specialties", placeholder=commas, key="person_specialties", disabled=off)
+        if st.form_submit_button("Add person", disabled=off):
+            given = {"roles": roles, "specialties": specialties.split(","), "languages": languages}
+            with common.shown_errors():
+                add_person(common.engine(), name, **given, actor=viewer)
+                st.rerun()
+
+
+def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool]) -> None:
+    """One person: an invitation to copy, other roles, or the end of their access."""
+    signing_in = provider()
+    name = st.selectbox("Person", [person.name for person in everybody], key="person_chosen")
+    person = next(one for one in everybody if one.name == name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        roles = st.multiselect("Their roles", ROLES, default=sorted(person.roles), key=f"roles_{person.person_id}")
+        is_changed = set(roles) != set(person.roles)
+        if st.button("Change roles", key="change_roles", disabled=not is_changed):
+            with common.shown_errors():
+                people.set_roles(common.engine(), name, map(Role, roles), actor=viewer)
+                st.rerun()
+        act = "Let in no longer" if is_active[name] else "Let in again"
+        if st.button(act, key="set_active"):
+            with common.shown_errors():
+                people.set_active(common.engine(), name, active=not is_active[name], actor=viewer)
+                st.rerun()
+        if st.button("Invite", key="invite", type="primary", disabled=not is_active[name]) and signing_in:
+            with common.shown_errors():
+                token = people.invite(common.engine(), name, actor=viewer)
+                st.session_state["invited"] = name, invitation_link(signing_in.public_url, common.location(), token)
+    invited, link = st.session_state.get("invited", ("", ""))
+    if invited == name:
+        st.html(html.quiet(f"Send this link to {name}. It works once, for 14 days, and is not shown again."))
+        st.code(link, language=None, wrap_lines=True)
