@@ -213,10 +213,16 @@ MADE_OF = """
     ) AS parts (part)
 """
 EMPTIED = """
-    DO $$ DECLARE name text; BEGIN
+    DO $$ DECLARE name text; trigger_name text; BEGIN
         SET LOCAL session_replication_role = replica;
+        FOR trigger_name, name IN SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE NOT tgisinternal LOOP
+            EXECUTE format('ALTER TABLE %I DISABLE TRIGGER %I', name, trigger_name);
+        END LOOP;
         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
             EXECUTE format('DELETE FROM %I', name);
+        END LOOP;
+        FOR trigger_name, name IN SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE NOT tgisinternal LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER %I', name, trigger_name);
         END LOOP;
         PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences;
     END $$

@@ -34,6 +34,7 @@ TELL_NO_LABEL = frozenset(
 )  # fmt: skip
 """Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
 said otherwise, and how many acts lie between two others tells how many there were."""
+_FIRES = {"A": "", "D": " (switched off)"}
 _UNREADABLE = (DBAPIError, ValueError, TypeError)
 _ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
 _EVENT = TABLES["audit_event"].c
@@ -233,7 +234,7 @@ def triggers(session: Session) -> dict[str, str]:
         "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace"
     )
     return {
-        name: f"{text}: {source.strip()}{'' if state == 'A' else ' (does not fire always)'}"
+        name: f"{text}: {source.strip()}{_FIRES.get(state, ' (not for everybody)')}"
         for name, text, source, state in connection.exec_driver_sql(statement)
     }
 

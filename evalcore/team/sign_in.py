@@ -7,6 +7,7 @@ browser holds a token. What a page shows is decided on every run by that row, ne
 import hashlib
 import hmac
 import html
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
@@ -30,6 +31,7 @@ from evalcore.team.provider import Provider
 from evalcore.team.queries import SignedIn
 from evalcore.team.studies import Study, studies
 
+_log = logging.getLogger(__name__)
 COOKIE, FLOW_COOKIE = "__Host-overread", "__Host-overread-sign-in"
 SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT = "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"
 INVITATION = "/invitation/"
@@ -134,6 +136,9 @@ class SignedInOnly:
             answer = self._without(scope) if who is None else await run_in_threadpool(self._study, scope, who)
         except DatabaseFault as fault:
             answer = _page("Overread cannot be reached", str(fault), status=503)
+        except OverreadError as error:
+            _log.warning("%s", error)
+            answer = _page("This study cannot be opened", "Ask whoever runs this server: its log says why.", status=503)
         if isinstance(answer, dict):
             await self._app(answer, receive, send)
         elif scope["type"] == "websocket":

@@ -81,9 +81,23 @@ def _settle() -> None:
     gc.freeze()
 
 
+_place: ContextVar[str] = ContextVar("place")
+"""The study of a thread that belongs to no page."""
+
+
 def location() -> str:
     """Where the database is of the study whose pages these are."""
-    return _study().db
+    return _place.get("") or _study().db
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """In a thread beside the pages: what is read is of the study of this database."""
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 def _study() -> Study:

@@ -26,6 +26,7 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
 from evalcore.study.tables import now
+from evalcore.team import people
 from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import TriageSettings
 from tests import run_world, world
@@ -92,6 +93,9 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "export.tables.check": ("export", lambda w, a, _f, _n: export_tables.check(w.engine, a)),
     "reading.assigning.assign": ("assign", lambda w, a, _f, _n: assigning.assign(w.engine, Choice(readers=("Dr. Tove Lind",), n_readers=1), actor=a)),
     "reading.assigning.assign_responses": ("assign", lambda w, a, _f, _n: assigning.assign_responses(w.engine, [w.responses[1]], n_readers=1, actor=a)),
+    "team.people.invite": ("add_people", lambda w, a, _f, _n: people.invite(w.engine, "Dr. Tove Lind", actor=a)),
+    "team.people.set_roles": ("add_people", lambda w, a, _f, _n: people.set_roles(w.engine, "Dr. Tove Lind", [Role.LEAD], actor=a)),
+    "team.people.set_active": ("add_people", lambda w, a, _f, _n: people.set_active(w.engine, "Dr. Tove Lind", active=False, actor=a)),
     "runs.start": ("run", lambda w, a, _f, _n: runs.start(w.engine, run_world.responding(), concurrency=1, actor=a)),
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
@@ -125,6 +129,12 @@ NOBODYS = {
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
     "study.acting.begin": "the first person, where there is none: tested below",
+    "team.people.accept": "whoever opens an invitation first",
+    "team.people.admit": "who is in a group of the provider that the server lets in",
+    "team.sign_in.pressed": "writes that somebody who is signed in has pressed",
+    "team.sign_in._kept": "begins a session",
+    "team.sign_in._ended": "ends one's own session",
+    "team.sign_in._tell_refused": "writes that somebody was not let in",
     "importing.demo.seed": "fills a study that holds nothing",
     "runs.asking._transaction": "saves the answers of a run that was started",
     "runs.worker.work": "works on a run that was started",

@@ -47,17 +47,24 @@ def unguarded(engine):
     """A transaction in which no trigger fires and no foreign key holds, and after which all triggers stand again as they stood."""
     bare = create_engine(engine.url, poolclass=NullPool)  # SQLite's own defaults
     with Session(bare) as session, session.begin():
-        connection, kept = session.connection(), []
+        connection = session.connection()
         if engine.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL session_replication_role = replica"))
+            named = (
+                "SELECT tgname, relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE NOT tgisinternal"
+            )
+            kept = connection.execute(text(named)).all()
+            off = [f"ALTER TABLE {table} DISABLE TRIGGER {name}" for name, table in kept]
+            on = [f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}" for name, table in kept]
+            off.append("SET LOCAL session_replication_role = replica")  # for the keys
         else:
             connection.exec_driver_sql("BEGIN")
             kept = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")).all()
-        for name, _ in kept:
-            connection.execute(text(f"DROP TRIGGER {name}"))
+            off, on = [f"DROP TRIGGER {name}" for name, _ in kept], [made for _, made in kept]
+        for statement in off:
+            connection.exec_driver_sql(statement)
         yield session
-        for _, made in kept:
-            connection.exec_driver_sql(made)
+        for statement in on:
+            connection.exec_driver_sql(statement)
 
 
 def test_a_study_that_was_read_holds(read):
