@@ -42,7 +42,15 @@ app.add_typer(cli_team.studies_app, name="studies")
 
 app.command("import")(cli_data.import_)
 COMMANDS = (
-    (cli_data.download, cli_data.formats, cli_data.scores, cli_data.export, cli_data.backup, cli_data.restore),
+    (
+        cli_data.download,
+        cli_data.formats,
+        cli_data.scores,
+        cli_data.export,
+        cli_data.backup,
+        cli_data.restore,
+        cli_data.copy,
+    ),
     (cli_compare.compare, cli_quality.judges, cli_quality.agreement, judging.anchoring),
     (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
     (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),

@@ -28,6 +28,7 @@ from evalcore.errors import OverreadError
 from evalcore.settings import shipped
 from evalcore.study.acting import opened
 from evalcore.study.db import PRESS_SECONDS, Engine
+from evalcore.team import logs
 from evalcore.team.health import Health
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import SignedInOnly, local_path
@@ -338,7 +339,10 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
             sign_ins=lambda: _engine_at(sign_ins()),
             study_engine=lambda study: _engine_at(study.db),
         )
+    if signing_in is not None:
+        logs.begin()
     middleware = [
+        *([Middleware(logs.RequestLog)] if signing_in else []),
         Middleware(Health, engine_at=_engine_at),
         Middleware(Headers, policy=content_security_policy(index)),
         Middleware(OwnPages, hosts=hosts),

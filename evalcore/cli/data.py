@@ -228,6 +228,19 @@ def restore(path: Annotated[Path, typer.Argument(help="What `overread backup` wr
     _say_how_far(report)
 
 
+def copy(
+    source: Annotated[str, typer.Option("--from", help="Database URL, or path of a SQLite file.")],
+    target: Annotated[str, typer.Option("--to", help="The same, of a database that holds nothing yet.")],
+) -> None:
+    """Copy a study into another database, SQLite or PostgreSQL, and prove the copy. The source stays as it is; let nobody write to it meanwhile.
+
+    Exit status 1 where nothing was copied, or where the copy's audit trail does not hold.
+    """
+    from evalcore.study.copying import copy_study
+
+    _say_how_far(copy_study(source, target))
+
+
 def _say_how_far(report: "ChainReport") -> None:
     console.out.print(report.sentence, markup=False)
     if not report.holds:

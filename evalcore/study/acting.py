@@ -10,7 +10,7 @@ from sqlmodel import Session
 from evalcore.errors import NotAllowed, ReadOnly
 from evalcore.study import contents, families, store
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import PATIENT_SECONDS, open_study, reading, writing
+from evalcore.study.db import PATIENT_SECONDS, PERSON, open_study, reading, writing
 from evalcore.study.policies import (
     check_can_add_people,
     check_can_assign,
@@ -35,6 +35,7 @@ def anew(session: Session, viewer: Viewer) -> Viewer:
 def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: object) -> Viewer:
     """The first thing in the transaction of an act: a rule of `policies`, held against who acts as the study knows them now."""
     known = anew(session, viewer)
+    session.info[PERSON] = known.person_id
     check(known, *what)
     return known
 

@@ -191,13 +191,14 @@ def _load(engine: Engine, path: Path) -> ChainReport:
             with packed.open(table) as member, _copying(connection, table, copied["columns"], "FROM STDIN") as rows:
                 while block := member.read(_BLOCK):
                     rows.write(block)
-            _set_sequence(connection, table)
+            set_sequence(connection, table)
         upgrade(connection)
         with Session(connection) as session:
             return verify(session)
 
 
-def _set_sequence(connection: Connection, table: str) -> None:
+def set_sequence(connection: Connection, table: str) -> None:
+    """Have PostgreSQL number the next row after the last one that was copied."""
     for column in inspect(connection).get_pk_constraint(table)["constrained_columns"]:
         owner = connection.exec_driver_sql("SELECT pg_get_serial_sequence(%s, %s)", (table, column)).scalar()
         if owner:

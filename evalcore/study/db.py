@@ -8,8 +8,10 @@ import logging
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -39,7 +41,12 @@ __all__ = [
 
 TRAIL_HEAD = "trail_head"
 """Under this name a session's info has when the newest event that it wrote was, and its hash."""
-_log = logging.getLogger(__name__)
+ACTS, PERSON, BEGUN = "acts", "person_id", "begun"
+"""Likewise the acts that it wrote, whose they are, and since when; told to the log `ACTS_LOG` once they are kept."""
+ACTS_LOG = "evalcore.acts"
+REQUEST: ContextVar[str] = ContextVar("request")
+"""The request, or the run of a page, in whose course something is done."""
+_log, _acts = logging.getLogger(__name__), logging.getLogger(ACTS_LOG)
 PRESS_SECONDS, PATIENT_SECONDS = 10, 30
 """How long a person who pressed waits for others' writing, and how long a command, a run or an import does."""
 BUSY, AWAY, READ_ONLY, FULL = "is busy", "cannot be reached", "is read-only", "has no room left"
@@ -236,6 +243,7 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
     try:
         with Session(bound, expire_on_commit=False) as session:
+            session.info[BEGUN] = time.monotonic()
             yield session
             ended = True
             keep(session)
@@ -248,6 +256,9 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
 def keep(session: Session) -> None:
     """End a writing transaction: what was done in it is kept. What the session does next is another one."""
     session.commit()
+    for act in session.info.pop(ACTS, ()):
+        seconds = round(time.monotonic() - session.info[BEGUN], 3)
+        _acts.info("act", extra={"act": act, "person_id": session.info.get(PERSON), "seconds": seconds})
     head, kept = session.info.pop(TRAIL_HEAD, None), settings().trail
     if kept is not None and head is not None:
         try:

@@ -24,7 +24,7 @@ from sqlmodel import Session, SQLModel, col
 from evalcore.errors import AlreadyChanged, OverreadError
 from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import TRAIL_HEAD, reading, writing
+from evalcore.study.db import ACTS, TRAIL_HEAD, reading, writing
 from evalcore.study.languages import index_parts, language_of, postgresql_vector
 from evalcore.study.row_hashes import (
     CONTENT,
@@ -173,6 +173,7 @@ def append_event(
     )
     event.hash = event.expected_hash()
     connection.execute(insert(_EVENT), event.model_dump(exclude={"id"}))
+    session.info.setdefault(ACTS, []).append(action)
     session.info[TRAIL_HEAD] = f"{event.at.isoformat()} {event.hash}"
 
 

@@ -13,6 +13,7 @@ from functools import cache, wraps
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from uuid import uuid4
 
 import pandas as pd
 import streamlit as st
@@ -37,7 +38,7 @@ from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.study import browse, contents, frames, lookups
 from evalcore.study.acting import opened, prepare_search
-from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
+from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
 from evalcore.team import people, sign_in
@@ -456,7 +457,7 @@ def guarded() -> Iterator[None]:
         run.fault, run.is_second = outer.fault, True
     if outer is not None:
         run.known = outer.known
-    token = _run.set(run)
+    token, request = _run.set(run), REQUEST.set(uuid4().hex)
     try:
         yield
     except DatabaseFault as failed:
@@ -467,6 +468,7 @@ def guarded() -> Iterator[None]:
         return
     finally:
         _run.reset(token)
+        REQUEST.reset(request)
     st.button("Try again", key="try_again", icon=":material/refresh:")
     st.stop()  # not an end: what is typed in fields that were not drawn stays
 
