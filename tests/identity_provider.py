@@ -37,7 +37,8 @@ def identity_provider() -> Iterator[str]:
                 httpx.get(f"{issuer}/.well-known/openid-configuration").raise_for_status()
                 break
             except httpx.HTTPError:
-                assert process.poll() is None and time.monotonic() < end, "the provider did not start"
+                assert process.poll() is None, "the provider did not start"
+                assert time.monotonic() < end, "the provider does not answer"
                 time.sleep(0.1)
         yield issuer
     finally:

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 from uuid import uuid4
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,9 +42,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def begin() -> None:
-    """Write what the program says as JSON lines to the standard output, acts and requests among it."""
-    handler = logging.StreamHandler(sys.stdout)
+def begin(to: TextIO = sys.stdout) -> None:
+    """Write what the program says as JSON lines, acts and requests among it."""
+    handler = logging.StreamHandler(to)
     handler.setFormatter(JsonLines())
     ours = logging.getLogger("evalcore")
     ours.handlers, ours.propagate = [handler], False

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
 from evalcore.study.db import Engine, reading, writing
+from evalcore.study.policies import check_can_import, reason
 from evalcore.team import people, queries, store
 from evalcore.team.provider import Provider
 from evalcore.team.queries import SignedIn
@@ -34,7 +35,7 @@ from evalcore.team.studies import Study, studies
 _log = logging.getLogger(__name__)
 COOKIE, FLOW_COOKIE = "__Host-overread", "__Host-overread-sign-in"
 SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT = "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"
-INVITATION = "/invitation/"
+INVITATION, UPLOAD = "/invitation/", "/_stcore/upload_file"
 STUDY_HEADER = b"x-overread-study"
 """By this header of its socket a page knows its study; of no use to who forges it, since the person is looked up in that study."""
 FLOW_SECONDS = 600
@@ -170,8 +171,12 @@ class SignedInOnly:
             scope = {**scope, "path": path, "raw_path": path.encode(), "headers": [*scope["headers"], header]}
         if _is_navigation(scope):
             return self._opened(scope, study, who)
-        is_in = people.member(self._study_engine(study), who) is not None
-        return scope if is_in else PlainTextResponse("You are not in this study.", 403)
+        person = people.member(self._study_engine(study), who)
+        if person is None:
+            return PlainTextResponse("You are not in this study.", 403)
+        if scope["path"].startswith(UPLOAD) and (why := reason(check_can_import, person)):
+            return PlainTextResponse(why, 403)
+        return scope
 
     def _opened(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
         engine = self._study_engine(study)
