@@ -260,7 +260,7 @@ def open_when_answering(address: str, port: int) -> None:
     while time.monotonic() < last_moment:
         with suppress(OSError):
             asked = http.client.HTTPConnection(address, port, timeout=5)
-            asked.request("GET", "/_stcore/health")
+            asked.request("GET", "/healthz")
             if asked.getresponse().status == http.HTTPStatus.OK:
                 webbrowser.open(page_address(address, port))
                 return

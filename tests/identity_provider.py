@@ -15,6 +15,8 @@ from tests.browser.server import free_port
 PEOPLE: Mapping[str, Mapping[str, Any]] = {
     "ana": {"name": "Ana Lund", "email": "ana@hospital.example", "email_verified": True, "groups": ["readers"]},
     "bo": {"name": "Bo Lund", "email": "bo@hospital.example", "email_verified": False, "groups": []},
+    "lena": {"name": "Lena Holt", "email": "lena@hospital.example", "email_verified": True, "groups": ["leads"]},
+    "sol": {"name": "Sol Adeyemi", "email": "sol@hospital.example", "email_verified": True, "groups": ["readers"]},
     "eve": {"name": "Ana Lund", "email": "eve@elsewhere.example", "email_verified": True, "groups": ["visitors"]},
 }
 """By subject, what the provider says of each."""

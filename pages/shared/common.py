@@ -481,8 +481,7 @@ def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) ->
     def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
         with guarded():
             if provider() is not None and viewer(pressed=run_every is None) is None:
-                ask_who()  # their session ended, or a lead let them out, while the page was open
-                st.stop()
+                st.rerun()  # their session ended, or a lead let them out: nothing of the page stays on the screen
             draw(*arguments, **named)
 
     return drawn

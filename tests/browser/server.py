@@ -90,7 +90,7 @@ def wait_until_healthy(server: AppServer, process: subprocess.Popen[bytes]) -> N
     last_moment = time.monotonic() + START_SECONDS
     while time.monotonic() < last_moment and process.poll() is None:
         try:
-            if httpx.get(f"{server.url}/_stcore/health", timeout=1, trust_env=False).is_success:
+            if httpx.get(f"{server.url}/healthz", timeout=1, trust_env=False).is_success:
                 return
         except httpx.TransportError:
             pass
