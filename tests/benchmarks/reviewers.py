@@ -1,5 +1,8 @@
 """Many reviewers at once on one server: `python tests/benchmarks/reviewers.py [--database postgresql] [--burst]`.
 
+A hospital's server is `--signed-in --processes 2 --database postgresql --reviewers 100 --seconds 300 --pause 2 4`: everybody has a session,
+and every second one is at the other process, as the proxy's cookie keeps them.
+
 Each has a tab on Review and works as a person would: a press every 1 to 3 seconds, and the next one only after the screen has shown the
 last. They mark every criterion, sometimes go back and change one, submit, take the judge's label where it differs, and go on. At the
 end each one's own log is compared with the database: every mark that was shown is stored once and in its order, every submitted read
@@ -24,7 +27,8 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,6 +44,8 @@ from evalcore.study import contents, store  # noqa: E402
 from evalcore.study.db import connect, open_study, reading, writing  # noqa: E402
 from evalcore.study.schema import Administrator  # noqa: E402
 from evalcore.study.store import index_texts  # noqa: E402
+from evalcore.team import store as team_store  # noqa: E402
+from evalcore.team.sign_in import COOKIE  # noqa: E402
 from tests.benchmarks import _tab  # noqa: E402
 from tests.benchmarks._kept import faults  # noqa: E402
 from tests.benchmarks._reviewer import BURST, Reviewer  # noqa: E402
@@ -49,6 +55,13 @@ from tests.browser.server import running_app  # noqa: E402
 
 TARGET_MS = 500.0
 READERS_EACH = 2
+ISSUER = "http://127.0.0.1:9"  # asked for nothing: everybody has signed in already
+SIGN_IN = {
+    "OVERREAD_PUBLIC_URL": "https://overread.example",
+    "OVERREAD_OIDC_ISSUER": ISSUER,
+    "OVERREAD_OIDC_CLIENT_ID": "benchmark",
+    "OVERREAD_OIDC_CLIENT_SECRET": "benchmark",
+}
 PAUSE_SECONDS = [1.0, 3.0]
 FLOOR_PRESSES, FLOOR_GAP_SECONDS = 100, 0.2
 """The server leaves Nagle's algorithm on: pressed every 40 ms or quicker, each press would wait 40 ms for an acknowledgement."""
@@ -56,8 +69,8 @@ FLOOR_PRESSES, FLOOR_GAP_SECONDS = 100, 0.2
 # ---------------------------------------------------------------- the study, and the reviewers at it
 
 
-def made(location: str, folder: Path, *, n_verdicts: int, n_reviewers: int) -> dict[str, str]:
-    """A study with so many judge's verdicts, all of it assigned to all reviewers. Returns each one's cookie, by name."""
+def made(location: str, folder: Path, *, n_verdicts: int, n_reviewers: int, signed_in: bool) -> dict[str, str]:
+    """A study with so many judge's verdicts, all of it assigned to all reviewers. Returns each one's cookie, by name: of a session, or a choice."""
     results = folder / "bench_model_20260101_000000_allresults.json"
     write_results(results, n_verdicts)
     engine = open_study(location)
@@ -73,8 +86,15 @@ def made(location: str, folder: Path, *, n_verdicts: int, n_reviewers: int) -> d
         assert contents.counts(session)["judge_verdicts"] == n_verdicts
         name_of_cookie = cookie_name(contents.study_key(session) or "")
         numbers = {person.name: person.person_id for person in contents.people(session)}
+    cookies = {name: f"{name_of_cookie}={numbers[name]}" for name in names}
+    if signed_in:
+        with writing(engine) as session:
+            for name in names:
+                team_store.bind(session, numbers[name], issuer=ISSUER, subject=name)
+                token = team_store.begin(session, issuer=ISSUER, subject=name, name=name, groups=())
+                cookies[name] = f"{COOKIE}={token}"
     engine.dispose()
-    return {name: f"{name_of_cookie}={numbers[name]}" for name in names}
+    return cookies
 
 
 @contextmanager
@@ -110,19 +130,22 @@ async def pressed_alone(url: str, n_presses: int) -> list[float]:
 
 
 async def all_at_review(
-    url: str, cookies: dict[str, str], tabs: AsyncExitStack, pause: Sequence[float]
+    urls: Sequence[str], cookies: dict[str, str], tabs: AsyncExitStack, pause: Sequence[float]
 ) -> list[Reviewer]:
-    """Everybody has opened Review."""
-    opening = (tabs.enter_async_context(_tab.opened(url, "review", cookie=cookie)) for cookie in cookies.values())
+    """Everybody has opened Review, in turn at each of the processes."""
+    pairs = zip(cycle(urls), cookies.values(), strict=False)
+    opening = (tabs.enter_async_context(_tab.opened(url, "review", cookie=cookie)) for url, cookie in pairs)
     opened = await asyncio.gather(*opening)
     named = zip(cookies, opened, strict=True)
     return [Reviewer(name, tab, seed=seed, pause=pause) for seed, (name, tab) in enumerate(named)]
 
 
-async def worked(url: str, cookies: dict[str, str], seconds: float, pause: Sequence[float]) -> list[Reviewer]:
+async def worked(
+    urls: Sequence[str], cookies: dict[str, str], seconds: float, pause: Sequence[float]
+) -> list[Reviewer]:
     """All of them at work for so long."""
     async with AsyncExitStack() as tabs:
-        reviewers = await all_at_review(url, cookies, tabs, pause)
+        reviewers = await all_at_review(urls, cookies, tabs, pause)
         until = time.perf_counter() + seconds
         await asyncio.gather(*(reviewer.work(until) for reviewer in reviewers))
     return reviewers
@@ -134,7 +157,7 @@ async def worked(url: str, cookies: dict[str, str], seconds: float, pause: Seque
 async def bursts(url: str, cookies: dict[str, str], engine: Engine, *, seconds: float, gap: float) -> None:
     """Bursts by one reviewer alone, by one while the others work at a person's pace, and by all at once; how many marks arrived."""
     async with AsyncExitStack() as tabs:
-        reviewers = await all_at_review(url, cookies, tabs, PAUSE_SECONDS)
+        reviewers = await all_at_review([url], cookies, tabs, PAUSE_SECONDS)
         one, others = reviewers[0], reviewers[1:]
         print(f"{BURST} marks every {gap * 1000:.0f} ms without waiting")
         told_burst("one reviewer, nobody else at work", [await arrived(one, engine, gap) for _ in range(3)])
@@ -250,15 +273,20 @@ def main() -> None:
     asked.add_argument(
         "--burst", action="store_true", help="count the marks that arrive of those pressed without waiting"
     )
+    asked.add_argument("--processes", type=int, default=1, help="of the server")
+    asked.add_argument("--signed-in", action="store_true", help="everybody has a session, as on a server with sign-in")
     asked.add_argument("--gap", type=float, default=0.1, help="seconds between the marks of a burst")
     given = asked.parse_args()
     print(
-        f"{given.reviewers} reviewers, {given.seconds:.0f} s, {given.verdicts:,} verdicts, {given.database}, {os.cpu_count()} cores; "
+        f"{given.reviewers} reviewers, {given.seconds:.0f} s, {given.verdicts:,} verdicts, {given.database}, {given.processes} processes, "
+        f"{'signed in' if given.signed_in else 'no sign-in'}, {os.cpu_count()} cores; "
         f"load of the machine before: {os.getloadavg()[0]:.1f}"
     )
     with TemporaryDirectory() as made_in, database(given.database, Path(made_in)) as location:
         folder = Path(made_in)
-        cookies = made(location, folder, n_verdicts=given.verdicts, n_reviewers=given.reviewers)
+        cookies = made(
+            location, folder, n_verdicts=given.verdicts, n_reviewers=given.reviewers, signed_in=given.signed_in
+        )
         engine = connect(location)
         if given.burst:
             with running_app(folder, environment={"OVERREAD_DB": location}) as server:
@@ -268,8 +296,14 @@ def main() -> None:
         with floor_app(folder) as url:
             floor = asyncio.run(pressed_alone(url, min(FLOOR_PRESSES, round(2 * given.seconds))))
         before, start = cpu(), time.perf_counter()
-        with running_app(folder, environment={"OVERREAD_DB": location}) as server:
-            reviewers = asyncio.run(worked(server.url, cookies, given.seconds, given.pause))
+        with ExitStack() as running:
+            environment = {"OVERREAD_DB": location} | (SIGN_IN if given.signed_in else {})
+            urls = []
+            for number in range(given.processes):
+                place = folder / f"process {number}"
+                place.mkdir()
+                urls.append(running.enter_context(running_app(place, environment=environment)).url)
+            reviewers = asyncio.run(worked(urls, cookies, given.seconds, given.pause))
         used, took = cpu() - before, time.perf_counter() - start
         n_presses = sum(len(times) for reviewer in reviewers for times in reviewer.times.values())
         print(
