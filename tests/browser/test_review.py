@@ -49,13 +49,13 @@ def results(path: Path, rubrics: tuple[int, ...], *, judged: bool) -> None:
     path.write_text(json.dumps({"score": 0.5, "metadata": {"example_level_metadata": entries}}), encoding="utf-8")
 
 
-def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool) -> Path:
+def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool, readers: tuple[str, ...] = READERS) -> Path:
     """A study in which each reader has all of these responses to read."""
     results(folder / "results.json", rubrics, judged=judged)
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
         store.ensure_study(session)
-        for name in READERS:
+        for name in readers:
             store.add_person(session, name, roles=["reviewer"], actor="set-up")
         store.set_guideline(session, GUIDELINE, actor="set-up")
     import_file(
@@ -67,7 +67,7 @@ def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool) -> Path:
         dataset="invented",
     )
     index_texts(engine)
-    assigning.assign(engine, assigning.Choice(seed=5, n_readers=len(READERS)), actor=Administrator(name="set-up"))
+    assigning.assign(engine, assigning.Choice(seed=5, n_readers=len(readers)), actor=Administrator(name="set-up"))
     engine.dispose()
     return folder
 

@@ -63,16 +63,19 @@ def begin(page: Page, url: str) -> Presses:
 
 
 def works(page: Page, key: str, place: int, words: str) -> None:
-    """Press until it counts: a press in the second in which a new session draws its first screen falls on nothing, and is seen to."""
-    mark = page.locator(".or-row .or-mark").nth(place)
+    """Press on a criterion until it counts: a press in the second in which a new session draws its first screen falls on nothing, and is seen to."""
+    row = page.locator(".or-row").nth(place)
     for _ in range(5):
-        page.keyboard.press(key)
+        row.click()
         try:
-            expect(mark).to_contain_text(words, timeout=4_000)
+            expect(row).to_have_attribute("aria-current", "true", timeout=4_000)
+            page.wait_for_timeout(200)  # its key is bound a frame after it is drawn
+            page.keyboard.press(key)
+            expect(row.locator(".or-mark")).to_contain_text(words, timeout=4_000)
         except AssertionError:
             continue
         return
-    expect(mark).to_contain_text(words)
+    expect(row.locator(".or-mark")).to_contain_text(words)
 
 
 # ---------------------------------------------------------------- the short form: one process, SQLite
@@ -143,7 +146,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A study of two responses with four criteria each, which everybody reads, on a server of real parts."""
     folder = tmp_path_factory.mktemp("parts")
     study = tmp_path_factory.mktemp("study")
-    made(study, (4, 4), judged=True)
+    made(study, (4, 4), judged=True, readers=(IMANI, TOVE))
     with deployment(folder, study=study / "overread.db") as running:
         running.overread("people", "--add", LEAD, "--role", "lead")
         running.overread("people", "--add", ADJUDICATOR, "--role", "adjudicator")
@@ -213,8 +216,8 @@ def reader(browser: Browser, parts: Deployment) -> Iterator[Page]:
     """Imani in mid-read of her second response: two of four criteria are marked."""
     context = team(browser)
     page = context.new_page()
-    bound = parts.rows("SELECT 1 FROM identity WHERE subject = 'ana'")
-    if bound:
+    parts.rows("DELETE FROM mark")
+    if parts.rows("SELECT 1 FROM identity WHERE subject = 'ana'"):
         page.goto(f"{parts.url}/review")
         at_provider(page, IMANI)
     else:
@@ -244,10 +247,9 @@ def test_a_part_that_dies_in_mid_read_loses_nothing(part: str, reader: Page, par
     reader.wait_for_timeout(1_000)
     works(reader, "1", 2, "met")
     assert [label for _, label in marks(parts)] == ["met", "not_met", "met"]
-    works(reader, "u", 2, "open")
     reader.reload()
     ready(reader)
-    assert labels(reader)[:3] == ["met", "not met", "open"]
+    assert labels(reader) == ["met", "not met", "met", "open"]
     assert "The audit trail holds" in parts.overread("audit", "verify")
 
 
@@ -283,6 +285,6 @@ def test_what_comes_without_a_session_gets_through_no_part(parts: Deployment):
     assert parts.get(f"{parts.url}/_stcore/metrics").status_code in (401, 403, 404)
     assert parts.get(f"{parts.url}/browse", accept="text/html", **forged).headers["location"].startswith("/sign-in")
     direct = f"http://127.0.0.1:{parts.ports[0]}/browse"
-    assert parts.get(direct, accept="text/html", **forged).status_code == 403  # not under the server's own name
+    assert parts.get(direct, accept="text/html", **forged).headers["location"].startswith("/sign-in")
     assert parts.get(f"{parts.url}/", host="evil.example").status_code in (403, 404, 421)
     assert parts.get(f"{parts.url}/healthz").json() == {"status": "ok"}

