@@ -113,15 +113,34 @@ def serve(
     serving.check_address(address, sign_in=provider() is not None)
     serving.served_hosts(address, port, allowed)
     serving.check_port(address, port)
-    database = location(db)
+    database, key = location(db), ""
     is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
-    with study(db) as engine:
-        if is_new_default and provider() is None and demo.seed(engine):
-            out.print(f"{database} is new: it holds the demo study, which is fictional.")
-        with reading(engine) as session:
-            key = contents.study_key(session) or ""
+    if settings().studies is not None:
+        _bring_up_to_date()
+    else:
+        with study(db) as engine:
+            if is_new_default and provider() is None and demo.seed(engine):
+                out.print(f"{database} is new: it holds the demo study, which is fictional.")
+            with reading(engine) as session:
+                key = contents.study_key(session) or ""
     out.print(f"Overread on {serving.page_address(address, port)} (stop with Ctrl-C)", markup=False)
     serving.serve(location=database, study_key=key, port=port, address=address, browser=browser, allowed=allowed)
+
+
+def _bring_up_to_date() -> None:
+    """Open every study of the server once; one that cannot be opened is told, and leaves the others as they are."""
+    from evalcore.team.provider import provider
+    from evalcore.team.studies import studies
+
+    if provider() is None:
+        msg = "OVERREAD_STUDIES: several studies need sign-in. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables (docs/sign-in.md)."
+        raise OverreadError(msg)
+    for one in studies().values():
+        try:
+            with study(one.db):
+                pass
+        except (OverreadError, DatabaseFault) as error:
+            err.print(f"{one.name}: {error}", markup=False)
 
 
 @audit_app.command()
@@ -137,10 +156,10 @@ def verify(
     Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.
     """
     from evalcore.study.auditing import verify as walk
-    from evalcore.study.db import reading
+    from evalcore.study.db import reading, trail_file
 
     with study(db) as engine, reading(engine) as session:
-        report = walk(session, expected=expect, kept=settings().trail)
+        report = walk(session, expected=expect, kept=trail_file(session))
     out.print(report.sentence, markup=False)
     if not report.holds:
         raise typer.Exit(1)

@@ -294,6 +294,7 @@ def serve(
         "runner.postScriptGC": False,
         "server.fileWatcherType": "none",
         "server.websocketPingInterval": PING_SECONDS,
+        "logger.hideWelcomeMessage": True,  # which asks a service of others' for our address, where we listen on all
     }
     sys.argv = [str(shipped("app.py"))]  # Streamlit reads the settings beside the script that it is told it runs
     app = build(study_key, hosts, signing_in)

@@ -134,11 +134,13 @@ def add_study(
     from evalcore.study.acting import opened
     from evalcore.team.studies import add
 
-    opened(at).dispose()
+    engine = opened(at)
+    engine.dispose()
     place = at if "://" in at else str(Path(at).expanduser().resolve())
     add(_file(), name, db=place, title=title)
+    shown = engine.url.render_as_string()  # without a password
     out.print(
-        f"{name} is a study of this server now. Invite its lead: overread --db {at} people --add NAME --role lead, then overread --db {at} team invite NAME",
+        f"{name} is a study of this server now. Its lead: overread --db {shown} people --add NAME --role lead, then team invite NAME.",
         markup=False,
     )
 

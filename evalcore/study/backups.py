@@ -20,7 +20,7 @@ from sqlmodel import Session, SQLModel
 
 from evalcore.errors import OverreadError
 from evalcore.study.auditing import ChainReport, verify
-from evalcore.study.db import connect, migrations, open_study, reading, upgrade
+from evalcore.study.db import connect, is_known, migrations, open_study, reading, upgrade
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
 _BLOCK = 1 << 20
@@ -182,6 +182,9 @@ def checked(path: Path) -> dict[str, Any]:
 def _load(engine: Engine, path: Path) -> ChainReport:
     """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
     manifest = checked(path)
+    if not is_known(manifest["revision"]):
+        msg = f"{path}: was written by a newer version of Overread. Update Overread to restore it."
+        raise OverreadError(msg)
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
         if inspect(connection).get_table_names():
             msg = "--db: expected a database without tables, found a study or something else. Nothing was overwritten."

@@ -34,8 +34,8 @@ from evalcore.settings import database_url, settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of", "is_up_to_date",
-    "keep", "migrate", "open_study", "reading", "unkept", "writing",
+    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
+    "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -253,13 +253,21 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
         raise
 
 
+def trail_file(session: Session) -> Path | None:
+    """Where the last hashes of this study's trail are kept: OVERREAD_TRAIL, or a file of its own in it where that is a folder."""
+    kept = settings().trail
+    if kept is None or not kept.is_dir():
+        return kept
+    return kept / f"{Path(session.get_bind().engine.url.database or 'study').stem}.trail"
+
+
 def keep(session: Session) -> None:
     """End a writing transaction: what was done in it is kept. What the session does next is another one."""
     session.commit()
     for act in session.info.pop(ACTS, ()):
         seconds = round(time.monotonic() - session.info[BEGUN], 3)
         _acts.info("act", extra={"act": act, "person_id": session.info.get(PERSON), "seconds": seconds})
-    head, kept = session.info.pop(TRAIL_HEAD, None), settings().trail
+    head, kept = session.info.pop(TRAIL_HEAD, None), trail_file(session)
     if kept is not None and head is not None:
         try:
             with kept.open("a", encoding="utf-8") as lines:
@@ -286,6 +294,14 @@ def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engin
 
 def _shown(engine: Engine) -> str:
     return engine.url.database or "" if engine.dialect.name == "sqlite" else engine.url.render_as_string()
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version of the program has tables of that revision, or a later one."""
+    try:
+        return _scripts().get_revision(revision) is not None
+    except CommandError:
+        return False
 
 
 def is_up_to_date(engine: Engine) -> bool:

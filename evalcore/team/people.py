@@ -54,7 +54,8 @@ def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) ->
         study_store.wait_for_others(session)
         person = queries.person_of(session, who.issuer, who.subject)
         if person is not None:
-            store.set_roles(session, person.person_id, roles, actor="groups of the provider")
+            kept = frozenset({Role.LEAD}) if _is_only_lead(session, person) else frozenset()
+            store.set_roles(session, person.person_id, roles | kept, actor="groups of the provider")
         else:
             taken = {one.name for one in contents.people(session, everybody=True)}
             name = next(name for name in _names(who.name.strip() or "Somebody") if name not in taken)
@@ -95,9 +96,12 @@ def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> Non
         store.set_active(session, person.person_id, active=active, actor=actor.signature)
 
 
+def _is_only_lead(session: Session, person: Viewer) -> bool:
+    return {one.person_id for one in contents.people(session) if Role.LEAD in one.roles} == {person.person_id}
+
+
 def _check_lead_stays(session: Session, person: Viewer) -> None:
-    leads = {one.person_id for one in contents.people(session) if Role.LEAD in one.roles}
-    if leads == {person.person_id}:
+    if _is_only_lead(session, person):
         msg = f"{person.name} is the only lead: make somebody else a lead first."
         raise NotAllowed(msg)
 

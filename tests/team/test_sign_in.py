@@ -370,6 +370,9 @@ def test_roles_follow_the_groups_at_the_next_sign_in(serve: MakeServer):
     browser = server.signed_in("ana", LEAD)
     assert person_of(server).roles == {Role.LEAD}
     browser.get("/browse")
+    assert person_of(server).roles == {Role.REVIEWER, Role.LEAD}  # a study keeps a lead
+    people.set_roles(server.engine, TOVE, [Role.LEAD], actor=ADMINISTRATOR)
+    browser.get("/browse")
     assert person_of(server).roles == {Role.REVIEWER}
     assert ("roles changed", "groups of the provider") in actions(server)
 
