@@ -1,6 +1,7 @@
 """Data in and out by the command line: import, download, scores, export."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,7 +93,7 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
             console.out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
         if report.flow:
             _print_flow(report.flow)
-    return report.as_dict()
+    return asdict(report)
 
 
 def _print_flow(rows: list[dict[str, object]]) -> None:

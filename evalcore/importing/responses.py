@@ -184,7 +184,7 @@ class GradedRows(RowWriter):
             labels[stored["response_id"], stored["rater_id"]][stored["criterion_id"]] = said
         for row, alike in choices:
             verdicts = row.record.verdicts
-            rater = self._readers.number(verdicts[0].rater_kind, verdicts[0].rater)
+            rater = self._context.rater(verdicts[0].rater_kind, verdicts[0].rater)
             wanted = {
                 criterion.number or 0: (given.label.value, given.explanation)
                 for given, criterion in zip(verdicts, row.criteria, strict=True)
@@ -300,14 +300,14 @@ class GradedRows(RowWriter):
             for given, criterion in zip(row.record.verdicts, row.criteria, strict=True):
                 if criterion is None:
                     continue
-                rater_id = self._readers.number(given.rater_kind, given.rater)
+                rater_id = self._context.rater(given.rater_kind, given.rater)
                 key = (response_id, criterion.number or 0, rater_id, given.stage or "")
                 pending, before = new.get(key), earlier.get(key)
                 said_before = _compared(pending) if pending is not None else before[1] if before is not None else None
                 if said_before is not None and said_before == _compared(given):
                     self._report.verdicts_known += 1
                     continue
-                self._readers.check(rater_id, 0, has_own=key[:3] in self._own)
+                self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
                 if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
                     new, earlier = {}, self._earlier(joined, ())

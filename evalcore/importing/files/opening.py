@@ -185,6 +185,7 @@ def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
 
     ImportFailed: it is empty, unreadable, or of no known format.
     """
+    name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes

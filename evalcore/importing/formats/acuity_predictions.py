@@ -107,7 +107,7 @@ class Predictions(RowWriter):
                 joined.append((row, number))
         models = self._context.models({row.model for row, _ in joined})
         for rater in sorted({row.rater for row, _ in joined if row.rater is not None}):
-            self._readers.number(RaterKind.JUDGE, rater)
+            self._context.rater(RaterKind.JUDGE, rater)
         places = [(number, models[row.model], EVALUATIONS[row.format], row.sample_index) for row, number in joined]
         samples = self._find_samples(places)
         place_of = {sample.number: sample.place for sample in samples.values() if sample.number is not None}
@@ -148,7 +148,7 @@ class Predictions(RowWriter):
 
     def _verdict(self, row: Prediction, place: Place, earlier: dict[tuple[Place, int], Reading]) -> Verdict | None:
         label: Acuity | Label = row.label or Label.CANNOT_ASSESS
-        rater_id = self._readers.number(RaterKind.JUDGE, row.rater or "")
+        rater_id = self._context.rater(RaterKind.JUDGE, row.rater or "")
         if row.confidence is not None:
             self._report.confident(row.rater or "")
         at, before = self._context.at, earlier.get((place, rater_id))

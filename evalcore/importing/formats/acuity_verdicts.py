@@ -115,7 +115,7 @@ class AcuityVerdicts(RowWriter):
         new: list[schema.Verdict] = []
         for row, item in joined:
             with self._faults.caught(row.line):
-                key = (item, self._readers.number(row.rater_kind, row.rater), str(row.stage))
+                key = (item, self._context.rater(row.rater_kind, row.rater), str(row.stage))
                 if (first := self._lines.setdefault(key, row.line)) != row.line:
                     got = f"{row.rater!r} again for this item and stage"
                     values.refuse("rater", f"one verdict, as on line {first}", got)
@@ -123,7 +123,7 @@ class AcuityVerdicts(RowWriter):
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
                     continue
-                self._readers.check(key[1], row.line, has_own=key[:2] in own)
+                self._context.check_rater(key[1], row.line, has_own=key[:2] in own)
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
                     self._report.confident(row.rater)
                 number = None if before is None else before["id"]
