@@ -61,7 +61,7 @@ class FileFormat:
 
     `columns`: what each field means; a key may name several, as "A, B, C, D". Every file has all `keys` (columns, or keys of an object), and one of `one_of`.
     `read` takes a line of JSON, an entry or a sample, its number and the options. No `writer`: the one of graded responses and examples. `kind`: of a file that
-    is no table.
+    is no table. `is_guarded`: Overread writes it too, as CSV with guarded cells.
     """
 
     name: str
@@ -74,6 +74,7 @@ class FileFormat:
     writer: "type[RowWriter] | None" = None
     kind: Kind = Kind.LINES
     is_parquet: bool = False
+    is_guarded: bool = False
     is_triage: bool = False
     has_confidences: bool = False
     model_in_name: bool = False

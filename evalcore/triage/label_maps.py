@@ -7,7 +7,7 @@ thought: it is kept, and never the gold).
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -106,6 +106,7 @@ def meaning_of(maps: Maps, source: str, label: str) -> str:
     return meaning
 
 
+@lru_cache(maxsize=1024)
 def level_named(text: str) -> Acuity | None:
     """A level or boundary by its letters or its name, however spelt; None where it is none.
 

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
 from evalcore.importing.records import FileFormat, Kind, Options
 from evalcore.settings import settings
+from evalcore.study.csv_cells import unguarded
 
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
@@ -137,7 +137,8 @@ class Opened:
             elif cells and len(cells) != len(columns):
                 yield number, RowFault(f"expected {len(columns)} cells as in the first line, got {len(cells)}")
             elif cells:
-                row = dict(zip(columns, cells, strict=True))
+                given = map(unguarded, cells) if self.format.is_guarded else cells
+                row = dict(zip(columns, given, strict=True))
                 yield number, read_or_fault(self.format.read_cells, row, number, options)
 
     def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
@@ -230,12 +231,16 @@ def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
 def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
     is_json = first.startswith((b"{", b"["))
     keys: set[str] | None = set()
-    with suppress(csv.Error):
-        keys = _keys(first) if is_json else set(next(csv.reader([first.decode(errors="replace")]), []))
-    if keys is None:  # a document over several lines, one very long line, or a faulty one
-        if _is_document(path, name):
-            return _READ_WHOLE[Kind.DOCUMENT]
-        keys = set()
+    try:
+        of_table = csv.reader([first.decode(errors="replace")])
+        keys = set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]) if is_json else next(of_table, []))
+    except (csv.Error, msgspec.ValidationError):
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        keys = None
+    if keys is None and _is_document(path, name):  # over several lines, or one very long line; else it is a faulty one
+        return _READ_WHOLE[Kind.DOCUMENT]
+    keys = keys or set()
     if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
         return found
     if len(first) > max_line_bytes:
@@ -246,16 +251,6 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
     raise ImportFailed([f"{name} line 1: expected {expected}, got {came}"])
-
-
-def _keys(first: bytes) -> set[str] | None:
-    """Keys of an object; none of another value; None where the line is not valid by itself."""
-    try:
-        return set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]))
-    except msgspec.ValidationError:
-        return set()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _is_document(path: Path, name: str) -> bool:

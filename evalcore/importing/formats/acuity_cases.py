@@ -57,15 +57,6 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Its name in the study."""
         return f"{self.source}_{self.source_id}"
 
-    @property
-    def outcome(self) -> str | None:
-        """How the case ended, in words; None where the file says nothing that votes could contradict."""
-        if self.method is MappingMethod.DISAGREEMENT:
-            return "that the panel disagrees"
-        if self.is_removed or self.method is MappingMethod.REMOVED:
-            return "that the case is removed"
-        return None if self.gold is None else str(self.gold)
-
 
 class Case(Panel, frozen=True, kw_only=True, gc=False):
     """A line of a file of cases."""
@@ -80,13 +71,13 @@ class Case(Panel, frozen=True, kw_only=True, gc=False):
 
 
 def _of_panel(cells: Cells, number: int, dataset: str) -> dict[str, Any]:
-    level, is_removed = values.gold(cells)
+    level = values.vote(cells, "normalized_label")
     return {
         "line": number,
         "source": values.needed(cells, dataset, "the source's name"),
         "source_id": values.needed(cells, "source_id", "the case's name in its source"),
-        "gold": level,
-        "is_removed": is_removed,
+        "gold": None if level is Acuity.REMOVE else level,
+        "is_removed": level is Acuity.REMOVE,
         "method": values.word(cells, "mapping_method", MappingMethod),
         "votes": values.votes(cells),
     }
@@ -131,8 +122,8 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
 class PanelVerdict(NamedTuple):
     """What a panel says of a case.
 
-    `decides`: its votes count instead of what the file says: two or more that do not remove the case. `spread`: naN below two votes. `gold`: the median vote;
-    None where the panel disagrees, or has fewer than two votes. `is_ambiguous`: it has two votes or more, and they disagree by the rule.
+    `decides`: its votes count instead of what the file says: two or more that do not remove the case. `spread`: NaN below two votes. `gold`: the median vote;
+    None where the panel disagrees, or has fewer than two votes.
     """
 
     decides: bool
@@ -152,10 +143,15 @@ class PanelVerdict(NamedTuple):
     def difference(self, panel: Panel) -> str | None:
         """What the file says of the case and its votes contradict, in a sentence; None where they agree."""
         outcome = "that the panel disagrees" if self.is_ambiguous else str(self.gold)
-        if not self.decides or panel.outcome in (None, outcome):
+        stated = None if panel.gold is None else str(panel.gold)
+        if panel.method is MappingMethod.DISAGREEMENT:
+            stated = "that the panel disagrees"
+        elif panel.is_removed or panel.method is MappingMethod.REMOVED:
+            stated = "that the case is removed"
+        if not self.decides or stated in (None, outcome):
             return None
         given = ", ".join(vote.vote for vote in panel.votes)
-        return f"{panel.case_id}: the file says {panel.outcome}; its votes {given} say {outcome} by the rule, and count"
+        return f"{panel.case_id}: the file says {stated}; its votes {given} say {outcome} by the rule, and count"
 
 
 def _verdicts(panels: Sequence[Panel], rule: triage_data.AmbiguityRule) -> list[PanelVerdict]:
@@ -258,7 +254,14 @@ class Cases(_Panels):
         if case.method is MappingMethod.DIRECT and level is None:
             expected = "a level in normalized_label, or an original_label that stands for one"
             values.refuse("mapping_method: direct", expected, "neither")
-        self._compare(case, panel, meaning)
+        sentence = panel.difference(case)
+        if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
+            by_map = level_of(meaning)
+            if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
+                by_file, label = f"the file says {case.gold}, and counts", values.shown(case.original_label)
+                sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
+        if sentence is not None:
+            self._report.differs(case.line, sentence)
         removed = MappingMethod.REMOVED if case.is_removed else None
         said = ("source", "source_id", "original_label", "uncertainty", "notes")
         return {name: getattr(case, name) for name in said} | {
@@ -282,17 +285,6 @@ class Cases(_Panels):
                 msg = f"original_label: {error}"
                 raise RowFault(msg) from error
             return None
-
-    def _compare(self, case: Case, panel: PanelVerdict, meaning: str | None) -> None:
-        sentence = panel.difference(case)
-        if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
-            by_map = level_of(meaning)
-            if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
-                label = values.shown(case.original_label)
-                by_file = f"the file says {case.gold}, and counts"
-                sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
-        if sentence is not None:
-            self._report.differs(case.line, sentence)
 
     def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[values.Vote]]) -> None:
         same = {"dataset": CASES, "n_turns": 1, "tags": "[]", "provisional": False}

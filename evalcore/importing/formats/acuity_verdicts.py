@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
 from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
 from evalcore.importing.records import Cells, FileFormat, GivenVerdict, Options
 from evalcore.study import lookups, schema
-from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import RowMapping
 
 COLUMNS = {
@@ -37,17 +37,8 @@ class GivenLevel(GivenVerdict, kw_only=True, gc=False):
     sample_index: int | None
 
 
-def read(line: bytes, number: int, options: Options) -> Iterator[GivenLevel]:
-    """One verdict of a JSON Lines file."""
-    yield _given(values.cells_of(line, COLUMNS), number, options)
-
-
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLevel]:
-    """One verdict of a CSV file."""
-    yield _given({column: unguarded(cell) for column, cell in cells.items()}, number, options)
-
-
-def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
+    """One verdict."""
     asked = values.word(cells, "asked", schema.Ask)
     if asked not in (schema.Ask.RESPONSE_ACUITY, schema.Ask.GOLD_ACUITY):
         came = "nothing" if asked is None else values.shown(asked.value)
@@ -64,7 +55,8 @@ def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
     if cells.get("label", "").strip().lower() != label and (label := values.vote(cells, "label")) is None:
         values.refuse("label", f"{values.VOTE_WORDS}, {schema.Label.CANNOT_ASSESS}", "nothing")
     expected = "what the response was made for, such as acuity_qa"
-    return GivenLevel(
+    words: dict[str, Any] = {name: values.word(cells, name, kind) for name, kind in values.WORDS_OF_WHY.items()}
+    yield GivenLevel(
         line=number,
         dataset=values.name(cells, "dataset") or schema.CASES,
         example_id=values.needed(cells, "example_id", "the case's name"),
@@ -77,16 +69,11 @@ def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
         label=label,
         explanation=values.words(cells, "explanation"),
         confidence=values.amount(cells, "confidence"),
-        reason=values.word(cells, "reason", schema.CannotReason),
-        cause=values.word(cells, "cause", schema.Cause),
-        severity=values.word(cells, "severity", schema.Severity),
-        error_kind=values.word(cells, "error_kind", schema.ErrorKind),
-        conflict_cause=values.word(cells, "conflict_cause", schema.ConflictCause),
         right_for_wrong_reason=values.truth(cells, "right_for_wrong_reason") or False,
-        selection=values.word(cells, "selection", schema.Selection),
         inclusion_probability=probability,
         blinded=values.truth(cells, "blinded"),
         read_at=read_at,
+        **words,
     )
 
 
@@ -142,19 +129,21 @@ class AcuityVerdicts(RowWriter):
             for example in lookups.examples_named(self._session, dataset, names)
         }
         self._models |= lookups.model_ids(self._session, {row.model for row in rows if row.model} - self._models.keys())
-        places = {
-            row.line: (number, self._models[row.model], row.evaluation or "", row.sample_index or 0)
+        places: list[tuple[Any, ...]] = [
+            (
+                examples.get((row.dataset, row.example_id)),
+                self._models.get(row.model or ""),
+                row.evaluation,
+                row.sample_index,
+            )
             for row in rows
-            if (number := examples.get((row.dataset, row.example_id))) is not None and row.model in self._models
-        }
-        found = lookups.samples_at(self._session, dict.fromkeys(places.values()))
+        ]
+        found = lookups.samples_at(self._session, {place for place in places if None not in place})
         place_of = itemgetter("example_id", "model_id", "dataset", "sample_index")
         responses = {place_of(row): row["id"] for row in found}
         joined: list[tuple[GivenLevel, Item]] = []
-        for row in rows:
-            number = examples.get((row.dataset, row.example_id))
-            place = places.get(row.line)
-            response = responses.get(place) if place is not None else None
+        for row, place in zip(rows, places, strict=True):
+            number, response = place[0], responses.get(place)
             if number is None:
                 self._report.no_partner(row.line, f"example {row.example_id!r} of {row.dataset!r} is not in the study")
             elif row.model is not None and response is None:
@@ -170,8 +159,8 @@ FORMAT = FileFormat(
     title="Verdicts on the level of care, CSV or JSON Lines",
     columns=COLUMNS,
     keys=frozenset({"asked", "example_id", "rater", "label"}),
-    read=read,
     read_cells=read_cells,
+    is_guarded=True,
     writer=AcuityVerdicts,
     is_triage=True,
     has_confidences=True,

@@ -190,13 +190,11 @@ def read_meta(line: bytes, number: int, options: records.Options) -> Iterator[re
         text=row.completion,
         canary=row.canary,
         criteria=(records.CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
-        verdicts=tuple(map(_first_read, row.binary_labels, row.anonymized_physician_ids)),
+        verdicts=tuple(
+            records.GivenVerdict(rater=name, stage=Stage.FIRST, label=Label.MET if met else Label.NOT_MET, blinded=True)
+            for met, name in zip(row.binary_labels, row.anonymized_physician_ids, strict=True)
+        ),
     )
-
-
-def _first_read(met: bool, name: str) -> records.GivenVerdict:  # noqa: FBT001 - mapped over labels
-    label = Label.MET if met else Label.NOT_MET
-    return records.GivenVerdict(rater=name, stage=Stage.FIRST, label=label, blinded=True)
 
 
 META_EVAL = records.FileFormat(

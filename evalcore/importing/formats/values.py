@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
@@ -43,16 +43,20 @@ _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 _LOOKED_INTO = 1 << 24
 """Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
 _BEFORE = 10
-_WORDS = {
-    "label": schema.Label,
-    "rater_kind": schema.RaterKind,
-    "stage": schema.Stage,
+WORDS_OF_WHY: dict[str, type[StrEnum]] = {
     "cause": schema.Cause,
     "severity": schema.Severity,
     "error_kind": schema.ErrorKind,
     "reason": schema.CannotReason,
     "conflict_cause": schema.ConflictCause,
     "selection": schema.Selection,
+}
+"""Of a verdict, what goes by a vocabulary beside its label, rater and stage."""
+_WORDS: dict[str, type[StrEnum]] = {
+    "label": schema.Label,
+    "rater_kind": schema.RaterKind,
+    "stage": schema.Stage,
+    **WORDS_OF_WHY,
 }
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _WHOLE = re.compile(r"([0-9]{1,18})(\.0+)?")
@@ -146,20 +150,14 @@ def _wrong_value(message: str, line: bytes) -> RowFault:
         expected = "expected " + ", ".join(_WORDS[field])
     expected = re.sub(r", got .*$", "", expected)
     expected = _TYPE.sub(lambda name: _TYPES[name[0]], expected[:1].lower() + expected[1:])
-    value, known = _value_at(line, path)
-    return RowFault(f"{field}: {expected.replace('`', '')}, got {shown(value) if known else 'another value'}")
-
-
-def _value_at(line: bytes, path: str) -> tuple[Any, bool]:
-    if len(line) > _LOOKED_INTO:
-        return None, False
-    try:
-        value = orjson.loads(line)
-        for key, index in _STEP.findall(path):
-            value = value[key] if key else value[int(index)]
-    except (KeyError, IndexError, ValueError, TypeError):  # what stands behind the wrong value may be no JSON either
-        return None, False
-    return value, True
+    got = "another value"
+    if len(line) <= _LOOKED_INTO:
+        with suppress(KeyError, IndexError, ValueError, TypeError):  # what stands behind the wrong value may be no JSON
+            value = orjson.loads(line)
+            for key, index in _STEP.findall(path):
+                value = value[key] if key else value[int(index)]
+            got = shown(value)
+    return RowFault(f"{field}: {expected.replace('`', '')}, got {got}")
 
 
 def check_entries(document: bytes | bytearray, *keys: str) -> None:
@@ -270,12 +268,9 @@ def name(cells: Cells, column: str) -> str | None:
     return printable(cells.get(column, "").strip(), column) or None
 
 
-def needed(cells: Cells, column: str, expected: str = "a value") -> str:
+def needed(cells: Cells, column: str, expected: str) -> str:
     """A name that must be there."""
-    text = name(cells, column)
-    if text is None:
-        refuse(column, expected, "nothing")
-    return text
+    return name(cells, column) or refuse(column, expected, "nothing")
 
 
 def model(cells: Cells, options: Options) -> str:
@@ -290,26 +285,15 @@ def level(
     text = cells.get(column, "").strip()
     if not text:
         return None
-    found = _level(text)
+    found = schema.Acuity.REMOVE if text.casefold() == schema.Acuity.REMOVE else level_named(text)
     if found is None or found not in allowed:
         refuse(column, expected, shown(text))
     return found
 
 
-@lru_cache(maxsize=1024)
-def _level(text: str) -> schema.Acuity | None:
-    return schema.Acuity.REMOVE if text.casefold() == schema.Acuity.REMOVE else level_named(text)
-
-
 def vote(cells: Cells, column: str) -> schema.Acuity | None:
     """A level, a boundary, or Remove."""
     return level(cells, column, allowed=schema.Acuity, expected=VOTE_WORDS)
-
-
-def gold(cells: Cells) -> tuple[schema.Acuity | None, bool]:
-    """The level that a case needs as the file gives it (None where it gives none), and whether the file removes the case in its place."""
-    found = vote(cells, "normalized_label")
-    return (None, True) if found is schema.Acuity.REMOVE else (found, False)
 
 
 def votes(cells: Cells) -> tuple[Vote, ...]:
@@ -334,10 +318,9 @@ def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -
 
 def asked(cells: Cells) -> schema.Format:
     """The format of the question."""
-    found = word(cells, "format", schema.Format, between=" or ")
-    if found is None:
-        refuse("format", " or ".join(schema.Format), "nothing")
-    return found
+    return word(cells, "format", schema.Format, between=" or ") or refuse(
+        "format", " or ".join(schema.Format), "nothing"
+    )
 
 
 def sample_index(cells: Cells) -> int:

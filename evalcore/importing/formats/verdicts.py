@@ -11,7 +11,6 @@ import msgspec
 from evalcore.importing import records
 from evalcore.importing.formats.values import decode, refuse, shown, storable, truth
 from evalcore.study import schema
-from evalcore.study.csv_cells import unguarded
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
 Position = Annotated[int, msgspec.Meta(ge=1)]
@@ -101,7 +100,7 @@ def read_cells(cells: records.Cells, number: int, options: records.Options) -> I
         storable(cell, column)
         if cell != "" and column in VerdictRow.__struct_fields__:
             is_truth = column in ("blinded", "right_for_wrong_reason")
-            values[column] = truth(cells, column) if is_truth else unguarded(cell)
+            values[column] = truth(cells, column) if is_truth else cell
     try:
         row = msgspec.convert(values, VerdictRow, strict=False)
     except msgspec.ValidationError:
@@ -199,5 +198,6 @@ VERDICT_TABLE = records.FileFormat(
     keys=frozenset({"example_id", "rater", "label"}),
     read=read,
     read_cells=read_cells,
+    is_guarded=True,
     has_confidences=True,
 )
