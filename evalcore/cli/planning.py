@@ -145,9 +145,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
     from evalcore.planning import words
     from evalcore.planning.acts import POWER, hours, next_reads
-    from evalcore.planning.pilot_estimates import options
+    from evalcore.planning.pilot_estimates import detectable, options
     from evalcore.planning.sample_size import IMPORTANCE
-    from evalcore.planning.targets import detectable
     from evalcore.rubric.drawings import Goal
 
     parts, target = needed.components, needed.target

@@ -30,14 +30,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 
 
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
-    """A zip file of what a paper rests on.
+    """A zip file of what a paper rests on, with the number of labels; the same state of the study gives the same bytes.
 
     labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had all
     spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how many
     reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and `manifest.json`, which
-    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256. The same state of the study
-    gives the same bytes. Returns them with the number of labels.
-    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
+    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256.
+    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in it.
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
@@ -53,7 +52,17 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     said = None if stated is None else {
         "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
     }  # fmt: skip
-    analysis = {"stated": said, "computed": None if done is None else _computed(done)}
+    computed = None
+    if done is not None:
+        found = done.results
+        computed = plain(found.spec) | {
+            "is_stated": stated_words(done.stated, done.otherwise),
+            "claim_by_default": found.usual.why,
+            "means": found.means,
+            "finding": found.finding,
+            "primary_comparison": primary_words(found, done.stated),
+        }
+    analysis = {"stated": said, "computed": computed}
     texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
     files = {ANALYSIS: orjson.dumps(analysis, option=orjson.OPT_INDENT_2)}
     files |= {name: text.encode() for name, text in texts.items()}
@@ -88,17 +97,6 @@ def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[s
         first = [column for column in columns if column in rows]
         tables[name] = rows[[*first, *(column for column in rows if column not in first)]]
     return tables
-
-
-def _computed(done: ComputedAnalysis) -> dict[str, object]:
-    found = done.results
-    return plain(found.spec) | {
-        "is_stated": stated_words(done.stated, done.otherwise),
-        "claim_by_default": found.usual.why,
-        "means": found.means,
-        "finding": found.finding,
-        "primary_comparison": primary_words(found, done.stated),
-    }
 
 
 def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: bool) -> bytes:

@@ -77,10 +77,7 @@ FORMATS = {Format.QA: "asked for a level", Format.CONVERSATION: "in conversation
 
 @dataclass(frozen=True)
 class Drawn:
-    """One drawing of responses that was read from.
-
-    n_read of the drawn responses have a blind first read by somebody who took it from this drawing; lowest, highest inclusion probability, in (0, 1].
-    """
+    """One drawing of responses: n_read of them have a blind first read by somebody who took it from this drawing; lowest, highest probability in (0, 1]."""
 
     n_drawn: int
     n_population: int
@@ -93,11 +90,10 @@ class Drawn:
 
 @dataclass(frozen=True)
 class TriageFacts:
-    """What was done on levels of care.
+    """What was done on levels of care: formats and models count the responses to the cases, levels those that each judge has looked at.
 
-    n_voted cases came with n_votes votes of physicians. formats and models count the responses to the cases, levels those that each judge (parser and rules
-    are judges too) has looked at. n_reads blind first reads of the level of a response, of n_read responses, by n_readers physicians; n_case_reads, ...: the
-    same of what the case itself needs.
+    n_voted cases came with n_votes votes of physicians. n_reads blind first reads of the level of a response, of n_read responses, by n_readers physicians;
+    n_case_reads, ...: the same of what the case itself needs.
     """
 
     kinds: dict[str, int]
@@ -121,26 +117,19 @@ class TriageFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was done.
+    """What was done: responses that somebody has labelled, and blind first reads; "" in a count: a file did not say.
 
     Attributes:
-        responses: Responses of each model that somebody has labelled.
         n_sent_otherwise: Responses (labelled or not) to which something else than the conversation was sent.
-        languages: Conversations by language; "" where it is not known.
-        judges: Each judge that gave labels, with its prompt versions; "" where they came with a file.
-        repeats: How often each was asked again, at most.
+        judges: Each judge that gave labels, with its prompt versions; "" where they came with a file. repeats: how often each was asked again, at most.
         n_recorded: Readers whose profile is in the study; specialties, reader_languages: of these, how many have each.
-        by_selection: Blind first reads by how their item came to be read; "" where a file did not say.
         brought: Inclusion probability, lowest and highest, of the n_brought drawn reads that came with a file.
-        n_blind: First reads of which it is recorded that they were blind; of the others the file did not say.
-        by_guideline: First reads by the version of the guideline that the reader had; 0: none recorded.
-        not_blind: First reads that were not blind, by the reason (`schema.NotBlind`; empty where a file gave none); they are no first reads here.
-        n_knowing: First reads whose reader said that they know which model wrote the response.
+        n_blind: First reads of which it is recorded that they were blind. by_guideline: by the version that the reader had; 0: none recorded.
+        not_blind: First reads that were not blind, by the reason (`schema.NotBlind`); they are no first reads here.
         n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
-        pull: Share of first reads that were changed after the reveal, in words; empty where none was revealed.
-        n_looks: Reads of a criterion that got a second look without the judge's verdict; effect: what seeing it changes, in words, where that is known.
-        claim: What the intervals of the corrected scores hold for, in words, and why; empty where there is none.
+        pull, effect: Share of first reads that were changed after the reveal, and what seeing the judge changes on a second look (n_looks), in words.
+        claim: What the intervals of the corrected scores hold for, and why, in words.
         stated: Every version of the stated analysis, the newest first; otherwise: what was computed otherwise than stated.
         flow: As `reporting.study_flow`; empty where no judge has labelled anything.
     """
@@ -396,7 +385,8 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
     whose = {"dataset": done.analysis.get("evaluation"), "judge": " + ".join(done.analysis.get("judges", ()))}
     tables = {"flow": done.flow.assign(**whose)} if len(done.flow) else {}
     where = checklist(clauses(done), {*files, *drawn, *(f"{what}.csv" for what in tables)})
-    texts = {METHODS: markdown(done), "checklist.md": checklist_page(where), **drawn}
+    said = "\n".join(["# Methods\n", *(f"## {name}\n\n{text}\n" for name, text in _by_section(done).items())])
+    texts = {METHODS: said, "checklist.md": checklist_page(where), **drawn}
     return texts, {"checklist": where, **tables}
 
 
@@ -427,12 +417,6 @@ def paragraph(done: Facts) -> str:
     return "\n\n".join(_by_section(done).values())
 
 
-def markdown(done: Facts) -> str:
-    """The same with a heading a section."""
-    parts = [f"## {section}\n\n{text}\n" for section, text in _by_section(done).items()]
-    return "\n".join(["# Methods\n", *parts])
-
-
 def _by_section(done: Facts) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     for clause in clauses(done):
@@ -448,7 +432,9 @@ def clauses(done: Facts) -> list[Clause]:
     of_rubrics |= {"Selection": _drawing, "Agreement between physicians": _between, "Analysis": _estimating}
     found = [Clause(key, name, *rest) for name, say in of_rubrics.items() if done.n_items for key, *rest in say(done)]
     found += [Clause(key, "Triage", text) for key, text in _on_levels(done.triage)]
-    found.append(Clause("software", "Software", software()))
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    ran = f"Overread {version('overread')} on Python {platform.python_version()} with {packages}"
+    found.append(Clause("software", "Software", f"Software: {ran}."))
     return found + [Clause(key, "To fill in", text, is_blank=True) for key, text in BLANKS.items()]
 
 
@@ -569,7 +555,17 @@ def _blind_reading(done: Facts) -> _Said:
         who = f"Of {counted(unknown, 'reader')}" if done.n_recorded else "Of the readers"
         yield "readers_unknown", f"{who} specialty and languages are not recorded [to fill in].", True
     yield "readers_chosen", "[to fill in: how the physicians were chosen, trained and paid]", True
-    yield "blinding", _blinding(done), not done.n_blind
+    blinding = "The imported files do not say whether these reads were blind."
+    if done.n_blind:
+        is_every = done.n_blind == done.n_reads
+        every = "Each of these first reads" if done.not_blind else "Every first read"
+        share = every if is_every else f"{done.n_blind:,} of the first reads"
+        verb, pronoun, reader = ("were", "they were", "their readers")
+        if is_every or done.n_blind == 1:
+            verb, pronoun, reader = ("was", "it was", "its reader")
+        rest = "" if is_every else " Of the others the imported files do not say."
+        blinding = f"{share} {verb} blind: until {pronoun} locked, {reader} did not see the judge's verdict.{rest}"
+    yield "blinding", blinding, not done.n_blind
     if done.n_knowing:
         share = share_words(done.n_knowing, done.n_reads, done.n_knowing / done.n_reads)
         knew = f"of {share} of these first reads the reader said that they knew which model had written the response"
@@ -577,25 +573,8 @@ def _blind_reading(done: Facts) -> _Said:
     yield "guideline", _guideline(done.by_guideline), not any(done.by_guideline)
 
 
-def _blinding(done: Facts) -> str:
-    if not done.n_blind:
-        return "The imported files do not say whether these reads were blind."
-    is_every = done.n_blind == done.n_reads
-    every = "Each of these first reads" if done.not_blind else "Every first read"
-    share = every if is_every else f"{done.n_blind:,} of the first reads"
-    verb, pronoun, reader = ("were", "they were", "their readers")
-    if is_every or done.n_blind == 1:
-        verb, pronoun, reader = ("was", "it was", "its reader")
-    rest = "" if is_every else " Of the others the imported files do not say."
-    return f"{share} {verb} blind: until {pronoun} locked, {reader} did not see the judge's verdict.{rest}"
-
-
 def _guideline(by_version: Mapping[int, int]) -> str:
-    """First reads by the guideline that their reader had at hand.
-
-    >>> _guideline({0: 3, 1: 1, 2: 40})
-    'First reads by version of the written guideline: 1 with version 1, 40 with version 2, 3 without a recorded version.'
-    """
+    """First reads by the guideline that their reader had at hand."""
     if not any(by_version):
         return "For no first read is a version of a written guideline recorded."
     said = [f"{n:,} with version {number}" for number, n in by_version.items() if number]
@@ -635,11 +614,7 @@ def _drawing(done: Facts) -> _Said:
 
 
 def _chance(lowest: float, highest: float) -> str:
-    """Inclusion probabilities in words.
-
-    >>> _chance(0.25, 0.25), _chance(0.05, 0.8)
-    ('inclusion probability .25', 'inclusion probabilities .05 to .80')
-    """
+    """Inclusion probabilities in words."""
     low, high = (f"{value:.2f}".removeprefix("0") for value in (lowest, highest))
     return f"inclusion probability {low}" if low == high else f"inclusion probabilities {low} to {high}"
 
@@ -681,10 +656,6 @@ def _estimating(done: Facts) -> _Said:
         yield "multiplicity", f"p values of {comparisons} were adjusted by Holm's method."
     elif done.n_compared:
         yield "multiplicity", "One pair of models was compared; its p value needs no adjustment."
-    yield from _stating(done)
-
-
-def _stating(done: Facts) -> _Said:
     if not done.stated:
         yield "not_stated", "No analysis was stated beforehand; these are the usual choices.", True
         return
@@ -731,9 +702,3 @@ def _on_levels(done: TriageFacts) -> Iterator[tuple[str, str]]:
         if n_reads:
             level = f"the level that {what} ({counted(n_reads, 'first read')})"
             yield key, f"{counted(n_readers, 'physician')} read blind {level}."
-
-
-def software() -> str:
-    """Which versions made the numbers."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"Software: Overread {version('overread')} on Python {platform.python_version()} with {packages}."

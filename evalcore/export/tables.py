@@ -3,20 +3,21 @@
 Every text cell is made safe for spreadsheets: one that begins with = + - @ (full-width forms too), a tab or a line end gets a quote before it.
 """
 
+import csv
 import hashlib
 import hmac
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any
 
 import orjson
 import pandas as pd
 
 from evalcore.errors import ExportError, ReadOnly
-from evalcore.export.codebook import CODEBOOK, DTYPES
 from evalcore.reading import queries as reading_queries
 from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
@@ -38,24 +39,26 @@ from evalcore.triage.predictions import judges_of
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
 _DIGEST = re.compile("[0-9a-f]{64}")
+CODEBOOK: dict[str, list[tuple[str, str]]] = {}
+"""Table name to pairs of column and meaning: the tables have exactly the columns of `codebook.csv`, in its order."""
+DTYPES: dict[str, dict[str, str]] = {}
+"""Table name to the kinds of its columns, also where nothing is in them; a column that is not named here is text."""
+for _row in csv.DictReader(files(__package__).joinpath("codebook.csv").read_text(encoding="utf-8").splitlines()):
+    CODEBOOK.setdefault(_row["table"], []).append((_row["column"], _row["meaning"]))
+    DTYPES.setdefault(_row["table"], {}).update({_row["column"]: _row["kind"]} if _row["kind"] else {})
 
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of the study; None is all of it.
+    """Which part of the study; None is all of it."""
 
-    Attributes:
-        judge: Whose labels stand in `labels`; the judge with the most verdicts where it is None.
-        read_only: Only items that a physician has read.
-        blind: Numbers of conversations that wait for the viewer's own first read: nothing on them is given out.
-    """
-
-    judge: str | None = None
+    judge: str | None = None  # whose labels stand in `labels`; None: of the judge with the most verdicts
     dataset: str | None = None
     model: str | None = None
     theme: str | None = None
-    read_only: bool = False
+    read_only: bool = False  # only items that a physician has read
     blind: frozenset[int] = frozenset()
+    """Numbers of conversations that wait for the viewer's own first read: nothing on them is given out."""
 
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
@@ -140,15 +143,10 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
             cases = cases.loc[cases["n_read"].gt(0) | cases["gold_how"].notna()]
         return _named(cases.rename(columns={"case_id": "prompt_id"}))
     verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
-    beside = ["example_id", "source", "gold", "gold_read_here", "kind"]
-    known = case_table(triage_data, {}).drop_duplicates("example_id")[beside]
-    verdicts = verdicts.merge(known.astype({"kind": object, "source": object}), on="example_id", how="left")
-    return _levels(verdicts, judges, part)
-
-
-def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
-    formats = {word.evaluation: word.value for word in Format}
-    told = verdicts.assign(format=verdicts["evaluation"].map(formats))
+    of_case = ["example_id", "source", "gold", "gold_read_here", "kind"]
+    known = case_table(triage_data, {}).drop_duplicates("example_id")[of_case]
+    told = verdicts.merge(known.astype({"kind": object, "source": object}), on="example_id", how="left")
+    told = told.assign(format=told["evaluation"].map({word.evaluation: word.value for word in Format}))
     of_judge = told.loc[told["rater_kind"].eq(RaterKind.JUDGE) & told["rater"].eq(told["format"].map(dict(judges)))]
     of_judge = of_judge.loc[~of_judge["prompt_version"].str.contains(REPEAT, regex=False)]
     of_judge = of_judge.sort_values(["rater_id", "verdict_id"])  # the newest prompt last
@@ -186,9 +184,8 @@ def to_csv(items: pd.DataFrame) -> bytes:
             safe[column] = safe[column].astype(object).map(pd.Timestamp.isoformat, na_action="ignore")
         elif not pd.api.types.is_numeric_dtype(kind):
             safe[column] = safe[column].map(guarded, na_action="ignore")
-    return safe.to_csv(
-        index=False, lineterminator="\r\n"
-    ).encode()  # with \n alone, csv leaves a bare \r in a text unquoted
+    # with \n alone, csv leaves a bare \r in a text unquoted
+    return safe.to_csv(index=False, lineterminator="\r\n").encode()
 
 
 def to_parquet(items: pd.DataFrame) -> bytes:
@@ -254,9 +251,6 @@ def anonymous(name: str, *, key: str) -> str:
     """A physician's name as 64 hexadecimal digits, the same throughout a study; one that is that already stays.
 
     The study's key enters the hash, so that nobody can find a name by hashing a list of physicians.
-
-    >>> len(anonymous("Dr. A", key="k"))
-    64
     """
     return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
@@ -288,10 +282,8 @@ def record(
 ) -> None:
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
-    A study that is read-only keeps no event.
-    `actor`: Who takes it; where it is nobody of the study, whom they show it to is not known here. `n_rows`: Of the table; with none, nothing was seen.
-    `named`: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as
-    `check`.
+    A study that is read-only keeps no event. `n_rows`: Of the table; with none, nothing was seen. `named`: Which examples are in it, as its column
+    example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

@@ -24,13 +24,7 @@ _RESULT_NAME = re.compile(
 
 
 def told_by_name(file_name: str) -> Options:
-    """What a file's name tells of its content.
-
-    >>> told_by_name("healthbench_hard_gpt-x_20260113_121425_tta_allresults.json")
-    Options(dataset='healthbench', subset='hard', model='gpt-x_tta', judge=None)
-    >>> told_by_name("consensus_2025-05-09-20-00-46.jsonl.gz").subset
-    'consensus'
-    """
+    """What a file's name tells of its content."""
     stem = file_name.removesuffix(".gz").rsplit(".", 1)[0].removesuffix("_allresults")
     if found := _RESULT_NAME.match(stem):
         model = "_".join(part for part in (found["model"], found["suffix"]) if part)
@@ -39,11 +33,7 @@ def told_by_name(file_name: str) -> Options:
 
 
 def named_dataset(name: str) -> tuple[str, str | None]:
-    """A data set's name with its part taken off.
-
-    >>> named_dataset("healthbench_hard"), named_dataset("clinic")
-    (('healthbench', 'hard'), ('clinic', None))
-    """
+    """A data set's name with its part taken off."""
     for subset in _SUBSETS:
         if name.endswith("_" + subset):
             return name.removesuffix("_" + subset), subset

@@ -89,13 +89,12 @@ def _assign_triage(engine: Engine) -> None:
     emergencies = [(int(one), int(other)) for one, other in zip(examples, waiting["response_id"], strict=True)]
     unread = ~cases.index.isin(reads.loc[reads["asked"].eq(Ask.GOLD_ACUITY), "row"])
     ambiguous = [(int(number), None) for number in cases.loc[cases["kind"].eq(Kind.AMBIGUOUS) & unread, "example_id"]]
-    _assign_drawn(engine, Ask.RESPONSE_ACUITY, emergencies, N_EMERGENCIES)
-    _assign_drawn(engine, Ask.GOLD_ACUITY, ambiguous, N_AMBIGUOUS)
-
-
-def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int) -> None:
-    drawn = draw(items, n_items, seed=TRIAGE_SEED)
-    shares = dict.fromkeys(drawn, len(drawn) / len(items))
-    how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
-    chosen = Drawn(shares, Selection.RANDOM, len(items), how)
-    assign(engine, Choice(ask=ask, drawn=chosen, seed=TRIAGE_SEED), actor=DEMO)
+    of_cases: list[tuple[Ask, str, Sequence[Item], int]] = [
+        (Ask.RESPONSE_ACUITY, "emergencies", emergencies, N_EMERGENCIES),
+        (Ask.GOLD_ACUITY, "ambiguous cases", ambiguous, N_AMBIGUOUS),
+    ]
+    for ask, of, items, n_items in of_cases:
+        drawn = draw(items, n_items, seed=TRIAGE_SEED)
+        shares = dict.fromkeys(drawn, len(drawn) / len(items))
+        chosen = Drawn(shares, Selection.RANDOM, len(items), {"of": of, "reads": UNREAD})
+        assign(engine, Choice(ask=ask, drawn=chosen, seed=TRIAGE_SEED), actor=DEMO)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 import stamina
@@ -16,18 +15,11 @@ TRIES = 5
 _AS_IT_IS = {"Accept-Encoding": "identity"}
 
 
-class OfficialFile(NamedTuple):
-    """One file of the benchmark and how many rows it has."""
-
-    name: str
-    n_rows: int
-
-
 PARTS = {
-    "eval": OfficialFile("2025-05-07-06-14-12_oss_eval.jsonl", 5_000),
-    "hard": OfficialFile("hard_2025-05-08-21-00-10.jsonl", 1_000),
-    "consensus": OfficialFile("consensus_2025-05-09-20-00-46.jsonl", 3_671),
-    "meta": OfficialFile("2025-05-07-06-14-12_oss_meta_eval.jsonl", 29_511),
+    "eval": "2025-05-07-06-14-12_oss_eval.jsonl",
+    "hard": "hard_2025-05-08-21-00-10.jsonl",
+    "consensus": "consensus_2025-05-09-20-00-46.jsonl",
+    "meta": "2025-05-07-06-14-12_oss_meta_eval.jsonl",
 }
 """The official files of arXiv 2505.08775."""
 
@@ -42,7 +34,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
     if part not in PARTS:
         msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
         raise DownloadError(msg)
-    target = folder / PARTS[part].name
+    target = folder / PARTS[part]
     url = f"{base_url.rstrip('/')}/{target.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

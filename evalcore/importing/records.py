@@ -32,11 +32,7 @@ class Options:
 
     @property
     def evaluation(self) -> str:
-        """The data set with its part: what a response was made for.
-
-        >>> Options(subset="hard").evaluation
-        'healthbench_hard'
-        """
+        """The data set with its part: what a response was made for."""
         return f"{self.dataset}_{self.subset}" if self.subset else self.dataset
 
 

@@ -102,7 +102,11 @@ class GradedRows(RowWriter):
             and (record.rubric or record.scored_rubric)
             and (example is None or example.partial or not record.scored_rubric)
         ):
-            example = self._add_provisional(record, example)
+            # a physician's row brings one criterion, which is added only where the example has none of its cluster
+            is_there = example and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example)
+            if not is_there:
+                told = Example(record.prompt_id, record.messages, record.rubric, canary=record.canary, provisional=True)
+                example = self._examples.add(told)
         if example is None:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
@@ -111,13 +115,6 @@ class GradedRows(RowWriter):
         if record.scored_rubric and examples.complete(record.rubric, partners):
             example.changed = True
         return Joined(record, example, [self._criterion(ref, record, example, partners) for ref in record.criteria])
-
-    def _add_provisional(self, record: Graded, example: examples.KnownExample | None) -> examples.KnownExample:
-        """A physician's row (no scored rubric) brings one criterion, which is added only where the example has none of its cluster."""
-        if example is not None and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example):
-            return example
-        told = Example(record.prompt_id, record.messages or (), record.rubric, canary=record.canary, provisional=True)
-        return self._examples.add(told)
 
     def _criterion(
         self,
@@ -284,10 +281,9 @@ class GradedRows(RowWriter):
     # ------------------------------------------------------------ verdicts
 
     def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
-        """Write what is new.
+        """Write what is new, on rows whose response has its number; `fresh`: the texts of responses that are new themselves, by number.
 
-        `joined`: rows with a response that has its number. `fresh`: the texts of responses that are new themselves, by number. Returns the texts to be
-        indexed, each with its example: a new response with its explanations, any other explanation alone.
+        Returns the texts to be indexed, each with its example: a new response with its explanations, any other explanation alone.
         """
         examples: dict[int, int] = {}
         alone: list[tuple[int, list[str]]] = []

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalcore.errors import OverreadError
-from evalcore.planning.pilot_estimates import measured
+from evalcore.planning.pilot_estimates import N_MODELS, Target, measured, population
 from evalcore.planning.sample_size import DESIGNS, FLOOR, UNIFORM, Answer, inclusion_probabilities
-from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import assignment_queries, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn
 from evalcore.reading.assignment_queries import Item

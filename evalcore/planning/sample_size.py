@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
-from evalcore.planning.targets import Population, Target, population
+from evalcore.planning.pilot_estimates import Components, Pilot, Population, Target, components, measured, population
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.drawings import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.arrays import Floats, Numbers

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER
 from evalcore.figures.frames import LEGEND, inked
 from evalcore.planning import pilot_estimates
+from evalcore.planning.pilot_estimates import Target, detectable
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
-from evalcore.planning.targets import Target, detectable
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
@@ -57,11 +57,7 @@ def goal_words(target: Target) -> str:
 
 
 def width_words(target: Target, half_width: float) -> str:
-    """Half a width as the number itself is said: points of a score, percentage points of a share.
-
-    >>> width_words(Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",)), 0.0304)
-    '±3.0 percentage points'
-    """
+    """Half a width as the number itself is said: points of a score, percentage points of a share."""
     if math.isinf(half_width):
         return "not known at all"
     return f"±{100 * half_width:.1f} percentage points" if target.goal is Goal.JUDGE_ERROR else f"±{half_width:.3f}"
@@ -268,13 +264,7 @@ def disagreement_words(found: Answer) -> str:
 
 
 def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> str:
-    """How long the reading takes.
-
-    >>> hours_words(12.34, 2, 61.0)
-    'About 12 hours of reading in all, with 2 readers each: a criterion takes 61 seconds, as measured.'
-    >>> hours_words(None, 2, None)
-    'No reading has been timed yet, so hours cannot be told.'
-    """
+    """How long the reading takes."""
     if hours is None or seconds is None:
         return "No reading has been timed yet, so hours cannot be told."
     each = "one reader each" if n_readers == 1 else f"{n_readers} readers each"
@@ -282,11 +272,7 @@ def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> s
 
 
 def hours_short(hours: float | None) -> str:
-    """A time for a cell of a table.
-
-    >>> hours_short(0.5), hours_short(2.345), hours_short(1234.5), hours_short(None)
-    ('30 minutes', '2.3 hours', '1,234 hours', '– (not timed yet)')
-    """
+    """A time for a cell of a table."""
     if hours is None:
         return f"{NO_VALUE} (not timed yet)"
     if hours < 1:

@@ -313,11 +313,6 @@ def with_strictness(
     """A variance for physicians in general, and its degrees of freedom.
 
     To `base`, for physicians who are all equally strict, it adds what `between_physicians` has above `alike`, its mean if they were.
-
-    >>> with_strictness(1.0, 100, (3.0, 2), 1.0)
-    (3.0, 2.0)
-    >>> with_strictness(1.0, 100, (0.5, 2), 1.0)[0]
-    1.0
     """
     apart, degrees = between
     if np.isnan(apart):
@@ -328,11 +323,7 @@ def with_strictness(
 
 
 def effective_readers(loads: Floats) -> float:
-    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965).
-
-    >>> round(effective_readers(np.array([12, 1, 1, 1, 1])), 1), effective_readers(np.array([5, 5, 5]))
-    (1.7, 3.0)
-    """
+    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965)."""
     return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
 
 
@@ -344,11 +335,7 @@ def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> F
 
 
 def freedom_of_sum(first: float, first_degrees: float, second: float, second_degrees: float) -> float:
-    """Degrees of freedom of the sum of two variances (Welch and Satterthwaite): (V + W)^2 / (V^2/df_V + W^2/df_W).
-
-    >>> freedom_of_sum(1.0, 3, 0.0, 99), freedom_of_sum(1.0, 10, 1.0, 10)
-    (3.0, 20.0)
-    """
+    """Degrees of freedom of the sum of two variances (Welch and Satterthwaite): (V + W)^2 / (V^2/df_V + W^2/df_W)."""
     if not first + second:
         return first_degrees
     return (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)

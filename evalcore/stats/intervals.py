@@ -186,45 +186,25 @@ def as_scores(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def share_words(n_hits: int, n: int, share: float, *, weighted: bool = False) -> str:
-    """A share as screens say it; a dash where there is none. The two counts are told only where they make the share.
-
-    >>> share_words(92, 148, 92 / 148), share_words(0, 0, math.nan), share_words(92, 148, 0.5816, weighted=True)
-    ('62 % (92/148)', '– (0/0)', '58 % (weighted, n = 148)')
-    """
+    """A share as screens say it; a dash where there is none. The two counts are told only where they make the share."""
     return f"{percent_words(share)} ({f'weighted, n = {n:,}' if weighted else f'{n_hits:,}/{n:,}'})"
 
 
 def interval_words(low: float, high: float) -> str:
-    """An interval as screens say it.
-
-    >>> interval_words(0.5404, 0.6958)
-    '[54 %, 70 %]'
-    """
+    """An interval as screens say it."""
     return NO_VALUE if math.isnan(low) else f"[{percent_words(low)}, {percent_words(high)}]"
 
 
 def rate_words(share: float, low: float, high: float, *, n_hits: int, n: int, weighted: bool) -> str:
-    """A share as `share_words` says it, with its interval.
-
-    >>> rate_words(92 / 148, 0.5404, 0.6958, n_hits=92, n=148, weighted=False)
-    '62 % (92/148) [54 %, 70 %]'
-    """
+    """A share as `share_words` says it, with its interval."""
     return f"{share_words(n_hits, n, share, weighted=weighted)} {interval_words(low, high)}"
 
 
 def percent_words(share: float) -> str:
-    """A share alone.
-
-    >>> percent_words(0.6216), percent_words(math.nan)
-    ('62 %', '–')
-    """
+    """A share alone."""
     return NO_VALUE if math.isnan(share) else f"{decimal(100 * share, 0)} %"
 
 
 def signed_points(difference: float) -> str:
-    """A difference of shares in percentage points, with its sign; nought has none.
-
-    >>> signed_points(0.094), signed_points(-0.3), signed_points(-0.001), signed_points(math.nan)
-    ('+9', '−30', '0', '–')
-    """
+    """A difference of shares in percentage points, with its sign; nought has none."""
     return decimal(100 * difference, 0, signed=True)

@@ -33,10 +33,6 @@ def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
 
     Returns:
         The label (1.0 met, 0.0 not met; NaN where they are evenly split or there is none), and the share of the votes that say so, in (0.5, 1] (NaN likewise).
-
-    >>> label, share = most([2, 1, 0, 0], [3, 2, 2, 0])
-    >>> label.tolist(), share.round(2).tolist()
-    ([1.0, nan, 0.0, nan], [0.67, nan, 1.0, nan])
     """
     met, n = np.asarray(n_met, dtype=float), np.asarray(n_votes, dtype=float)
     label = np.select([2 * met > n, 2 * met < n], [1.0, 0.0], math.nan)
@@ -77,11 +73,7 @@ def _votes(judged: pd.DataFrame) -> tuple[Numbers, Numbers, int]:
 
 
 def jury_names(judges: Iterable[str]) -> tuple[str, str]:
-    """What the majority and the mean of these judges are called beside them; neither is the name of one of them.
-
-    >>> jury_names(["Magpie", "Wren", "Rook"])
-    ('majority of 3 judges', 'mean of 3 judges')
-    """
+    """What the majority and the mean of these judges are called beside them; neither is the name of one of them."""
     names = set(judges)
     majority_name, mean_name = f"majority of {len(names)} judges", f"mean of {len(names)} judges"
     while names & {majority_name, mean_name}:
@@ -90,11 +82,7 @@ def jury_names(judges: Iterable[str]) -> tuple[str, str]:
 
 
 def words(jury: Decisions) -> str:
-    """A jury's decisions in words, for the screen.
-
-    >>> words(Decisions(n_judges=2, n_items=10, n_decided=7, n_unanimous=7, n_tied=2, n_open=1))
-    'Of 10 criteria that any of the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 has too few labels.'
-    """
+    """A jury's decisions in words, for the screen."""
     tied, has = "is" if jury.n_tied == 1 else "are", "has" if jury.n_open == 1 else "have"
     return (
         f"Of {jury.n_items:,} criteria that any of the {jury.n_judges} judges labelled, {jury.n_decided:,} have a majority "

@@ -1,7 +1,6 @@
 """Tests of pairs: resampled examples and sign flips that all pairs share, p adjusted for their number, and a difference against a stated margin.
 
-Resamples and flips are matrices, so that a bootstrap or a test over all pairs of models is a matrix product. The same generator, seeded alike,
-gives the same numbers.
+Resamples and flips are matrices, so that a bootstrap or a test over all pairs of models is a matrix product.
 """
 
 import math
@@ -11,7 +10,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
-from scipy.stats import false_discovery_control
 
 from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.intervals import LEVEL, ROUNDING
@@ -111,11 +109,6 @@ def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -
         alone += (flipped >= reached).sum(axis=0)
         over_all += (flipped.max(axis=1, keepdims=True, initial=0) >= reached).sum(axis=0)
     return alone / (n_flips + 1), over_all / (n_flips + 1)
-
-
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Benjamini and Hochberg's adjusted p (1995), for the rate of false discoveries."""
-    return np.asarray(false_discovery_control(p), dtype=np.float64)
 
 
 def holm(p: Floats) -> Floats:

@@ -15,16 +15,13 @@ from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL
 from evalcore.figures.frames import (
     NAME_PIXELS,
     TEXT_PIXELS,
-    counted,
     framed,
     inked,
-    interval,
-    number,
     on_lines,
     on_one_line,
-    percent,
     reach,
 )
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
 from evalcore.triage.case_flow import Outcome, Stages
 from evalcore.triage.data import LABELS
 
@@ -133,7 +130,7 @@ def _cell_words(row: Mapping[Any, Any]) -> str:
     share = row["share"]
     if math.isnan(share):
         return "–"
-    strong = f"<b>{percent(share)}</b>" if row["n"] else percent(share)
+    strong = f"<b>{percent_words(share)}</b>" if row["n"] else percent_words(share)
     if math.isnan(row["n"]):
         return strong
     return f"{strong}<br><span style='font-size:{SMALL_PIXELS}px'>{number(row['n'])}/{number(row['n_gold'])}</span>"
@@ -149,7 +146,7 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
     if math.isnan(row["share"]):
         return f"{head}<br>no {html.escape(counts)} with gold {LETTERS[gold - 1]}"
     of = "" if math.isnan(row["n"]) else f" {html.escape(counts)}"
-    return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval(row['low'], row['high'])}"
+    return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval_words(row['low'], row['high'])}"
 
 
 # ---------------------------------------------------------------- all models
@@ -254,7 +251,7 @@ def directions(
         rows = [known[*bar, measure] for bar in bars]
         hovers = [
             f"{html.escape(model)}, {html.escape(formats[word])}<br>{words}: "
-            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval(row['low'], row['high'])}"
+            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval_words(row['low'], row['high'])}"
             for (model, word), row in zip(bars, rows, strict=True)
         ]
         _add_bars(figure, [row["value"] for row in rows], words, colour, border, NAME_PIXELS, hovers, ink)
@@ -268,7 +265,7 @@ def _add_bars(
     figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
 ) -> None:  # fmt: skip
     look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
-    words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares]
+    words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent_words(share) for share in shares]
     said = {"text": words, "textfont": {"size": pixels, "color": ink}, "customdata": hovers} | _INSIDE | _HOVERED
     figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said)
 
@@ -299,7 +296,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     rows = cells.to_dict(orient="records")
     hovers = []
     for row in rows:
-        share = f", {percent(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
+        share = f", {percent_words(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
         levels_given = f"{html.escape(one)}: {level_name(row['one'])}, {html.escape(other)}: {level_name(row['other'])}"
         hovers.append(f"{levels_given}<br>{row['n']:,} responses{share}")
     figure = go.Figure()
@@ -356,7 +353,7 @@ def by_group(
                 y, hovers = [places[str(group)] + shift for group in rows["group"]], []
                 for row in rows.to_dict(orient="records"):
                     head = html.escape(words.get(str(row["group"]), str(row["group"])))
-                    share = f"{counted(row['k'], row['n'], row['value'])} {interval(row['low'], row['high'])}"
+                    share = f"{counted(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"
                     hovers.append(f"{head}, {name}: {share}{', few cases' if few else ''}")
                 colour = GREY if few else ink
                 edge = {"color": colour, "width": border}
@@ -603,3 +600,23 @@ def _node(figure: go.Figure, column: int, name: str, place: float, height: float
     y, yanchor = (place, "bottom") if column == 1 else (place + height / 2, "middle")
     look = {"xanchor": xanchor, "xshift": xshift, "yanchor": yanchor, "showarrow": False, "font": {"size": TEXT_PIXELS}}
     figure.add_annotation(x=at, y=y, text=words, **look)
+
+
+def counted(k: float, n: float, share: float) -> str:
+    """A share with its counts; without them where it is an estimate.
+
+    >>> counted(92, 148, 92 / 148), counted(2.5, 8, 2.5 / 8), counted(math.nan, math.nan, 0.62)
+    ('62 % (92/148)', '31 % (2.5/8)', '62 %')
+    """
+    return (
+        percent_words(share) if math.isnan(k) or math.isnan(n) else f"{percent_words(share)} ({number(k)}/{number(n)})"
+    )
+
+
+def number(k: float) -> str:
+    """A count: whole, but for the halves that a read between two levels gives each of them.
+
+    >>> number(1200), number(2.5), number(math.nan)
+    ('1,200', '2.5', '–')
+    """
+    return NO_VALUE if math.isnan(k) else f"{k:,.{0 if k == round(k) else 1}f}"

@@ -11,8 +11,8 @@ import streamlit as st
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
 from evalcore.export.bundle import FILES, bundle
-from evalcore.export.codebook import CODEBOOK
 from evalcore.export.reporting import GROUND, INK
+from evalcore.export.tables import CODEBOOK
 from evalcore.reading import exposing
 from evalcore.settings import settings
 from evalcore.study import trail

@@ -7,9 +7,8 @@ import streamlit as st
 
 from evalcore.planning import acts as planning_acts
 from evalcore.planning import words
-from evalcore.planning.pilot_estimates import options
+from evalcore.planning.pilot_estimates import Target, options
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
-from evalcore.planning.targets import Target
 from evalcore.planning.words import narrowing
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData

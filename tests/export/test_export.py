@@ -9,8 +9,7 @@ import pytest
 
 from evalcore.errors import ExportError
 from evalcore.export import tables as export_tables
-from evalcore.export.codebook import CODEBOOK
-from evalcore.export.tables import Part
+from evalcore.export.tables import CODEBOOK, Part
 from evalcore.importing import import_file
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing

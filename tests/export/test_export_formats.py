@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.export import tables as export_tables
-from evalcore.export.codebook import CODEBOOK, DTYPES
+from evalcore.export.tables import CODEBOOK, DTYPES
 from evalcore.study.csv_cells import unguarded
 from tests import world
 from tests.export_steps import from_csv

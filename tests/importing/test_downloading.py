@@ -13,7 +13,7 @@ import stamina
 from evalcore.errors import DownloadError
 from evalcore.importing.downloading import PARTS, TRIES, download
 
-NAME = PARTS["hard"].name
+NAME = PARTS["hard"]
 CONTENT = bytes(range(256)) * 2_000  # 512,000 bytes
 
 

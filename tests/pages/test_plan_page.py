@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from evalcore.planning import acts as planning_acts
 from evalcore.planning import words as planning_words
+from evalcore.planning.pilot_estimates import Target
 from evalcore.planning.sample_size import answer, curve
-from evalcore.planning.targets import Target
 from evalcore.planning.words import narrowing
 from evalcore.reading import assignment_queries
 from evalcore.reading import queries as reading_queries

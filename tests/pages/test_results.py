@@ -17,7 +17,7 @@ from evalcore.cli import compare as cli_compare
 from evalcore.errors import OverreadError
 from evalcore.export import methods
 from evalcore.export.bundle import bundle
-from evalcore.export.codebook import CODEBOOK
+from evalcore.export.tables import CODEBOOK
 from evalcore.rubric import judge_only
 from evalcore.rubric import queries as opinions_query
 from evalcore.rubric.results import (

@@ -13,11 +13,12 @@ from evalcore.planning.pilot_estimates import (
     MORE_RESPONSES,
     NOW,
     SECOND_READS,
+    Target,
     components,
     moments,
     options,
+    population,
 )
-from evalcore.planning.targets import Target, population
 from evalcore.planning.words import options_words
 from evalcore.rubric.drawings import Goal
 from evalcore.study.schema import Claim, Physicians

@@ -11,8 +11,8 @@ import pytest
 from evalcore.errors import OverreadError
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.pilot_estimates import Target
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, answer, inclusion_probabilities
-from evalcore.planning.targets import Target
 from evalcore.reading import assigning, read_queries, reviewing
 from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.rubric import queries as rubric_queries

@@ -13,9 +13,17 @@ from scipy.special import ndtr
 
 from evalcore.planning import words as planning_words
 from evalcore.planning.acts import drawn_systematically
-from evalcore.planning.pilot_estimates import ASSUMED_CORRELATION, Basis, estimator_population, measured, sample_of
+from evalcore.planning.pilot_estimates import (
+    ASSUMED_CORRELATION,
+    Basis,
+    Target,
+    detectable,
+    estimator_population,
+    measured,
+    population,
+    sample_of,
+)
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
-from evalcore.planning.targets import Target, detectable, population
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.drawings import Goal, by_recipe
 from evalcore.stats import estimator

@@ -21,6 +21,7 @@ from evalcore.study.csv_cells import unguarded
 
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
+TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
 _AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
@@ -34,7 +35,6 @@ class Opened:
     name: str
     format: FileFormat
     kind: Kind
-    max_line_bytes: int
 
     def rows(self, options: Options, progress: Callable[[int], None]) -> Rows:
         """The rows; progress is told the bytes read."""
@@ -99,7 +99,7 @@ class Opened:
         known, read = self.format.column_names, self.format.read_cells
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
             for number, cells in parquet.rows(
-                table, self.name, known=known, longest=self.max_line_bytes, progress=progress
+                table, self.name, known=known, longest=settings().max_line_bytes, progress=progress
             ):
                 yield number, cells if isinstance(cells, RowFault) else read_or_fault(read, cells, number, options)
 
@@ -114,7 +114,7 @@ class Opened:
                 yield number, read_or_fault(read, stripped, number, options)
 
     def _csv(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        csv.field_size_limit(self.max_line_bytes)
+        csv.field_size_limit(settings().max_line_bytes)
         reader = csv.reader(self._texts(progress), strict=True)
         columns: list[str] = []
         while True:
@@ -151,23 +151,19 @@ class Opened:
                 raise RowFault(not_utf8(error)) from error
 
     def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
+        longest, done, number = settings().max_line_bytes, 0, 0
         with opened(self.path, self.name) as stream:
-            done = number = 0
-            while line := stream.readline(self.max_line_bytes + 1):
+            while line := stream.readline(longest + 1):
                 number += 1
                 done += len(line)
-                if len(line) > self.max_line_bytes:
-                    yield number, _too_long(self.max_line_bytes)
+                if len(line) > longest:
+                    yield number, RowFault(TOO_LONG.format(longest))
                     return
                 if number > MAX_ROWS:
                     yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
                     return
                 yield number, line.removeprefix(BOM) if number == 1 else line
                 progress(done)
-
-
-def _too_long(max_line_bytes: int) -> RowFault:
-    return RowFault(f"expected lines of at most {max_line_bytes:,} bytes, got a longer one")
 
 
 def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> list[Any] | RowFault:
@@ -190,23 +186,32 @@ def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
-    if as_parquet := _parquet_format(path, name, wanted):
-        return Opened(path, name, as_parquet, Kind.PARQUET, longest)
-    if _is_log(path, name, wanted):
-        return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG, longest)
-    first = _first_line(path, name, longest)
+    with opened(path, name) as stream:
+        head = stream.read(inspect_logs.HEAD)
+    if head.startswith(parquet.MAGIC):
+        return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
+    is_log = is_zip = head.startswith(zip_members.MAGIC)
+    if wanted is None:
+        is_log = is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
+    elif wanted.kind is Kind.LOG:
+        is_log = bool(head.strip())
+    elif is_zip:
+        raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
+    if is_log:
+        return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG)
+    first = b""
+    with opened(path, name) as stream:
+        while not first and (line := stream.readline(longest + 1)):
+            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
     if not first:
         content = "only blank lines" if path.stat().st_size else "0 bytes"
         raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
     found = wanted or _format_of(first, path, name, longest)
     is_table = found.read_cells is not None and not first.startswith(b"{")
-    return Opened(path, name, found, Kind.TABLE if is_table else found.kind, longest)
+    return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
 
 
-def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat | None:
-    with opened(path, name) as stream:
-        if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
-            return None
+def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat:
     with opened(path, name) as stream, parquet.table(stream, name) as table:
         columns = set(table.file.schema_arrow.names)
     found = wanted or next((one for one in _AS_PARQUET.values() if one.recognises(columns)), None)
@@ -215,17 +220,6 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
         expected = f"expected the columns of one of {', '.join(_AS_PARQUET)}"
         raise ImportFailed([f"{name}: {expected}, got Parquet with {came}"])
     return found
-
-
-def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
-    with opened(path, name) as stream:
-        head = stream.read(inspect_logs.HEAD)
-    is_zip = head.startswith(zip_members.MAGIC)
-    if wanted is None:
-        return is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
-    if is_zip and wanted.kind is not Kind.LOG:
-        raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
-    return wanted.kind is Kind.LOG and bool(head.strip())
 
 
 def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
@@ -244,7 +238,7 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
         return found
     if len(first) > max_line_bytes:
-        raise ImportFailed([f"{name} line 1: {_too_long(max_line_bytes)}"])
+        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
     if is_json and not keys:
         faulty = read_or_fault(healthbench.read, first, 1, Options())
         raise ImportFailed([f"{name} line 1: {faulty}"])
@@ -264,11 +258,3 @@ def _is_document(path: Path, name: str) -> bool:
                 return True
             tail = block[-LONGEST_KEY:]
     return False
-
-
-def _first_line(path: Path, name: str, max_line_bytes: int) -> bytes:
-    with opened(path, name) as stream:
-        while line := stream.readline(max_line_bytes + 1):
-            if (stripped := line.removeprefix(BOM).strip()) or len(line) > max_line_bytes:
-                return stripped or line
-    return b""

@@ -20,11 +20,7 @@ MAX_ROWS = 10_000_000  # rows or lines of one file, empty ones too
 
 
 def most_unpacked(packed: int) -> int:
-    """Bytes that a file of so many bytes may unpack to.
-
-    >>> most_unpacked(13_000), most_unpacked(6_000_000)
-    (50000000, 600000000)
-    """
+    """Bytes that a file of so many bytes may unpack to."""
     return min(MAX_UNPACKED, max(FREE, MAX_RATIO * packed))
 
 

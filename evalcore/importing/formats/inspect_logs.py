@@ -458,11 +458,7 @@ def judge_of(score: Score, told: str | None, grader: str | None) -> str | None:
 
 
 def without_provider(name: str) -> str:
-    """A model's name as inspect_ai writes it, without the provider before the first slash.
-
-    >>> without_provider("openai/gpt-x"), without_provider("openrouter/lab/m"), without_provider("m")
-    ('gpt-x', 'lab/m', 'm')
-    """
+    """A model's name as inspect_ai writes it, without the provider before the first slash."""
     return name.partition("/")[2] or name
 
 

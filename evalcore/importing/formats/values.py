@@ -81,13 +81,7 @@ def shown(value: Any) -> str:
 
 
 def shown_apart(came: str, expected: str) -> tuple[str, str]:
-    """Two texts that differ, each short enough for a message, from shortly before the place where they do.
-
-    >>> shown_apart("rest " * 30 + "today", "rest " * 30 + "now")
-    ("'…rest rest today'", "'…rest rest now'")
-    >>> shown_apart("Rest" + " now" * 40, "You" + " rest now" * 40)[0][:12]
-    "'Rest now no"
-    """
+    """Two texts that differ, each short enough for a message, from shortly before the place where they do."""
     differ = (place for place, pair in enumerate(zip(came, expected, strict=False)) if pair[0] != pair[1])
     same = next(differ, min(len(came), len(expected)))
     start = same - _BEFORE if same >= MAX_SHOWN - _BEFORE else 0
@@ -220,11 +214,7 @@ def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
 
 
 def cell(column: str, value: Any, known: Collection[str]) -> str:
-    """A value as the text of a cell: a whole number without ".0", nothing for None and NaN.
-
-    >>> cell("a", 12.0, ()), cell("a", True, ()), cell("a", float("nan"), ()), cell("a", None, ())
-    ('12', 'true', '', '')
-    """
+    """A value as the text of a cell: a whole number without ".0", nothing for None and NaN."""
     if isinstance(value, str):
         return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
