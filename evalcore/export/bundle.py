@@ -78,10 +78,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
 
 
 def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
-    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
-
-    `done`: The stated analysis; None where no judge has labelled anything. `tried`: As `missing` gives it for this analysis.
-    """
+    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges. `tried`: as `missing` gives it."""
     if done is None or tried is None:
         return {name: pd.DataFrame(columns=export_tables.columns_of(name)) for name in NUMBERS}
     found, spec = done.results, done.results.spec

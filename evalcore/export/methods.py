@@ -187,10 +187,7 @@ class Facts:
 
 
 def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: ComputedAnalysis | None = None) -> Facts:
-    """What was done in the study.
-
-    `blind`: Conversations that wait for the viewer's own first read: left out. `found`: The stated analysis without them, where it is at hand.
-    """
+    """What was done, without conversations that wait for the viewer's own first read; `found`: the stated analysis without them, where it is at hand."""
     with reading(engine) as session:
         known = labels.load(session).without(blind)
         judge = contents.rules(session).judge or next(iter(known.judges), None)
@@ -376,11 +373,7 @@ def _pull(reads: pd.DataFrame) -> str:
 
 
 def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], dict[str, pd.DataFrame]]:
-    """What of a bundle tells how the study was done.
-
-    `files`: Names of the bundle's other files, for the checklist.
-    Gives texts by file name: methods.md, checklist.md and, where there is a flow, flow.svg; tables by what they hold: checklist and flow.
-    """
+    """Texts by file name (methods.md, checklist.md and, where there is a flow, flow.svg) and tables (checklist and flow); `files`: the bundle's others."""
     drawn = {"flow.svg": flow_svg(done.flow)} if len(done.flow) else {}
     whose = {"dataset": done.analysis.get("evaluation"), "judge": " + ".join(done.analysis.get("judges", ()))}
     tables = {"flow": done.flow.assign(**whose)} if len(done.flow) else {}

@@ -15,8 +15,7 @@ from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, R
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Physicians' standing blind first reads of criteria, one row a read.
 
-    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
-    recorded), created_at, knows_model (the reader said that they know which model this is).
+    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version, created_at, knows_model.
     """
     columns: list[Any] = [
         col(Verdict.response_id),

@@ -40,13 +40,7 @@ METHODS = "methods.md"
 
 
 class Item(NamedTuple):
-    """What a guideline asks, in our words.
-
-    Attributes:
-        item: Its number, or its topic where the number could not be checked.
-        clauses: Keys of the clauses that may answer it.
-        files: Files of the bundle that may.
-    """
+    """What a guideline asks, in our words: its number, or topic where that could not be checked; clauses and files of the bundle that may answer it."""
 
     guideline: str
     item: str
@@ -278,10 +272,7 @@ _UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "i
 
 
 def flow_svg(flow: pd.DataFrame) -> str:
-    """Boxes from top to bottom, what leaves and what is a part beside them.
-
-    Gives a whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
-    """
+    """Boxes from top to bottom, what leaves and what is a part beside them; `INK` and `GROUND` stand in it once each, for a page to replace."""
     stages = flow.loc[flow["kind"].eq("stage")].to_dict(orient="records")
     parts: list[str] = []
     top = 12

@@ -62,10 +62,7 @@ class Part:
 
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
-    """One of the tables, with the columns of the codebook.
-
-    Raises ExportError: there is no such table, or the study has no such judge.
-    """
+    """One of the tables, with the columns of the codebook; ExportError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
         msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
@@ -248,18 +245,12 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
 
 
 def anonymous(name: str, *, key: str) -> str:
-    """A physician's name as 64 hexadecimal digits, the same throughout a study; one that is that already stays.
-
-    The study's key enters the hash, so that nobody can find a name by hashing a list of physicians.
-    """
+    """A physician's name as 64 hexadecimal digits, the same throughout a study, and not to be found by hashing names; one that is that already stays."""
     return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
 
 def check(engine: Engine, actor: Viewer) -> None:
-    """The first thing of whoever takes something out of the study, before it is made.
-
-    Raises NotAllowed: whoever acts has no role in the study. Raises ExportError: a large file is not imported whole.
-    """
+    """The first thing of whoever takes something out, before it is made; NotAllowed: no role; ExportError: a large file is not imported whole."""
     with reading(engine) as session:
         _check(session, actor)
 

@@ -145,10 +145,7 @@ class ImportReport:
 
 
 class Faults:
-    """Collects the faults of one file.
-
-    `count`: how many there are; the first `MAX_FAULTS` of them are kept in words.
-    """
+    """Collects the faults of one file; `count`: how many there are, of which the first `MAX_FAULTS` are kept in words."""
 
     def __init__(self, file_name: str, *, row_word: str) -> None:
         self._file_name, self._row_word = file_name, row_word
@@ -156,10 +153,7 @@ class Faults:
         self.count = 0
 
     def add(self, sentence: str, number: int = 0) -> None:
-        """Note a fault, of a row where it has a number.
-
-        ImportFailed: there are so many that the file is read no further.
-        """
+        """Note a fault, of a row where it has a number; ImportFailed: there are so many that the file is read no further."""
         self.count += 1
         place = f" {self._row_word} {number}" if number else ""
         if len(self._sentences) < MAX_FAULTS:
@@ -223,10 +217,7 @@ class ImportContext:
         return self._raters[kind, name]
 
     def check_rater(self, rater_id: int, line: int, *, has_own: bool) -> None:
-        """Note a fault where a verdict that is not in the study yet may not come under this name.
-
-        `line`: of the file; 0: unknown. `has_own`: the person has verdicts of their own on the item.
-        """
+        """Note a fault where a verdict may not come under this name; `line` 0: unknown; `has_own`: the person has verdicts of their own on the item."""
         name = self._names.get(rater_id)
         if name is None or (not has_own and _folded(name) in self._mapped) or (name, has_own) in self._noted:
             return

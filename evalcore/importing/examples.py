@@ -235,10 +235,7 @@ def _plainness(messages: str) -> tuple[int, int, str]:
 
 
 def _merge_rubric(known: KnownExample, example: Example) -> None:
-    """A full rubric holds every part of it; two parts make a longer one; anything else is a contradiction.
-
-    Both stand as one in the order of what came or of what is held; criteria without points stand behind, by cluster and text.
-    """
+    """A full rubric holds every part of it, two parts make a longer one, anything else is a contradiction; without points, criteria stand behind."""
     partners = match(example.rubric, known.rubric)
     met = set(map(id, partners))
     added = [c for c, partner in zip(example.rubric, partners, strict=True) if partner is None]

@@ -20,10 +20,7 @@ Cells = Mapping[str, str]  # column to cell; an empty cell is no value
 
 @dataclass(frozen=True)
 class Options:
-    """What cannot be read out of the rows.
-
-    `model`: who wrote the responses, where the file does not say. `judge`: who graded them, where the file does not say.
-    """
+    """What cannot be read out of the rows; who wrote the responses and who graded them, where the file does not say."""
 
     dataset: str = "healthbench"
     subset: str | None = None
@@ -86,10 +83,7 @@ class FileFormat:
 
 
 class CriterionRef(msgspec.Struct, frozen=True, gc=False):
-    """Which criterion of the example is meant: its position, or its cluster, or its text. The first that is given counts.
-
-    `position`: in the stored rubric, from 1. `row`: index into `Graded.rubric`, from 0, where the row brings its own rubric.
-    """
+    """Which criterion is meant: by `position` (in the stored rubric, from 1), cluster, text, or `row` (from 0, of `Graded.rubric`); the first counts."""
 
     position: int | None = None
     cluster: str | None = None

@@ -56,10 +56,7 @@ class TooLong(Exception):
 
 
 class Pace:
-    """How the batches of a file follow each other: here all in one transaction.
-
-    `seconds`: how long it may last before it is given up; None: as long as it takes.
-    """
+    """How the batches of a file follow each other: here all in one transaction, given up after so many seconds where a bound is set."""
 
     def __init__(self, session: Session, *, seconds: float | None = None) -> None:
         session.connection()
@@ -82,8 +79,7 @@ class Pace:
 class Work:
     """What a person asked for.
 
-    `meaning`: what the confidences of its judges are the probability of. `source_hash`: SHA-256 of the content, unpacked. `content_hash`: SHA-256 of the
-    content with what it means. `reads_of`: names of people with an account whose reads the file brings.
+    `meaning`: what the confidences of its judges are the probability of. `source_hash`: SHA-256 of the content, unpacked; `content_hash`: with what it means.
     """
 
     file: Opened
@@ -239,8 +235,8 @@ def _asked(said: str) -> dict[str, Any]:
 def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check the file in a copy of the study, then write it in parts.
 
-    NotAllowed: whoever acts may not import. ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as
-    it was. Or somebody changed the study between check and writing so that the rest does not fit: what was written stays.
+    ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as it was. Or somebody changed the study
+    between check and writing so that the rest does not fit: what was written stays.
     """
     path = kept_path(engine, work.source_hash)
     with held(path, make=True) as is_ours:
@@ -293,10 +289,7 @@ def finish(engine: Engine) -> ImportReport | None:
 
 
 def give_up(engine: Engine, actor: Viewer) -> Unfinished:
-    """Leave an import that was broken off as it is: its rows in the study stay, and those that are missing do not come.
-
-    Returns what was given up. NotAllowed: whoever acts may not import. ImportFailed: no import was broken off, or somebody is writing it.
-    """
+    """Leave an import that was broken off as it is: the rows that are missing do not come. ImportFailed: there is none, or somebody is writing it."""
     with reading(engine) as session:
         allow(session, actor, check_can_import)
         found = lookups.unfinished_import(session)
@@ -330,10 +323,7 @@ def kept_path(engine: Engine, source_hash: str) -> Path:
 
 @contextmanager
 def held(path: Path, *, make: bool = False) -> Iterator[bool]:
-    """Hold a file that nobody else holds; gives whether that is so. A file that is not there nobody holds.
-
-    Where there is no `flock` (Windows), nobody seems to hold any.
-    """
+    """Hold a file that nobody else holds; gives whether that is so: of a file that is not there, too, and anywhere without `flock` (Windows)."""
     number, is_ours = None, True
     while number is None and (make or path.exists()):
         try:

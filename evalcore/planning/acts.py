@@ -251,10 +251,7 @@ def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> 
 
 
 def csv_of(session: Session, plan: Plan) -> bytes:
-    """A plan as CSV that `overread assign --plan` reads: prompt_id, model, sample_index, dataset, inclusion_probability.
-
-    Such a file says which responses are read, and not from how many they were drawn: assign straight from the plan where you can.
-    """
+    """A plan as CSV that `overread assign --plan` reads; it does not say from how many was drawn: assign straight from the plan where you can."""
     examples = {example for example, _ in plan.drawn.shares}
     named = frames.responses(session, example_ids=examples).set_index("response_id")
     stream = io.StringIO()

@@ -64,10 +64,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Population(Drawable):
-    """The items that a number is about, with the judges of the target alone.
-
-    `item_weights`: by how much each moves the number when it is met (a judge's errors: when it is wrong), signed.
-    """
+    """The items that a number is about; `item_weights`: by how much each moves it when it is met (a judge's errors: is wrong), signed."""
 
     item_weights: Floats
 
@@ -89,10 +86,7 @@ class Population(Drawable):
 
 
 def detectable(half_width: float, power: float) -> float:
-    """The least true difference that an interval of so half a width leaves 0 out of with this probability: h (z + z_power)/z.
-
-    The same is the least margin within which it shows non-inferiority with this probability where the models are truly alike.
-    """
+    """The least true difference that an interval of so half a width finds with this probability, or margin of non-inferiority: h (z + z_power)/z."""
     z = float(ndtri((1 + LEVEL) / 2))
     return half_width * (z + float(ndtri(power))) / z
 
@@ -190,11 +184,7 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
 def fitted(
     source: Population, rows: Numbers, rating: Floats, probabilities: Floats, *, by_model: bool
 ) -> tuple[Floats, Floats]:
-    """What the corrected score's own regression lets expect of every item, and the leverage of each item read.
-
-    `rating` is the mean of the reads of each of `rows`. With `by_model` each model is fitted by itself, as the scores are, where enough was read of
-    every one: one model's correction is never another's.
-    """
+    """What the corrected score's own regression expects of every item, and the leverage of each of `rows`; each model by itself where enough is read."""
     models = pd.factorize(source.items["model"])[0]
     n_read = np.bincount(models[rows], minlength=models.max(initial=0) + 1)
     groups = models if by_model and n_read.min() >= MIN_READS else np.zeros(len(models), dtype=np.int64)

@@ -65,10 +65,7 @@ def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FL
 
 
 def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
-    """The c for which c x size, at least `least`, at most 1, adds up to the wanted number.
-
-    The sum is a broken line in c: a unit of size s begins to rise at c = least/s and stops at 1/s.
-    """
+    """The c for which c x size, within [least, 1], adds up to the wanted number: a unit begins to rise at c = least/size and stops at 1/size."""
     corners = np.concatenate([least / sizes, 1 / sizes])
     turns = np.concatenate([sizes, -sizes])
     order = np.argsort(corners, kind="stable")
@@ -136,11 +133,7 @@ class Variances:
         return inclusion_probabilities(self.sizes, scaled, floor=1.0 if design == UNIFORM else FLOOR)
 
     def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None) -> float:
-        """Expected half of the 95 % interval when so many free units are drawn and read beyond those taken; infinite where nobody can tell.
-
-        `n_readers` physicians read with equal loads; None: those of `readers`. It never grows with the number of units, nor with that of readers for
-        physicians in general.
-        """
+        """Expected half of the 95 % interval with so many free units read beyond those taken; infinite where nobody can tell. It never grows with n."""
         pi = np.full(len(self.of_unit), self.share_taken)
         if n_wanted > 0:
             pi = pi + (1 - pi) * self.probabilities(n_wanted, design).of_units
@@ -174,10 +167,7 @@ class Variances:
         return high
 
     def n_readers_needed(self, within: float) -> int | None:
-        """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None where 100 are too few.
-
-        For these physicians it is those that there are, or None: more of them do not make what they think more exact.
-        """
+        """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None: 100, or all these, are too few."""
         most = MOST_READERS if self.readers.in_general else self.readers.n
         for n in range(max(self.readers.n, 1), most + 1):
             if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
@@ -289,10 +279,7 @@ class Answer:
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
-    """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
-
-    `taken` numbers the responses that are assigned already; each further one gets `n_each` readers.
-    """
+    """How many further responses have to be read until a target's 95 % interval is as narrow as wanted; `taken`: assigned already; `n_each`: readers."""
     about = population(rubric_data, target)
     pilot = measured(rubric_data, target, about)
     read = votes(about.rubric_data.reads)
@@ -360,10 +347,7 @@ def _designs(widths: Variances, within: float, n_responses: Numbers, n_items: Nu
 
 
 def curve(answer: Answer) -> pd.DataFrame:
-    """How the interval narrows as more is read: one row a design and number of further units, up to twice of what is needed.
-
-    Columns: design, n_units, half_width.
-    """
+    """How the interval narrows up to twice of what is needed, one row a design and number of further units: design, n_units, half_width."""
     needed = max((design.n_units for design in answer.designs.values()), default=0)
     most = min(max(2 * needed, CURVE_POINTS), answer.variances.n_free)
     numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)

@@ -283,10 +283,7 @@ def hours_short(hours: float | None) -> str:
 def narrowing(
     table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str, ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
-
-    `table` is that of `sample_size.curve`; `units` are what is drawn, in words, `axis` is what the width is of.
-    """
+    """How the interval narrows with what is read, one line a design (`sample_size.curve`), and how narrow it is wanted."""
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
         rows = table.loc[table["design"].eq(design)]

@@ -40,10 +40,7 @@ class Coefficient(StrEnum):
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as numbers 0, 1, ..., one row a label: unit (the item), rater (none twice on a unit) and value (the category, in order).
-
-    Group and example are of each unit, not label.
-    """
+    """Labels as numbers from 0, a row a label: unit (the item), rater (once a unit), value (the category, in order); group and example are of each unit."""
 
     unit: Numbers
     rater: Numbers
@@ -88,10 +85,7 @@ class Without:
 
 @dataclass(frozen=True)
 class Jackknife:
-    """The sums of each group, and of each group without each of its examples that has a label in it.
-
-    Of each group, n_examples with an item that has two labels or more, and n_labels on such items.
-    """
+    """The sums of each group whole and without each of its examples; n_examples with an item that has two labels or more, n_labels on such items."""
 
     whole: Sums
     examples: Without
@@ -213,10 +207,7 @@ def _clean(sums: Sums) -> Sums:
 
 
 def values(coefficient: Coefficient, sums: Sums) -> Floats:
-    """The coefficient of each row: 1 - (disagreement seen) / (disagreement by chance).
-
-    NaN without an item with two labels, and where chance alone would always agree: nothing but one category was used.
-    """
+    """1 - (disagreement seen) / (disagreement by chance) of each row; NaN without an item with two labels, or where chance alone would always agree."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seen, by_chance = _disagreement(coefficient, sums)
         coefficients = 1 - seen / by_chance

@@ -169,10 +169,7 @@ def benchmark_parts(sample: Sample, deviation: Floats) -> Floats:
 
 
 def unseen_variance(population: Population, sample: Sample) -> float:
-    """The least that V_A is taken to be: that of three votes that are not as predicted, 3 x mean of (1 - pi) (a/pi)^2.
-
-    Where all of k votes are as predicted V_A would be 0, yet up to 3/k of all may not be (the rule of three). 0 where everything was read.
-    """
+    """The least that V_A is taken to be: three votes that are not as predicted (rule of three), 3 x mean of (1 - pi) (a/pi)^2; 0 where all was read."""
     if not len(sample.rows):
         return np.nan
     single = (1 - sample.probabilities) * (population.moves[sample.rows] / sample.probabilities) ** 2
@@ -310,10 +307,7 @@ def spread(apart: Floats, loads: Floats) -> tuple[float, float]:
 def with_strictness(
     base: float, base_freedom: float, between: tuple[float, float], alike: float
 ) -> tuple[float, float]:
-    """A variance for physicians in general, and its degrees of freedom.
-
-    To `base`, for physicians who are all equally strict, it adds what `between_physicians` has above `alike`, its mean if they were.
-    """
+    """A variance for physicians in general: to `base`, if all were equally strict, it adds what `between` has above `alike`; and its freedom."""
     apart, degrees = between
     if np.isnan(apart):
         return np.nan, np.nan

@@ -23,10 +23,7 @@ AnyNumbers = npt.NDArray[Any]
 
 
 class Share(msgspec.Struct, frozen=True):
-    """n_hits of n items, which come from n_clusters examples.
-
-    share, low and high are in [0, 1]; design_effect, by how much clustering widens the variance, is at least 1. All four are NaN without items.
-    """
+    """n_hits of n items from n_clusters examples; design_effect, by which clustering widens the variance, is at least 1. NaN without items."""
 
     n: int
     n_hits: int

@@ -38,10 +38,7 @@ def sign_flips(n: int, n_flips: int, *, rng: np.random.Generator, block: int = B
 
 
 def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamples: int) -> Floats:
-    """The mean of each column of `values` (a row an example, NaN where it does not enter) in each resample of the rows; all columns share the resamples.
-
-    A row a resample; NaN where a resample holds no example that enters.
-    """
+    """The mean of each column (a row an example, NaN: not in it) in each resample of the rows, a row each; all columns share the resamples."""
     table = np.asarray(values, dtype=float)
     entered = ~np.isnan(table)
     sizes = entered.astype(float)
@@ -112,10 +109,7 @@ def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's adjusted p (1979): the smallest times m, the next times m - 1, ..., never falling, at most 1.
-
-    (statsmodels' `multipletests` gives the same, and stops the whole process for a collection of garbage.)
-    """
+    """Holm's adjusted p (1979); statsmodels' `multipletests` gives the same, and stops the whole process for a collection of garbage."""
     order = np.argsort(p, kind="stable")
     adjusted_p = np.empty(len(p))
     adjusted_p[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)).clip(max=1)
@@ -201,10 +195,7 @@ def _above(distance: float, se: float, df: float) -> float:
 
 
 def margin_words(held: Verdict, first: str, second: str, value: str, *, as_percent: bool = False) -> str:
-    """What is shown against the margin, in one or two sentences.
-
-    `first` is the model that is asked about, `value` what differs, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points.
-    """
+    """What is shown against the margin, of `value`, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points."""
 
     def size(value: float) -> str:
         return f"{decimal(100 * value, 1).removesuffix('.0')} percentage points" if as_percent else f"{value:.3f}"

@@ -8,11 +8,7 @@ LEAST_P, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN.
-
-    >>> decimal(-0.0712), decimal(-0.004), decimal(0.021, 3, signed=True), decimal(1234.5, 0), decimal(math.nan)
-    ('−0.07', '0.00', '+0.021', '1,234', '–')
-    """
+    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN."""
     if math.isnan(value):
         return NO_VALUE
     text = f"{value:{'+' if signed else ''},.{digits}f}"

@@ -10,7 +10,7 @@ from evalcore.stats import majority
 from evalcore.stats.arrays import cells_of, codes_of, quotient, sorted_codes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum, with_strictness
 from evalcore.stats.intervals import interval_words, percent_words, rate_words, share_words, signed_points
-from evalcore.stats.wording import chance_words, counted, listed
+from evalcore.stats.wording import chance_words, counted, decimal, listed
 
 
 def test_a_share_is_said_with_its_counts_where_they_make_it():
@@ -27,6 +27,11 @@ def test_an_interval_stands_in_brackets():
 
 def test_points_have_a_sign_and_nought_has_none():
     assert [signed_points(value) for value in (0.094, -0.3, -0.001, math.nan)] == ["+9", "−30", "0", "–"]
+
+
+def test_a_number_has_a_proper_minus_sign_and_nought_none():
+    assert [decimal(value) for value in (-0.0712, -0.004, math.nan)] == ["−0.07", "0.00", "–"]
+    assert (decimal(0.021, 3, signed=True), decimal(1234.5, 0)) == ("+0.021", "1,234")
 
 
 def test_a_p_value_has_no_more_digits_than_it_deserves():

@@ -178,10 +178,7 @@ def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> 
 
 
 def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
-    """Open a file and tell its format from its content.
-
-    ImportFailed: it is empty, unreadable, or of no known format.
-    """
+    """Open a file and tell its format from its content; ImportFailed: it is empty, unreadable, or of no known format."""
     name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])

@@ -1,7 +1,4 @@
-"""A Parquet file as rows of text cells, as a CSV file gives them.
-
-A few bytes of it can stand for any number of rows and for texts of any length, so nothing is made of a batch before its cells are measured.
-"""
+"""A Parquet file as rows of text cells, as a CSV file gives them; nothing is made of a batch before its cells are measured: few bytes can stand for many."""
 
 import shutil
 import tempfile

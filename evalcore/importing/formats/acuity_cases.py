@@ -39,8 +39,7 @@ _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line of a file of votes: those on one case, and how it ended as the file says.
 
-    `gold`: as the file gives it; None where it gives none, or removes the case. `is_removed`: the file says so in the place of a level. `avg_sd`: mean
-    squared distance over all pairs of votes, as the file states it.
+    `gold`: None where the file gives none, or removes the case in its place. `avg_sd`: mean squared distance over all pairs of votes, as the file states it.
     """
 
     line: int
@@ -120,11 +119,7 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
 
 
 class PanelVerdict(NamedTuple):
-    """What a panel says of a case.
-
-    `decides`: its votes count instead of what the file says: two or more that do not remove the case. `spread`: NaN below two votes. `gold`: the median vote;
-    None where the panel disagrees, or has fewer than two votes.
-    """
+    """What a panel says of a case: `gold` is the median vote, where it `decides`, with two votes or more that do not remove the case, and agrees."""
 
     decides: bool
     spread: float

@@ -1,7 +1,4 @@
-"""What models answered to cases of triage, and which level raters read out of it, CSV or JSON Lines.
-
-Joined with the cases and samples of the study, then written, millions of them in bounded memory.
-"""
+"""What models answered to cases of triage, and which level raters read out of it, CSV or JSON Lines; millions of them in bounded memory."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime

@@ -138,10 +138,9 @@ class _Sample(msgspec.Struct):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What the header and a first look at the samples tell.
+    """What the header and a first look at the samples tell; `model` and `grader` (of that role) are without the provider.
 
-    `model` and `grader` (of that role) are without the provider; `n_planned`: samples that were to be asked; None: nobody says. `level_scores` have levels of
-    care as values; `lacks_judge`: scores with verdicts on criteria, or levels, that name no judge.
+    `n_planned`: samples that were to be asked; None: nobody says. `lacks_judge`: scores with verdicts on criteria, or levels, that name no judge.
     """
 
     model: str | None
@@ -155,10 +154,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """The verdicts of one score.
-
-    `verdicts`: those that are true or false; `criteria` says on what.
-    """
+    """The verdicts of one score: those that are true or false, and on which criteria."""
 
     score: str
     judge: str
@@ -177,11 +173,10 @@ class Levelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class Logged(msgspec.Struct, frozen=True, gc=False):
-    """A sample.
+    """A sample; `left_out`: why it is no response, and then there is nothing more.
 
-    `sample_index`: 0 for the first epoch. `left_out`: why it is no response; then there is nothing more. `sent`: what was sent to the model, where the log
-    tells; else the input. `scores`: what each score holds, by its name. `n_unread`: items of lists of criteria that are neither true nor false. `n_parts`:
-    parts of the input that are no text, such as images.
+    `sample_index`: 0 for the first epoch. `sent`: to the model, where told; else the input. `n_unread`: items of lists of criteria that are neither true
+    nor false. `n_parts`: parts of the input that are no text, such as images.
     """
 
     line: int
@@ -205,10 +200,7 @@ def begins_log(head: bytes) -> bool:
 
 
 class LogFile:
-    """A log, `.eval`, a zip with a member a sample, or `.json`, one document.
-
-    It is read twice: a first look at all samples tells what their scores mean, then each is imported. A damaged one raises ImportFailed.
-    """
+    """A log: `.eval`, a zip with a member a sample, or `.json`; read twice, first for what its scores mean. A damaged one raises ImportFailed."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path, self._name = path, name
@@ -428,10 +420,7 @@ def _is_talk(messages: Sequence[Message]) -> bool:
 
 
 def says(score: Score, *, value_is_level: bool) -> Says:
-    """What a score holds.
-
-    `value_is_level`: whether the values of all scores of this name are levels.
-    """
+    """What a score holds; `value_is_level`: whether the values of all scores of this name are levels."""
     if n_lists := len(_lists(score)):
         return Says.VERDICTS if n_lists == 1 else Says.SEVERAL
     if letter(score.answer) is not None or (value_is_level and letter(score.value) is not None):

@@ -93,10 +93,7 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
 
 
 def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
-    """One JSON value of a known shape.
-
-    RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold.
-    """
+    """One JSON value of a known shape; RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold."""
     data = bytes(line)
     try:
         if not data.isascii():
@@ -155,10 +152,7 @@ def _wrong_value(message: str, line: bytes) -> RowFault:
 
 
 def check_entries(document: bytes | bytearray, *keys: str) -> None:
-    """Whether the list below these keys is short enough to be held: an entry of three bytes takes sixty in memory.
-
-    RowFault: it has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
-    """
+    """A RowFault where the list below these keys has, or may have, more than `MAX_ENTRIES`: an entry of three bytes takes sixty in memory."""
     if document.count(b",") < MAX_ENTRIES:
         return
     n_entries = 0
@@ -206,10 +200,7 @@ class Vote(NamedTuple):
 
 
 def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
-    """The values of a JSON object as the cells of a table.
-
-    `known`: columns that must hold a text, a number or a truth value; `anon_label_...` too.
-    """
+    """The values of a JSON object as the cells of a table; `known`: columns that must hold a text, a number or a truth value, as votes must."""
     return {column: cell(column, value, known) for column, value in decode(line, dict[str, Any]).items()}
 
 
