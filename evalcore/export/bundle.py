@@ -69,7 +69,14 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     for what, table in (tables | numbers(done, tried) | reported).items():
         files[f"{what}.csv"] = export_tables.to_csv(table)
         files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
-    files[MANIFEST] = _manifest(files, trail, with_number=not blind)
+    listed = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in sorted(files.items())
+    }
+    # how many acts there were tells a blind reader how many reads were revised
+    number = {} if blind else {"audit_events": trail[0]}
+    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    files[MANIFEST] = orjson.dumps(manifest, option=orjson.OPT_INDENT_2)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in sorted(files.items()):
@@ -94,14 +101,3 @@ def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[s
         first = [column for column in columns if column in rows]
         tables[name] = rows[[*first, *(column for column in rows if column not in first)]]
     return tables
-
-
-def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: bool) -> bytes:
-    listed = {
-        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for name, content in sorted(files.items())
-    }
-    # how many acts there were tells a blind reader how many reads were revised
-    number = {"audit_events": trail[0]} if with_number else {}
-    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
-    return orjson.dumps(manifest, option=orjson.OPT_INDENT_2)

@@ -15,6 +15,7 @@ import pandas as pd
 from evalcore.errors import OverreadError
 from evalcore.export import queries
 from evalcore.export.reporting import METHODS, Clause, checklist, checklist_page, flow_svg, study_flow
+from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
@@ -385,24 +386,17 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
 
 def as_dict(done: Facts) -> dict[str, Any]:
     """The facts as JSON takes them."""
-
-    def rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
-        return table.astype(object).where(table.notna(), None).to_dict(orient="records")
-
     told = {name: getattr(done, name) for name in done.__dataclass_fields__}
     return told | {
         "n_responses": done.n_responses,
         "by_guideline": {str(number): n for number, n in done.by_guideline.items()},
-        "agreement": rows(done.agreement),
-        "flow": rows(done.flow),
+        "agreement": records(done.agreement),
+        "flow": records(done.flow),
         "drawn": [asdict(one) for one in done.drawn],
         "stated": [asdict(one) for one in done.stated],
         "triage": asdict(done.triage),
         "dates": None if done.dates is None else [day.isoformat() for day in done.dates],
     }
-
-
-# ---------------------------------------------------------------- the clauses
 
 
 def paragraph(done: Facts) -> str:

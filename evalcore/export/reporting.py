@@ -165,8 +165,6 @@ def checklist_page(table: pd.DataFrame) -> str:
     return "\n".join(parts)
 
 
-# ---------------------------------------------------------------- the flow of a study
-
 STAGE, LEFT, BESIDE = "stage", "left", "beside"
 _COLUMNS = ["place", "kind", "what", "n_examples", "n_responses", "n_items", "n_reads"]
 UNITS = ("n_examples", "n_responses", "n_items")
@@ -261,8 +259,6 @@ def _counts(items: pd.DataFrame, kept: Truths) -> dict[str, int]:
     n_examples, n_responses = (these[name].nunique() for name in ("example_id", "response_id"))
     return {"n_examples": n_examples, "n_responses": n_responses, "n_items": len(these)}
 
-
-# ---------------------------------------------------------------- its diagram: an SVG of our own needs no browser to be made, and every count is text
 
 INK, GROUND = "#23262a", "#ffffff"
 _LEFT_X, _RIGHT_X, _BOX, _SIDE = 16, 448, 392, 396

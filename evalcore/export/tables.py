@@ -194,10 +194,10 @@ def to_parquet(items: pd.DataFrame) -> bytes:
 
 def to_jsonl(items: pd.DataFrame) -> bytes:
     """One JSON object a line; missing values are null; texts as they are."""
-    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in _records(items))
+    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in records(items))
 
 
-def _records(items: pd.DataFrame) -> list[dict[str, Any]]:
+def records(items: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as Python's own values, None where there is none."""
     return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
 
@@ -226,9 +226,9 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
         reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
         texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
         key = contents.study_key(session) or ""
-    text_of = {text["response_id"]: text for text in _records(texts)}
+    text_of = {text["response_id"]: text for text in records(texts)}
     of_item: dict[int, list[dict[str, Any]]] = {}
-    for read in _records(reads):
+    for read in records(reads):
         of_item.setdefault(read["item_id"], []).append(read)
     rows = []
     for same in of_item.values():

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import staging
-from evalcore.importing.context import ImportReport
+from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
-from evalcore.importing.records import Kind, Options
 from evalcore.study.db import Engine
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels

@@ -269,9 +269,6 @@ def _contradiction(prompt_id: str, got: str, criterion: Criterion | KnownCriteri
     return RowFault(f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got {which}")
 
 
-# ---------------------------------------------------------------- which criterion is which
-
-
 def match(wanted: Sequence[Criterion], rubric: Sequence[KnownCriterion]) -> list[KnownCriterion | None]:
     """For each criterion its partner in the known rubric, or None; of several that fit equally the k-th is the k-th's.
 
@@ -343,9 +340,6 @@ def _merged_tags(one: tuple[str, ...], other: tuple[str, ...], kinds: Sequence[s
         return one
     rank = {kind: place for place, kind in enumerate(kinds)}
     return tuple(sorted(tags, key=lambda tag: (rank.get(tag.partition(":")[0], len(rank)), tag)))
-
-
-# ---------------------------------------------------------------- conversations
 
 
 def turns(messages: str) -> list[Message]:

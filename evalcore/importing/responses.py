@@ -7,9 +7,8 @@ from operator import attrgetter, itemgetter
 import msgspec
 
 from evalcore.importing import examples
-from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
+from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Graded, ImportContext, RowWriter, is_own
 from evalcore.importing.formats.values import refuse
-from evalcore.importing.records import CriterionRef, GivenExample, Graded
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
 
@@ -93,8 +92,6 @@ class GradedRows(RowWriter):
         fresh = self._write_responses(joined)
         self._bulk.await_index(self._write_verdicts(joined, fresh))
 
-    # ------------------------------------------------------------ examples and criteria
-
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
         if (
@@ -142,8 +139,6 @@ class GradedRows(RowWriter):
             why = f"{wanted} is not in the rubric of {record.prompt_id!r}, or is there twice"
             self._report.no_partner(record.line, why)
         return criterion
-
-    # ------------------------------------------------------------ responses
 
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
@@ -277,8 +272,6 @@ class GradedRows(RowWriter):
             sent: list[Message] = examples.turns(response.sent_messages) if response.sent_messages else []
             texts[number] = [response.text, *(turn.content for turn in sent)]
         return texts
-
-    # ------------------------------------------------------------ verdicts
 
     def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
         """Write what is new, on rows whose response has its number; `fresh`: the texts of responses that are new themselves, by number.

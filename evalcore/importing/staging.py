@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from evalcore.errors import DatabaseFault, ImportFailed, RowFault
-from evalcore.importing.context import Faults, ImportContext, ImportReport
+from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
 from evalcore.importing.files.opening import Opened, recognise
-from evalcore.importing.records import Options
 from evalcore.importing.responses import GradedRows
 from evalcore.study import lookups, store
 from evalcore.study.acting import allow

@@ -39,7 +39,7 @@ def rates(
         kept = np.flatnonzero(n)
         of_items = right[kept], examples[kept], groups[kept]
         shares = grouped_shares(*of_items, n_groups, sizes=n[kept], weights=weights[kept])
-        tables[measure] = shares.astype({"n_hits": np.int64})
+        tables[measure] = shares.drop(columns="design_effect").astype({"n_hits": np.int64})
     return tables
 
 

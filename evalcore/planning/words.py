@@ -47,15 +47,6 @@ WIDEST = 8
 FEW_UNITS, ROOM = 10, 1.12
 
 
-def goal_words(target: Target) -> str:
-    """What is to be known: "the corrected difference between Alder and Birch"."""
-    if target.goal is Goal.JUDGE_ERROR:
-        return f"the share of labels on which {target.judges[0]} is wrong"
-    if target.goal is Goal.DIFFERENCE:
-        return f"the corrected difference between {target.models[0]} and {target.models[1]}"
-    return f"{target.models[0]}'s corrected score"
-
-
 def width_words(target: Target, half_width: float) -> str:
     """Half a width as the number itself is said: points of a score, percentage points of a share."""
     if math.isinf(half_width):
@@ -90,7 +81,13 @@ def counted_units(target: Target, n: int, which: str = "") -> str:
 def finding(found: Answer) -> str:
     """How much has to be read, in a sentence."""
     target = found.target
-    what, wanted = goal_words(target), width_words(target, target.within)
+    wanted = width_words(target, target.within)
+    if target.goal is Goal.JUDGE_ERROR:
+        what = f"the share of labels on which {target.judges[0]} is wrong"
+    elif target.goal is Goal.DIFFERENCE:
+        what = f"the corrected difference between {target.models[0]} and {target.models[1]}"
+    else:
+        what = f"{target.models[0]}'s corrected score"
     holds = f" {holds_words(target)}".rstrip()
     if not found.n_units:
         return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."

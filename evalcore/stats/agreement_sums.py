@@ -110,7 +110,7 @@ def jackknife(labels: Labels) -> Jackknife:
     without = Sums(all_pairs[group] - pairs, all_coincidences[group] - coincidences, all_shares[group] - shares, chance)
     has_pairs = pairs.sum(axis=(1, 2)) > 0
     return Jackknife(
-        Sums(all_pairs, all_coincidences, all_shares, _chance(by_rater)),
+        Sums(all_pairs, all_coincidences, all_shares, _squared(by_rater.sum(axis=1)) - _own(by_rater)),
         Without(_clean(without), group),
         np.bincount(group, weights=has_pairs, minlength=n_groups).astype(np.int64),
         np.bincount(labels.group, weights=np.where(is_pairable, n_of_unit, 0), minlength=n_groups).astype(np.int64),
@@ -161,10 +161,6 @@ def _by_rater(labels: Labels, counted: Truths) -> Floats:
     shape = (labels.n_groups, n_raters, labels.n_categories)
     place = (labels.group[labels.unit] * n_raters + labels.rater) * labels.n_categories + labels.value
     return np.asarray(np.bincount(place[counted], minlength=math.prod(shape)).reshape(shape), dtype=np.float64)
-
-
-def _chance(by_rater: Floats) -> Floats:
-    return _squared(by_rater.sum(axis=1)) - _own(by_rater)
 
 
 def _own(by_rater: Floats) -> Floats:
@@ -235,7 +231,12 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
         used, power = sums.coincidences.sum(axis=2), _ALPHAS[coefficient]
         by_chance = _squared(used)
         by_chance[:, np.arange(n_categories), np.arange(n_categories)] -= used
-        distance = _ordinal(used) if power is None else distances(n_categories, power)
+        if power is None:
+            # the square of the labels between two categories, half of each of the two counted, as a share of all: (rows, K, K)
+            middle = (used.cumsum(axis=1) - used / 2) / used.sum(axis=1, keepdims=True)
+            distance = np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
+        else:
+            distance = distances(n_categories, power)
         return _weighted(sums.coincidences, distance), _weighted(by_chance, distance)
     distance = distances(n_categories, _GWETS.get(coefficient, 0))
     seen = _weighted(sums.pairs, distance)
@@ -251,9 +252,3 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
 
 def _weighted(matrix: Floats, distance: Floats) -> Floats:
     return np.asarray((matrix * distance).sum(axis=(1, 2)) / matrix.sum(axis=(1, 2)))
-
-
-def _ordinal(used: Floats) -> Floats:
-    """The square of the labels between two categories, half of each of the two counted, as a share of all labels: (rows, K, K)."""
-    middle = (used.cumsum(axis=1) - used / 2) / used.sum(axis=1, keepdims=True)
-    return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)

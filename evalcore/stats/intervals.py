@@ -59,7 +59,7 @@ def share_interval(
         msg = f"expected truth values with a cluster each, got {len(counted)} hits of type {counted.dtype} with {len(names)} clusters"
         raise ValueError(msg)
     codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
-    row = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0]
+    row = grouped_shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0]
     n, n_hits, n_clusters = (int(row[name]) for name in ("n", "n_hits", "n_clusters"))
     share, low, high, effect = (float(row[name]) for name in ("share", "low", "high", "design_effect"))
     return Share(n, n_hits, share, low, high, n_clusters, effect)
@@ -73,6 +73,7 @@ def grouped_shares(
     *,
     sizes: AnyNumbers | None = None,
     weights: AnyNumbers | None = None,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
 
@@ -82,22 +83,8 @@ def grouped_shares(
     interval. Clusters and groups are codes from 0; a group below 0 is none.
 
     Returns:
-        One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
+        One row a group, by its code: n (trials), n_hits (0..n; both not weighted), share, low, high (NaN without items), n_clusters, design_effect.
     """
-    shares = _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights)
-    return shares.drop(columns="design_effect")
-
-
-def _shares(
-    hits: AnyNumbers,
-    clusters: AnyNumbers,
-    groups: AnyNumbers,
-    n_groups: int,
-    *,
-    sizes: AnyNumbers | None = None,
-    weights: AnyNumbers | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
     hit = hits[kept].astype(float)

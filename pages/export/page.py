@@ -66,7 +66,11 @@ def table(location: str, version: common.Version, what: str, part: export_tables
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def _paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
+def paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
+    """What was done, for a paper, without conversations that wait for the viewer's own first read.
+
+    paragraph and methods (as text and with headings), checklist (as Markdown), flow (SVG, if any), items (how many of the guidelines have each status).
+    """
     done = methods.facts(common.engine(), blind=hidden)
     texts, tables = methods.documents(done, files=FILES)
     items = tables["checklist"].drop_duplicates(["guideline", "item"])["status"].value_counts()
@@ -77,16 +81,6 @@ def _paper(location: str, version: common.Version, hidden: frozenset[int]) -> di
         "flow": texts.get("flow.svg", ""),
         "items": {str(status): int(n) for status, n in items.items()},
     }
-
-
-def paper(hidden: frozenset[int]) -> dict[str, Any]:
-    """What was done, for a paper, without conversations that wait for the viewer's own first read.
-
-    Returns:
-        paragraph and methods (as text and with headings), checklist (of reporting guidelines, as Markdown), flow (SVG; empty where no judge has labelled
-        anything), items (how many items of the guidelines have each status).
-    """
-    return _paper(settings().db, common.version(), hidden)
 
 
 def n_verdicts() -> int:
@@ -152,14 +146,14 @@ def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
 def text(name: str) -> bytes:
     """One of the texts for a paper, once the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
     export_tables.check(common.engine(), viewer)
-    found: str = paper(common.blind(viewer))[name]
+    found: str = paper(settings().db, common.version(), common.blind(viewer))[name]
     return found.encode()
 
 
 def for_a_paper(hidden: frozenset[int]) -> None:
     """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
     st.subheader("For a paper", anchor=False)
-    found = paper(hidden)
+    found = paper(settings().db, common.version(), hidden)
     st.html(
         html.quiet(
             "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.importing import named_dataset, told_by_name
+from evalcore.importing.context import Options
 from evalcore.importing.files.streams import most_unpacked
 from evalcore.importing.formats import FORMATS
 from evalcore.importing.formats.inspect_logs import without_provider
 from evalcore.importing.formats.values import cell, shown_apart
-from evalcore.importing.records import Options
 
 
 @pytest.mark.parametrize(

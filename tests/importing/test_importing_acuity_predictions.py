@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.context import Options
 from evalcore.importing.formats.acuity_predictions import Predictions, read_cells
-from evalcore.importing.records import Options
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, ConfidenceMeaning
 from evalcore.triage import queries as triage_queries

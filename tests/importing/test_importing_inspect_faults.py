@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import missing_options
+from evalcore.importing.context import Options
 from evalcore.importing.files import streams, zip_members
-from evalcore.importing.records import Options
 from tests.inspect_zips import LOGS, ZSTANDARD, as_json, document, header, item, log, packed, rubric, sample
 from tests.invented import bring, dump, study, write
 

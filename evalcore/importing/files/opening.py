@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.context import FileFormat, Kind, Options
 from evalcore.importing.files import parquet, zip_members
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
-from evalcore.importing.records import FileFormat, Kind, Options
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
 
@@ -172,9 +172,6 @@ def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> 
         return list(read(*given)) if read is not None else []
     except RowFault as fault:
         return fault
-
-
-# ---------------------------------------------------------------- which format
 
 
 def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:

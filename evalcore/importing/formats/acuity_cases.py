@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from evalcore.errors import OverreadError, RowFault
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
 from evalcore.importing.examples import as_stored, first_words, turns
 from evalcore.importing.formats import values
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
@@ -31,9 +30,6 @@ _FLOW = ("source", "original_label", "mapped_label", "gold", "method", "uncertai
 """What tells which way a case went; its text is not kept."""
 _LEVEL_AT = {value: label for label, value in triage_data.LEVELS.items() if label is not Acuity.REMOVE}
 _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
-
-
-# ---------------------------------------------------------------- rows
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -115,9 +111,6 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
     )
 
 
-# ---------------------------------------------------------------- what votes say by the rule
-
-
 class PanelVerdict(NamedTuple):
     """What a panel says of a case: `gold` is the median vote, where it `decides`, with two votes or more that do not remove the case, and agrees."""
 
@@ -166,9 +159,6 @@ def _columns(panels: Sequence[Sequence[values.Vote]]) -> tuple[np.ndarray[tuple[
     """The votes of all panels, one after the other: whose they are, and their levels (NaN: Remove)."""
     row = np.repeat(np.arange(len(panels)), [len(given) for given in panels])
     return row, np.array([triage_data.LEVELS[vote.vote] for given in panels for vote in given], dtype=float)
-
-
-# ---------------------------------------------------------------- writers
 
 
 class _Panels(RowWriter):

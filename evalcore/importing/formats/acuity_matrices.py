@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
 from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
 from evalcore.triage.data import LETTERS

@@ -6,9 +6,8 @@ from operator import itemgetter
 
 import msgspec
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
 from evalcore.importing.formats import values
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
 

@@ -5,10 +5,18 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
+from evalcore.importing.context import (
+    COMPARED,
+    Cells,
+    FileFormat,
+    GivenVerdict,
+    ImportContext,
+    Options,
+    RowWriter,
+    is_own,
+)
 from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
-from evalcore.importing.records import Cells, FileFormat, GivenVerdict, Options
 from evalcore.study import lookups, schema
 from evalcore.study.db import RowMapping
 
@@ -88,7 +96,6 @@ class AcuityVerdicts(RowWriter):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self._models: dict[str, int] = {}
         self._lines: dict[Key, int] = {}
 
     def add(self, rows: Sequence[GivenLevel]) -> None:
@@ -128,11 +135,11 @@ class AcuityVerdicts(RowWriter):
             for dataset, names in wanted.items()
             for example in lookups.examples_named(self._session, dataset, names)
         }
-        self._models |= lookups.model_ids(self._session, {row.model for row in rows if row.model} - self._models.keys())
+        models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
         places: list[tuple[Any, ...]] = [
             (
                 examples.get((row.dataset, row.example_id)),
-                self._models.get(row.model or ""),
+                models.get(row.model or ""),
                 row.evaluation,
                 row.sample_index,
             )

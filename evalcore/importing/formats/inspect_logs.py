@@ -13,11 +13,11 @@ from typing import Annotated, NoReturn, TypeVar
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.context import CriterionRef, GivenVerdict, Name, Options, judged, row_refs
 from evalcore.importing.files import zip_members
 from evalcore.importing.files.streams import opened, whole_document
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import decode, printable, refuse, shown, storable
-from evalcore.importing.records import CriterionRef, GivenVerdict, Name, Options, judged, row_refs
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion, Message
 from evalcore.triage.data import LETTERS
 
@@ -132,9 +132,6 @@ class _Sample(msgspec.Struct):
     error: msgspec.Raw = NULL
     invalidation: msgspec.Raw = NULL
     attachments: msgspec.Raw = NULL
-
-
-# ---------------------------------------------------------------- what is made of it
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -307,9 +304,6 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
     )
 
 
-# ---------------------------------------------------------------- samples
-
-
 def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
     """One sample."""
     sample = decoded(raw, _Sample)
@@ -414,9 +408,6 @@ def _is_talk(messages: Sequence[Message]) -> bool:
     except RowFault:
         return False
     return True
-
-
-# ---------------------------------------------------------------- scores
 
 
 def says(score: Score, *, value_is_level: bool) -> Says:

@@ -4,12 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import FileFormat, Graded, ImportContext, Kind, RowWriter
 from evalcore.importing.examples import as_stored, turns
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
 from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Says
 from evalcore.importing.formats.values import refuse
-from evalcore.importing.records import FileFormat, Graded, Kind
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
@@ -81,8 +80,6 @@ class Samples(RowWriter):
         self._report.samples_left_out = sum(self._left_out.values())
         self._report.notes.extend(self._sentences())
 
-    # ------------------------------------------------------------ where a sample belongs
-
     def _held(self, rows: Sequence[Logged]) -> tuple[_Found, _Found]:
         named: _Found = defaultdict(list)
         for example in lookups.examples_by(self._session, "prompt_id", {row.name for row in rows}):
@@ -131,8 +128,6 @@ class Samples(RowWriter):
         self._report.no_partner(row.line, f"{why}; --dataset {words} says how it was asked")
         return None
 
-    # ------------------------------------------------------------ what it becomes
-
     def _graded(self, row: Logged, place: _Place) -> Iterator[Graded]:
         """A response, once for each judge who gave verdicts on it. Of two scores by one judge the first counts."""
         judges = {score.judge: score for score in reversed(row.judged)}
@@ -164,8 +159,6 @@ class Samples(RowWriter):
         if not judges:
             return [Prediction(*sample)]
         return [Prediction(*sample, one.judge, one.level, None, one.explanation) for one in reversed(judges.values())]
-
-    # ------------------------------------------------------------ what is said of it
 
     def _note(self, row: Logged, place: _Place) -> None:
         is_example = place.format is None

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.importing.records import Cells, Options
+from evalcore.importing.context import Cells, Options
 from evalcore.study import schema
 from evalcore.triage.data import LETTERS
 from evalcore.triage.label_maps import level_named
