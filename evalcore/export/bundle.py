@@ -20,9 +20,7 @@ from evalcore.study.db import Engine, reading
 from evalcore.study.trail import trail_head
 
 TABLES = ("labels", "verdicts", "scores")
-"""Of the whole study, as the export writes them."""
 NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")
-"""Of the stated analysis."""
 MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
 FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
 """What is in every bundle, besides codebooks and what `methods.documents` writes."""

@@ -59,7 +59,6 @@ BLANKS = {
     "protocol": "[to fill in: protocol and its registration]",
     "availability": "[to fill in: where data and code can be had]",
 }
-"""What no study can tell of itself."""
 SELECTIONS = {
     Selection.RANDOM: "on items drawn at random",
     Selection.IMPORTANCE: "on items drawn with unequal, known probabilities",
@@ -91,22 +90,18 @@ class Drawn:
 
 @dataclass(frozen=True)
 class TriageFacts:
-    """What was done on levels of care: formats and models count the responses to the cases, levels those that each judge has looked at.
-
-    n_voted cases came with n_votes votes of physicians. n_reads blind first reads of the level of a response, of n_read responses, by n_readers physicians;
-    n_case_reads, ...: the same of what the case itself needs.
-    """
+    """What was done on levels of care, responses to the cases and blind first reads among it."""
 
     kinds: dict[str, int]
-    n_voted: int
+    n_voted: int  # cases that came with n_votes of physicians
     n_votes: int
     formats: dict[str, int]
     models: dict[str, int]
-    levels: dict[str, int]
-    n_reads: int
+    levels: dict[str, int]  # that each judge has looked at (parser and rules are judges too)
+    n_reads: int  # of the level of n_read responses
     n_read: int
     n_readers: int
-    n_case_reads: int
+    n_case_reads: int  # of what n_cases_read cases need
     n_cases_read: int
     n_case_readers: int
 
@@ -118,35 +113,20 @@ class TriageFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was done: responses that somebody has labelled, and blind first reads; "" in a count: a file did not say.
-
-    Attributes:
-        n_sent_otherwise: Responses (labelled or not) to which something else than the conversation was sent.
-        judges: Each judge that gave labels, with its prompt versions; "" where they came with a file. repeats: how often each was asked again, at most.
-        n_recorded: Readers whose profile is in the study; specialties, reader_languages: of these, how many have each.
-        brought: Inclusion probability, lowest and highest, of the n_brought drawn reads that came with a file.
-        n_blind: First reads of which it is recorded that they were blind. by_guideline: by the version that the reader had; 0: none recorded.
-        not_blind: First reads that were not blind, by the reason (`schema.NotBlind`); they are no first reads here.
-        n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
-        n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
-        pull, effect: Share of first reads that were changed after the reveal, and what seeing the judge changes on a second look (n_looks), in words.
-        claim: What the intervals of the corrected scores hold for, and why, in words.
-        stated: Every version of the stated analysis, the newest first; otherwise: what was computed otherwise than stated.
-        flow: As `reporting.study_flow`; empty where no judge has labelled anything.
-    """
+    """What was done: responses that somebody has labelled, and blind first reads; "" in a count: a file did not say."""
 
     evaluations: tuple[str, ...]
     responses: dict[str, int]
-    n_sent_otherwise: int
+    n_sent_otherwise: int  # labelled or not, to which something else than the conversation was sent
     languages: dict[str, int]
     runs: tuple[dict[str, Any], ...]
-    judges: dict[str, tuple[str, ...]]
-    repeats: dict[str, int]
+    judges: dict[str, tuple[str, ...]]  # each that gave labels, with its prompt versions; "" of a file
+    repeats: dict[str, int]  # how often each judge was asked again, at most
     n_examples: int
     n_items: int
     n_readers: int
-    n_recorded: int
-    specialties: dict[str, int]
+    n_recorded: int  # readers whose profile is in the study
+    specialties: dict[str, int]  # how many of these have each
     reader_languages: dict[str, int]
     n_reads: int
     n_read_items: int
@@ -155,31 +135,31 @@ class Facts:
     n_read_twice: int
     dates: tuple[date, date] | None
     by_selection: dict[str, int]
-    brought: tuple[float, float] | None
+    brought: tuple[float, float] | None  # lowest and highest probability of the n_brought drawn reads of files
     n_brought: int
-    n_blind: int
-    not_blind: dict[str, int]
-    by_guideline: dict[int, int]
+    n_blind: int  # of which it is recorded that they were
+    not_blind: dict[str, int]  # by the reason (`schema.NotBlind`); they are no first reads here
+    by_guideline: dict[int, int]  # by the version that the reader had; 0: none recorded
     n_knowing: int
     n_open: int
     drawn: tuple[Drawn, ...]
-    n_wanted: int
-    n_missing: int
-    n_conflicting: int
-    n_adjudicated: int
+    n_wanted: int  # reads that were assigned here
+    n_missing: int  # those of them that were not made
+    n_conflicting: int  # items whose first reads differ
+    n_adjudicated: int  # those of them that are settled
     n_adjudicators: int
     agreement: pd.DataFrame
-    pull: str
-    n_looks: int
-    effect: str
+    pull: str  # share of first reads that were changed after the reveal, in words
+    n_looks: int  # reads of a criterion that got a second look without the judge's verdict
+    effect: str  # what seeing it changes, in words
     triage: TriageFacts
     analysis: dict[str, Any]
-    claim: str
+    claim: str  # what the intervals of the corrected scores hold for, and why, in words
     n_estimated: int
     n_compared: int
-    stated: tuple[StatedAnalysis, ...]
-    otherwise: tuple[str, ...]
-    flow: pd.DataFrame
+    stated: tuple[StatedAnalysis, ...]  # every version of the stated analysis, the newest first
+    otherwise: tuple[str, ...]  # what was computed otherwise than stated
+    flow: pd.DataFrame  # as `reporting.study_flow`; empty where no judge has labelled anything
 
     @property
     def n_responses(self) -> int:
@@ -386,15 +366,11 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
 
 def as_dict(done: Facts) -> dict[str, Any]:
     """The facts as JSON takes them."""
-    told = {name: getattr(done, name) for name in done.__dataclass_fields__}
-    return told | {
+    return asdict(done) | {
         "n_responses": done.n_responses,
         "by_guideline": {str(number): n for number, n in done.by_guideline.items()},
         "agreement": records(done.agreement),
         "flow": records(done.flow),
-        "drawn": [asdict(one) for one in done.drawn],
-        "stated": [asdict(one) for one in done.stated],
-        "triage": asdict(done.triage),
         "dates": None if done.dates is None else [day.isoformat() for day in done.dates],
     }
 
@@ -426,7 +402,6 @@ def clauses(done: Facts) -> list[Clause]:
 
 
 _Said = Iterator[tuple[str, str] | tuple[str, str, bool]]
-"""Key and text of each clause, and whether it is blank."""
 
 
 def _material(done: Facts) -> _Said:

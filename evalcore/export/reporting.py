@@ -125,7 +125,6 @@ ITEMS = (
     Item(TRIPOD, "ethics", "approval", ("ethics",)),
     Item(TRIPOD, "open science", "funding, interests, protocol, registration, data, code", ("funding", "interests", "protocol", "availability")),
 )  # fmt: skip
-"""Items whose places can be computed, and those that belong to the paper's text; the asked-for ones in our own words."""
 
 
 def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
@@ -250,8 +249,7 @@ def study_flow(
     return pd.DataFrame(table, columns=_COLUMNS).astype(dict.fromkeys((*UNITS, "n_reads"), "Int64"))
 
 
-_READ = 2
-"""The place of what was read among the steps."""
+_READ = 2  # the place of what was read among the steps
 
 
 def _counts(items: pd.DataFrame, kept: Truths) -> dict[str, int]:

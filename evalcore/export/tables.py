@@ -203,7 +203,6 @@ def records(items: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
-"""Table to bytes, by the name of the file format."""
 
 
 def codebook_text(what: str, trail_hash: str = "") -> str:

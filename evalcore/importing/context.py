@@ -62,24 +62,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of files. Where there is only `read_cells`, a line of JSON is read as a row of a table.
-
-    `columns`: what each field means; a key may name several, as "A, B, C, D". Every file has all `keys` (columns, or keys of an object), and one of `one_of`.
-    `read` takes a line of JSON, an entry or a sample, its number and the options. No `writer`: the one of graded responses and examples. `kind`: of a file that
-    is no table. `is_guarded`: Overread writes it too, as CSV with guarded cells.
-    """
+    """A format of files; where there is only `read_cells`, a line of JSON is read as a row of a table."""
 
     name: str
     title: str
-    columns: Mapping[str, str]
-    keys: frozenset[str]
-    one_of: frozenset[str] = frozenset()
+    columns: Mapping[str, str]  # what each field means; a key may name several, as "A, B, C, D"
+    keys: frozenset[str]  # columns, or keys of an object, that every file has
+    one_of: frozenset[str] = frozenset()  # of which every file has one
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
     writer: "type[RowWriter] | None" = None
-    kind: Kind = Kind.LINES
+    kind: Kind = Kind.LINES  # of a file that is no table
     is_parquet: bool = False
-    is_guarded: bool = False
+    is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
     is_triage: bool = False
     has_confidences: bool = False
     model_in_name: bool = False
@@ -155,23 +150,21 @@ class GivenExample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A response with verdicts on it.
+    """A response with verdicts on it; without a `model` it is found by `completion_id`.
 
-    `criteria` says what each verdict is on; `sent`, what went to the model, may be more than `messages`, the example's conversation. `scored_rubric`: the
-    rubric is all that the response is graded on (a run), not one line of it. No `model`: the response is found by `completion_id`. With a `text` the response
-    has this `sample_index`, or is another one; without it must be in the study already.
+    With a `text` it has this `sample_index`, or is another one; without it must be in the study already.
     """
 
     line: int
     prompt_id: str
-    criteria: tuple[CriterionRef, ...]
+    criteria: tuple[CriterionRef, ...]  # what each verdict is on
     verdicts: tuple[GivenVerdict, ...]
     dataset: str | None = None
     evaluation: str | None = None
-    messages: tuple[schema.Message, ...] | None = None
-    sent: tuple[schema.Message, ...] | None = None
+    messages: tuple[schema.Message, ...] | None = None  # the example's conversation
+    sent: tuple[schema.Message, ...] | None = None  # to the model: it may be more
     rubric: tuple[schema.Criterion, ...] = ()
-    scored_rubric: bool = False
+    scored_rubric: bool = False  # the rubric is all that it is graded on (a run), not one line of it
     model: str | None = None
     sample_index: int | None = None
     completion_id: str | None = None
@@ -182,7 +175,6 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 COMPARED = (
     "label", "explanation", "confidence", "reason", "cause", "severity", "error_kind", "conflict_cause", "right_for_wrong_reason",
 )  # fmt: skip
-"""What makes a verdict the same as an earlier one."""
 _SHARED = tuple(name for name in Verdict.__struct_fields__ if name in GivenVerdict.__struct_fields__)
 _shared = attrgetter(*_SHARED)
 
@@ -193,18 +185,14 @@ def _count(words: str, *, adds: bool = False) -> Any:
 
 @dataclass
 class ImportReport:
-    """Counts of what came, what was joined, what had no partner, and where the sent prompt differs.
-
-    `source_hash`: of the content, unpacked; every verdict of the file keeps it. `reads_of`: people with an account here whose reads it brings, as a lead said.
-    `flow`: rows as `case_flow` gives them. `samples_left_out`: of a log, with an error or without an answer. What is `named` are the first of those rows.
-    """
+    """Counts of what came, what was joined, what had no partner, and where the sent prompt differs."""
 
     file: str = ""
     format: str = ""
     dataset: str = ""
     dry_run: bool = False
-    source_hash: str = ""
-    reads_of: list[str] = field(default_factory=list)
+    source_hash: str = ""  # of the content, unpacked; every verdict of the file keeps it
+    reads_of: list[str] = field(default_factory=list)  # people with an account here whose reads it brings
     already_imported: bool = False
     rows: int = 0
     examples_new: int = _count("new examples", adds=True)
@@ -247,12 +235,12 @@ class ImportReport:
         "cases of which the file says something else than their votes by the rule, or than the label map of their source"
     )
     different_named: list[str] = field(default_factory=list)
-    flow: list[dict[str, Any]] = field(default_factory=list)
+    flow: list[dict[str, Any]] = field(default_factory=list)  # rows of `case_flow`
     confident_judges: list[str] = field(default_factory=list)
     meanings_set: int = _count("judges of whom it is now known what their confidence means", adds=True)
     meanings_missing: list[str] = field(default_factory=list)
     levels_read: list[str] = field(default_factory=list)
-    samples_left_out: int = 0
+    samples_left_out: int = 0  # of a log, with an error or without an answer
     notes: list[str] = field(default_factory=list)
 
     def no_partner(self, line: int, reason: str) -> None:
@@ -353,8 +341,7 @@ class ImportContext:
         self.file, self.options, self.session, self.report = file, options, session, report
         self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
         self.faults = Faults(file.name, row_word=file.kind.row_word)
-        self.at = now()
-        """When its verdicts were given that do not say it."""
+        self.at = now()  # when its verdicts were given that do not say it
         self._people = {_folded(person.name): person.name for person in contents.people(session)}
         self._mapped = {_folded(name) for name in report.reads_of}
         self._raters: dict[tuple[RaterKind, str], int] = {}

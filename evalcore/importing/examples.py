@@ -52,11 +52,7 @@ def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
 
 
 class KnownExample(msgspec.Struct, eq=False, gc=False):
-    """An example of the study, or one about to be added (without a number yet).
-
-    `former_messages`: what it was before this batch, where a better one came. `changed`: its row is to be written again. `moved`: its criteria have other
-    positions. `reworded`: its text is to be indexed again.
-    """
+    """An example of the study, or one about to be added (without a number yet)."""
 
     prompt_id: str
     messages: str
@@ -67,10 +63,10 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     ideal_completions: str | None = None
     canary: str | None = None
     number: int | None = None
-    former_messages: str | None = None
-    changed: bool = False
-    moved: bool = False
-    reworded: bool = False
+    former_messages: str | None = None  # before this batch, where a better one came
+    changed: bool = False  # its row is to be written again
+    moved: bool = False  # its criteria have other positions
+    reworded: bool = False  # its text is to be indexed again
     new_subsets: set[str] = set()
 
     @property

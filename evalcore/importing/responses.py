@@ -65,7 +65,22 @@ class GradedRows(RowWriter):
                 if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
                     self._report.confident(verdict.rater)
         for dataset, records in groups.items():
-            self._add_graded(dataset, records)
+            self._examples.load(dataset, {record.prompt_id for record in records})
+            joined: list[Joined] = []
+            for record in records:
+                with self._faults.caught(record.line):
+                    if (found := self._find_example(record)) is not None:
+                        joined.append(found)
+            if self._faults.count:
+                continue
+            known = {found.example.number for found in joined if found.example.number is not None}
+            self._examples.flush()
+            self._find_responses(joined, known)
+            if self._faults.count:
+                continue
+            joined = [found for found in joined if found.response is not None]
+            fresh = self._write_responses(joined)
+            self._bulk.await_index(self._write_verdicts(joined, fresh))
         if given:
             self._examples.load(self._options.dataset, {row.example.prompt_id for row in given})
             for row in given:
@@ -73,24 +88,6 @@ class GradedRows(RowWriter):
                     self._examples.add_row(row.example, row.line)
             if not self._faults.count:
                 self._examples.flush()
-
-    def _add_graded(self, dataset: str, records: Sequence[Graded]) -> None:
-        self._examples.load(dataset, {record.prompt_id for record in records})
-        joined: list[Joined] = []
-        for record in records:
-            with self._faults.caught(record.line):
-                if (row := self._find_example(record)) is not None:
-                    joined.append(row)
-        if self._faults.count:
-            return
-        known = {row.example.number for row in joined if row.example.number is not None}
-        self._examples.flush()
-        self._find_responses(joined, known)
-        if self._faults.count:
-            return
-        joined = [row for row in joined if row.response is not None]
-        fresh = self._write_responses(joined)
-        self._bulk.await_index(self._write_verdicts(joined, fresh))
 
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)

@@ -76,17 +76,14 @@ class Pace:
 
 @dataclass(frozen=True)
 class Work:
-    """What a person asked for.
-
-    `meaning`: what the confidences of its judges are the probability of. `source_hash`: SHA-256 of the content, unpacked; `content_hash`: with what it means.
-    """
+    """What a person asked for."""
 
     file: Opened
     options: Options
-    meaning: ConfidenceMeaning | None
-    source_hash: str
-    content_hash: str
-    reads_of: tuple[str, ...] = ()
+    meaning: ConfidenceMeaning | None  # what the confidences of its judges are the probability of
+    source_hash: str  # SHA-256 of the content, unpacked
+    content_hash: str  # SHA-256 of the content with what it means
+    reads_of: tuple[str, ...] = ()  # people with an account whose reads the file brings
     dry_run: bool = False
 
     def as_json(self) -> str:

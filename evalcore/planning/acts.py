@@ -27,8 +27,7 @@ from evalcore.study.schema import Ask, Claim, Physicians, Selection
 
 MOST_WITHIN = 0.5
 LEAST_POWER, POWER = 0.5, 0.8
-NEXT = 100
-"""Hours, or reads where no time is known, that the next reading is priced for."""
+NEXT = 100  # hours, or reads where no time is known, that the next reading is priced for
 PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
 ROUNDING = 1e-6

@@ -23,10 +23,8 @@ ASSUMED_WEIGHT, ASSUMED_UNITS = 10, 2
 """The assumption counts as much as so many reads (for the correlation: responses), so that a handful of reads that happen to agree does not promise an
 exact number; and the widths that follow from it count as much as so many units."""
 TIE = 0.5
-MIN_READS = 20
-"""With fewer reads than that nothing is fitted."""
-PILOT_READS = 200
-"""From that many reads on a pilot is no longer called one."""
+MIN_READS = 20  # with fewer reads than that nothing is fitted
+PILOT_READS = 200  # from that many reads on a pilot is no longer called one
 ROUNDING = 1e-9
 COLUMNS = ["option", "n_reads", "n_units", "n_readers", "effective_readers", "standard_error"]
 EXAMPLES, UNITS, READERS, REST = "examples", "units", "readers", "rest"
@@ -35,23 +33,17 @@ NOW, MORE_RESPONSES, MORE_READERS, SECOND_READS = "now", "more_responses", "more
 
 @dataclass(frozen=True)
 class Target:
-    """What somebody wants to know, and how exactly.
+    """What somebody wants to know, and how exactly; of a judge's errors always for all that it has labelled, and those who have read.
 
-    Attributes:
-        within: Half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 points of a score of 100, 3 % of labels.
-        models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
-        judges: Whose labels the corrected score is built on; for a judge's errors that one.
-        evaluation: The data set that the responses were made for; None only for a judge's errors: all.
-        claim, physicians: What the interval is to hold for; of a judge's errors always all that it has labelled, and those who have read.
-        power: In (.5, 1) where `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
-            shown with it where the models are truly alike; None where it is half a width.
+    With a `power` in (.5, 1) `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
+    shown with it where the models are truly alike.
     """
 
     goal: Goal
-    within: float
-    models: tuple[str, ...]
-    judges: tuple[str, ...]
-    evaluation: str | None = None
+    within: float  # half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 % of labels
+    models: tuple[str, ...]  # one for a score, two for a difference (first minus second), none for a judge's errors
+    judges: tuple[str, ...]  # whose labels the corrected score is built on; for a judge's errors that one
+    evaluation: str | None = None  # that the responses were made for; None only for a judge's errors: all
     claim: Claim = Claim.BENCHMARK
     physicians: Physicians = Physicians.THESE
     power: float | None = None
@@ -124,9 +116,7 @@ class Pilot:
 
     basis: Basis
     n_reads: int  # items read that it comes from
-    expected: (
-        Floats  # what physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors
-    )
+    expected: Floats  # what physicians are expected to say of each item, in [0, 1]; or the share of a judge's errors
     spread: Floats  # how far a physician's label will be from that: a standard deviation, one an item
     correlation: float  # of the deviations of two items of one unit, in [0, 1]
     share_wrong: float  # the judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read

@@ -90,9 +90,7 @@ class Readers:
     n_each: int = 1  # readers that each further unit gets
     n_each_now: float = 1.0  # reads of a unit so far, on average
     of_readers: float = 0.0  # the variance between physicians, of the number itself; NaN where nobody knows
-    share_of_rest: float = (
-        0.0  # of the spread of single reads of units, the reader's own part; NaN where no unit has two
-    )
+    share_of_rest: float = 0.0  # the reader's own part of the spread of single reads; NaN where no unit has two
     in_general: bool = False  # the width is to hold for physicians in general
     n_examples: int = 0  # that new examples are told from; 0: they do not enter
 
@@ -236,19 +234,16 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
 
 @dataclass(frozen=True)
 class Needed:
-    """What has to be read by one design: further units, responses and items, expected; all that are left where even they are too few (not reachable).
-
-    `half_width` is expected then; `half_width_same` with `n_same` units, as many as drawing alike needs.
-    """
+    """What has to be read by one design: further units, responses and items, expected; all that are left where even they are too few."""
 
     design: str
     reachable: bool
     n_units: int
     n_responses: int
     n_items: int
-    half_width: float
-    n_same: int
-    half_width_same: float
+    half_width: float  # expected then
+    n_same: int  # as many as drawing alike needs
+    half_width_same: float  # expected with these
 
 
 @dataclass(frozen=True)
@@ -264,9 +259,7 @@ class Answer:
     n_responses_read: int  # of those, read blind and drawn
     n_items_read: int
     n_responses_waiting: int  # assigned and not read yet; counted as if they were read
-    half_width_now: (
-        float  # expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn
-    )
+    half_width_now: float  # of what is read and waits; infinite where nothing does, NaN where nothing can be drawn
     half_width_all: float  # when everything is read: above 0 only where new examples count too
     designs: dict[str, Needed]  # what each design takes; empty where nothing can be drawn
     disagreement: Disagreement

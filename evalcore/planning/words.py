@@ -21,7 +21,6 @@ CLAIM_WORDS = {
     (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
     (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
 }
-"""What an interval holds for."""
 SOURCE_WORDS = {
     pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
     pilot_estimates.UNITS: ("The judge misses more on one response than on another", "more responses read"),
@@ -37,8 +36,7 @@ OPTION_WORDS = {
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
-SINGLE = 1.5
-"""Criteria a unit: with fewer, criteria were drawn one by one."""
+SINGLE = 1.5  # criteria a unit: with fewer, criteria were drawn one by one
 LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
 """Of each design the name, the colour (3:1 and more on paper and on slate) and the line of its curve."""
 CURVE_PIXELS = 300

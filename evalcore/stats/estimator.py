@@ -248,9 +248,7 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     if 0 < readers < room:
         freedom = freedom_of_sum(draw, freedom, readers, freedom_of_noise)
     n_reads = np.bincount(sample.units[sample.places], minlength=k)
-    per_read = np.bincount(sample.units, minlength=k) / n_reads.clip(
-        min=1
-    )  # 1/r, r the mean number of reads of its items
+    per_read = np.bincount(sample.units, minlength=k) / n_reads.clip(min=1)  # 1/r, r the mean reads of its items
     apart = ((per_read * effective - 1) / max(effective - 1, ROUNDING)).clip(0, 1)
     differing = np.bincount(sample.units, roots**2 * per_reader / sample.probabilities, minlength=k)
     alike = float(apart @ squares) + (noise * float((1 - apart) @ differing) if noise < np.inf else 0.0)

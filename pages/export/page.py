@@ -22,10 +22,8 @@ from pages.shared import common, filters, html, routes
 from pages.shared import theme as shared_theme
 
 PREVIEW_ROWS = 50
-LARGE = 300_000
-"""Verdicts: with more the page does not make a whole table only to show its first rows."""
+LARGE = 300_000  # verdicts: with more the page does not make a whole table only to show its first rows
 WHOLE = html.Fold(10_000, 200)
-"""The paragraph for a paper is shown whole."""
 NOT_LABELLED = "Nothing has been labelled yet. Begin with a file of results."
 WHAT = {
     "labels": "Labels",

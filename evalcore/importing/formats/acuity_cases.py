@@ -33,19 +33,16 @@ _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a file of votes: those on one case, and how it ended as the file says.
-
-    `gold`: None where the file gives none, or removes the case in its place. `avg_sd`: mean squared distance over all pairs of votes, as the file states it.
-    """
+    """A line of a file of votes: those on one case, and how it ended as the file says."""
 
     line: int
     source: str
     source_id: str
     votes: tuple[values.Vote, ...]
     method: MappingMethod | None
-    gold: Acuity | None
+    gold: Acuity | None  # None where the file gives none, or removes the case in its place
     is_removed: bool
-    avg_sd: float | None = None
+    avg_sd: float | None = None  # mean squared distance over all pairs of votes
 
     @property
     def case_id(self) -> str:

@@ -135,19 +135,16 @@ class _Sample(msgspec.Struct):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What the header and a first look at the samples tell; `model` and `grader` (of that role) are without the provider.
-
-    `n_planned`: samples that were to be asked; None: nobody says. `lacks_judge`: scores with verdicts on criteria, or levels, that name no judge.
-    """
+    """What the header and a first look at the samples tell; `model` and `grader` (of that role) are without the provider."""
 
     model: str | None
     full_model: str
     task: str
     status: str
-    n_planned: int | None
+    n_planned: int | None  # samples that were to be asked; None: nobody says
     grader: str | None
     level_scores: frozenset[str] = frozenset()
-    lacks_judge: frozenset[Says] = frozenset()
+    lacks_judge: frozenset[Says] = frozenset()  # scores with these that name no judge
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
@@ -170,25 +167,21 @@ class Levelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class Logged(msgspec.Struct, frozen=True, gc=False):
-    """A sample; `left_out`: why it is no response, and then there is nothing more.
-
-    `sample_index`: 0 for the first epoch. `sent`: to the model, where told; else the input. `n_unread`: items of lists of criteria that are neither true
-    nor false. `n_parts`: parts of the input that are no text, such as images.
-    """
+    """A sample; where it is `left_out`, as no response, there is nothing more."""
 
     line: int
     name: str
     sample_id: str
-    sample_index: int
+    sample_index: int  # 0 for the first epoch
     left_out: LeftOut | None = None
     asked: tuple[Message, ...] = ()
-    sent: tuple[Message, ...] = ()
+    sent: tuple[Message, ...] = ()  # to the model, where the log tells; else the input
     text: str = ""
     judged: tuple[Judged, ...] = ()
     levels: tuple[Levelled, ...] = ()
     scores: tuple[tuple[str, Says], ...] = ()
-    n_unread: int = 0
-    n_parts: int = 0
+    n_unread: int = 0  # items of lists of criteria that are neither true nor false
+    n_parts: int = 0  # of the input that are no text, such as images
 
 
 def begins_log(head: bytes) -> bool:
@@ -480,15 +473,13 @@ def level_of(name: str, score: Score, judge: str | None) -> Levelled:
 
 def _lists(score: Score) -> dict[str, msgspec.Raw]:
     """The lists in a score's metadata whose every item has a criterion and says whether it is met, by their names."""
-    return {key: raw for key, raw in _metadata(score).items() if begins(raw) == b"[" and _is_list(raw)}
-
-
-def _is_list(raw: msgspec.Raw) -> bool:
-    try:
-        items = decoded(raw, list[dict[str, msgspec.Raw]])
-    except RowFault:  # of something else than objects
-        return False
-    return bool(items) and all(item.keys() >= _ITEM_KEYS for item in items)
+    found = {}
+    for key, raw in _metadata(score).items():
+        with suppress(RowFault):  # of something else than objects
+            items = decoded(raw, list[dict[str, msgspec.Raw]]) if begins(raw) == b"[" else []
+            if items and all(item.keys() >= _ITEM_KEYS for item in items):
+                found[key] = raw
+    return found
 
 
 def _metadata(score: Score) -> Mapping[str, msgspec.Raw]:
