@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -19,7 +19,7 @@ from typing import Any
 
 from evalcore.errors import DatabaseFault, ImportFailed, RowFault
 from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
-from evalcore.importing.files.opening import Opened, recognise
+from evalcore.importing.files.opening import Opened, Progress, recognise
 from evalcore.importing.responses import GradedRows
 from evalcore.study import lookups, store
 from evalcore.study.acting import allow
@@ -40,7 +40,6 @@ from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
 
 Rows = Iterable[tuple[int, list[Any] | RowFault]]
-Progress = Callable[[int], None]
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
@@ -52,26 +51,6 @@ CHECK = ".check"  # behind the name of the kept file: the copy of the study in w
 
 class TooLong(Exception):
     """Others have waited long enough for this transaction; it is no error of the file."""
-
-
-class Pace:
-    """How the batches of a file follow each other: here all in one transaction, given up after so many seconds where a bound is set."""
-
-    def __init__(self, session: Session, *, seconds: float | None = None) -> None:
-        session.connection()
-        self._began, self._seconds = time.monotonic(), seconds
-
-    def begin(self) -> None:
-        """Before a batch."""
-
-    def after(self, size: int, report: ImportReport, faults: Faults) -> int:  # noqa: ARG002 - for those who write in parts
-        """After a batch of so many rows. Returns how many the next one is to have."""
-        if self._seconds is not None and time.monotonic() - self._began > self._seconds:
-            raise TooLong
-        return size
-
-    def last(self, report: ImportReport) -> None:
-        """After the last batch, before what can be said only then."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +89,21 @@ class Work:
             allow(session, actor, check_can_import_reads_of)
 
     def join(
-        self, pace: Pace, session: Session, rows: Rows, report: ImportReport, *, written: ImportReport | None = None
+        self,
+        session: Session,
+        rows: Rows,
+        report: ImportReport,
+        *,
+        seconds: float | None = None,
+        parts: "Parts | None" = None,
+        written: ImportReport | None = None,
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
-        `written`: what came of the first rows, which the study has already: they come again, and only what they lead to is remembered. ImportFailed: there
-        are faults.
+        `seconds`: how long that may last; then TooLong. `written`: what came of the first rows, which the study has already: they come again, and only what
+        they lead to is remembered. ImportFailed: there are faults.
         """
+        began = time.monotonic()
         context = ImportContext(self.file, self.options, session, report)
         bulk, faults = context.bulk, context.faults
         n_written = 0 if written is None else written.rows
@@ -127,10 +114,13 @@ class Work:
         def write() -> int:
             if not batch:
                 return size
-            pace.begin()
+            if parts is not None:
+                parts.begin()
             writer.add(batch)
             batch.clear()
-            return pace.after(size, report, faults)
+            if seconds is not None and time.monotonic() - began > seconds:
+                raise TooLong
+            return size if parts is None else parts.after(size, report, faults)
 
         for number, row in rows:
             if isinstance(row, RowFault):
@@ -145,7 +135,8 @@ class Work:
                 bulk.repeats = False
                 vars(report).update(vars(written))
         write()
-        pace.last(report)
+        if parts is not None:
+            parts.last(report)
         writer.finish()
         if not report.rows and not faults.count:
             faults.add("expected at least one row, got none")
@@ -179,14 +170,13 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
     """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
     report, rows = work.report(), work.rows(progress)
     with writing(engine, patient=True) as session:
-        pace = Pace(session, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
         work.allow(session, actor)
         if work.meaning is None and lookups.imported_before(session, work.content_hash) is not None:
             report.already_imported = True
             return report
         if is_broken_off(session, engine, work):
             raise TooLong
-        work.join(pace, session, rows, report)
+        work.join(session, rows, report, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
         work.set_meanings(session, report, actor.signature)
         if work.dry_run or report.adds_nothing:
             session.rollback()
@@ -394,7 +384,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         unkept(scratch)
         try:
             with writing(scratch) as session:
-                work.join(Pace(session), session, work.rows(progress), report)
+                work.join(session, work.rows(progress), report)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()
@@ -410,7 +400,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
 # ---------------------------------------------------------------- the parts
 
 
-class Parts(Pace):
+class Parts:
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
     def __init__(self, session: Session, begun: Unfinished) -> None:
@@ -469,7 +459,7 @@ def _written(engine: Engine, work: Work, begun: Unfinished, progress: Progress) 
     with writing(engine, patient=True) as session:
         parts = Parts(session, begun)
         try:
-            work.join(parts, session, rows, report, written=ImportReport(**json.loads(begun.report)))
+            work.join(session, rows, report, parts=parts, written=ImportReport(**json.loads(begun.report)))
         except ImportFailed as failed:
             session.rollback()
             store.forget_written(session)

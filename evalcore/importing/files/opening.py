@@ -4,7 +4,7 @@ import csv
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, sho
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
 
+Progress = Callable[[int], None]
+Given = Iterator[
+    tuple[int, Any]
+]  # each row's number with its bytes or cells, or with a RowFault, what is wrong with it
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
@@ -36,11 +40,23 @@ class Opened:
     format: FileFormat
     kind: Kind
 
-    def rows(self, options: Options, progress: Callable[[int], None]) -> Rows:
+    def rows(self, options: Options, progress: Progress) -> Rows:
         """The rows; progress is told the bytes read."""
         whole = {Kind.DOCUMENT: self._entries, Kind.LOG: self._samples, Kind.PARQUET: self._parquet}
-        lines = {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
-        return (whole | lines)[self.kind](options, progress)
+        source = whole | {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
+        read: Callable[..., Iterator[Any]] | None = self.format.read
+        if self.kind is Kind.LOG:
+            read = partial(inspect_logs.read, known=self.log.known)
+        elif self.kind in (Kind.TABLE, Kind.PARQUET) or read is None:
+            read = self.format.read_cells
+        for number, given in source[self.kind](progress):
+            try:
+                yield (
+                    number,
+                    given if isinstance(given, RowFault) or read is None else list(read(given, number, options)),
+                )
+            except RowFault as fault:
+                yield number, fault
 
     @cached_property
     def log(self) -> inspect_logs.LogFile:
@@ -57,7 +73,7 @@ class Opened:
                 digest.update(block)
         return digest.hexdigest()
 
-    def _entries(self, options: Options, progress: Callable[[int], None]) -> Rows:
+    def _entries(self, progress: Progress) -> Given:
         document, size, _ = self._document
         try:
             try:
@@ -69,7 +85,7 @@ class Opened:
             yield 0, fault
             return
         for number, entry in enumerate(entries, 1):
-            yield number, read_or_fault(healthbench.read_entry, entry, number, options)
+            yield number, entry
             progress(size * number // len(entries))
 
     @cached_property
@@ -87,33 +103,31 @@ class Opened:
                 check_document(part, self.name)
         return part, size, digest.hexdigest()
 
-    def _samples(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, number = self.log.known, 0
+    def _samples(self, progress: Progress) -> Given:
+        number = 0
         for number, (raw, done) in enumerate(self.log.samples(), 1):
-            yield number, read_or_fault(inspect_logs.read, raw, number, options, known)
+            yield number, raw
             progress(done)
         if not number:
-            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {known.status!r}")
+            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
-    def _parquet(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, read = self.format.column_names, self.format.read_cells
+    def _parquet(self, progress: Progress) -> Given:
+        known, longest = self.format.column_names, settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            for number, cells in parquet.rows(
-                table, self.name, known=known, longest=settings().max_line_bytes, progress=progress
-            ):
-                yield number, cells if isinstance(cells, RowFault) else read_or_fault(read, cells, number, options)
+            yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
 
-    def _json_lines(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, read, read_cells = self.format.column_names, self.format.read, self.format.read_cells
-        if read is None and read_cells is not None:
-            read = lambda line, number, options: read_cells(cells_of(line, known), number, options)  # noqa: E731
+    def _json_lines(self, progress: Progress) -> Given:
+        known, as_cells = self.format.column_names, self.format.read is None
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
             elif stripped := line.strip():
-                yield number, read_or_fault(read, stripped, number, options)
+                try:
+                    yield number, cells_of(stripped, known) if as_cells else stripped
+                except RowFault as fault:
+                    yield number, fault
 
-    def _csv(self, options: Options, progress: Callable[[int], None]) -> Rows:
+    def _csv(self, progress: Progress) -> Given:
         csv.field_size_limit(settings().max_line_bytes)
         reader = csv.reader(self._texts(progress), strict=True)
         columns: list[str] = []
@@ -138,10 +152,9 @@ class Opened:
                 yield number, RowFault(f"expected {len(columns)} cells as in the first line, got {len(cells)}")
             elif cells:
                 given = map(unguarded, cells) if self.format.is_guarded else cells
-                row = dict(zip(columns, given, strict=True))
-                yield number, read_or_fault(self.format.read_cells, row, number, options)
+                yield number, dict(zip(columns, given, strict=True))
 
-    def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
+    def _texts(self, progress: Progress) -> Iterator[str]:
         for _, line in self._lines(progress):
             if isinstance(line, RowFault):
                 raise line
@@ -150,7 +163,7 @@ class Opened:
             except UnicodeDecodeError as error:
                 raise RowFault(not_utf8(error)) from error
 
-    def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
+    def _lines(self, progress: Progress) -> Iterator[tuple[int, bytes | RowFault]]:
         longest, done, number = settings().max_line_bytes, 0, 0
         with opened(self.path, self.name) as stream:
             while line := stream.readline(longest + 1):
@@ -164,14 +177,6 @@ class Opened:
                     return
                 yield number, line.removeprefix(BOM) if number == 1 else line
                 progress(done)
-
-
-def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> list[Any] | RowFault:
-    """The rows that a format makes of what is given, or what is wrong with it."""
-    try:
-        return list(read(*given)) if read is not None else []
-    except RowFault as fault:
-        return fault
 
 
 def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
@@ -234,8 +239,10 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     if len(first) > max_line_bytes:
         raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
     if is_json and not keys:
-        faulty = read_or_fault(healthbench.read, first, 1, Options())
-        raise ImportFailed([f"{name} line 1: {faulty}"])
+        try:
+            list(healthbench.read(first, 1, Options()))
+        except RowFault as fault:
+            raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
     raise ImportFailed([f"{name} line 1: expected {expected}, got {came}"])

@@ -39,13 +39,10 @@ class Members:
             self._zip = zipfile.ZipFile(stream)
         except _DAMAGED as error:
             self._refuse(f"not readable as zip: {_words(error)}", error)
-        self.names = list(dict.fromkeys(info.filename for info in self._zip.infolist()))
+        self.sizes = {info.filename: info.compress_size for info in self._zip.infolist()}
+        """Bytes that each member takes in the file, as the file says."""
         if len(self._zip.infolist()) > MAX_MEMBERS:
             self._refuse(f"expected a zip of at most {MAX_MEMBERS:,} members, got more")
-
-    def packed_size(self, name: str) -> int:
-        """Bytes that a member takes in the file, as the file says."""
-        return self._zip.getinfo(name).compress_size
 
     def read(self, name: str) -> bytes:
         """A member, unpacked."""

@@ -1,6 +1,6 @@
 """What models answered to cases of triage, and which level raters read out of it, CSV or JSON Lines; millions of them in bounded memory."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 
@@ -93,7 +93,11 @@ class Predictions(RowWriter):
 
     def add(self, rows: Sequence[Prediction]) -> None:
         """Check a batch and write it."""
-        self._find_cases({row.case_id for row in rows})
+        if len(self._cases) > MAX_NAMES:
+            self._cases.clear()
+        missing = {row.case_id for row in rows} - self._cases.keys()
+        numbers = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
+        self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
         joined: list[tuple[Prediction, int]] = []
         for row in rows:
             number = self._cases[row.case_id]
@@ -124,13 +128,6 @@ class Predictions(RowWriter):
                     new.append((place, verdict))
         if not self._faults.count:
             self._write(samples, new)
-
-    def _find_cases(self, case_ids: Collection[str]) -> None:
-        if len(self._cases) > MAX_NAMES:
-            self._cases.clear()
-        missing = case_ids - self._cases.keys()
-        numbers = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
-        self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
 
     def _find_samples(self, places: Iterable[Place]) -> dict[Place, Sample]:
         samples = {}

@@ -212,8 +212,8 @@ class LogFile:
                 yield raw, done
             return
         with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
-            for name in filter(_SAMPLE.fullmatch, members.names):
-                done += members.packed_size(name)
+            for name in filter(_SAMPLE.fullmatch, members.sizes):
+                done += members.sizes[name]
                 yield members.read(name), done
 
     def missing(self, options: Options) -> list[str]:
@@ -238,7 +238,7 @@ class LogFile:
         if not self._is_zip:
             return self._document
         with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
-            name = next((name for name in (HEADER, START) if name in members.names), None)
+            name = next((name for name in (HEADER, START) if name in members.sizes), None)
             if name is None:
                 self._refuse(f"expected a log of inspect_ai, got a zip without {HEADER} and {START}")
             try:
