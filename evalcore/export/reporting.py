@@ -128,11 +128,10 @@ ITEMS = (
 
 
 def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
-    """Each item of each guideline with its places.
+    """Each item of each guideline with its places, by the clauses that the methods have and the files in the bundle.
 
-    `said`: The clauses that the methods have, in their order. `files`: Names of the files in the bundle.
-    Gives one row an item and place, or one with empty places where there is none: guideline, item, asks, status (of the whole item, of `STATUSES`), file,
-    section (heading in `METHODS`) and clause (its key).
+    Gives one row an item and place, or one with empty places: guideline, item, asks, status (of the whole item, of `STATUSES`), file, section (heading in
+    `METHODS`) and clause (its key).
     """
     clauses = list(said)
     rows = []

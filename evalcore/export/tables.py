@@ -215,8 +215,7 @@ def codebook_text(what: str, trail_hash: str = "") -> str:
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     """JSON Lines that the reference tool's meta-evaluation reads: one row a (response, criterion) with its physicians' labels.
 
-    Standing reads met and not met count; "cannot assess" is left out, and so are adjudications. A criterion of no cluster has its axis
-    for a category. The criterion stands bare, without points, as in the official file.
+    Standing reads met and not met count, no adjudications. A criterion of no cluster has its axis for a category; it stands bare, as in the official file.
     """
     part = part or Part()
     with reading(engine) as session:

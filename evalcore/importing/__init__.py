@@ -67,10 +67,9 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 ) -> ImportReport:
     """Import one file whole, or refuse it whole.
 
-    `name` is the file's own, where `path` is a copy of an upload; `format_name` is told by the content, and what `dataset` (`healthbench_hard` names its part),
-    `model` and `judge` are by the file, where they are None. `reads_of`: people with an account here whose reads, made elsewhere, the file brings: a lead says
-    so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no researcher and no lead; or, with `reads_of`, no lead.
-    ImportFailed: with the first 20 faults; the study is as it was.
+    `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
+    whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no
+    researcher and no lead. ImportFailed: with the first 20 faults; the study is as it was.
     """
     file = recognise(path, name=name or path.name, format_name=format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)

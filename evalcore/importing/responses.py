@@ -271,10 +271,7 @@ class GradedRows(RowWriter):
         return texts
 
     def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
-        """Write what is new, on rows whose response has its number; `fresh`: the texts of responses that are new themselves, by number.
-
-        Returns the texts to be indexed, each with its example: a new response with its explanations, any other explanation alone.
-        """
+        """Write what is new; gives the texts to be indexed: of a new response (`fresh`) with its explanations, any other explanation alone."""
         examples: dict[int, int] = {}
         alone: list[tuple[int, list[str]]] = []
         earlier = self._earlier(joined, fresh)

@@ -84,10 +84,7 @@ def detectable(half_width: float, power: float) -> float:
 
 
 def population(rubric_data: RubricData, target: Target) -> Population:
-    """The items that a target is about: for scores all criteria of the responses that can be scored and have every judge's label.
-
-    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
-    """
+    """The items that a target is about, as `drawable` finds them, and by how much each moves the number."""
     about = drawable(rubric_data, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
     items = about.rubric_data.items
     is_error = target.goal is Goal.JUDGE_ERROR
@@ -234,10 +231,7 @@ def _spread(error: Floats, weight: Floats, assumed: float) -> float:
 
 
 def _calibration(errors: Floats, sizes: Floats, unit: Numbers, weight: Floats, correlation: float) -> float:
-    """Over the units read: sum of w (sum of errors)^2 over sum of w v, and as if `ASSUMED_UNITS` more had been as expected.
-
-    Errors that cancel within a unit, which the correlation leaves at 0, and what is assumed of single criteria would else widen what is expected.
-    """
+    """Over the units read: sum of w (sum of errors)^2 over sum of w v, as if `ASSUMED_UNITS` more had been as expected: errors may cancel in a unit."""
     codes = pd.factorize(unit)[0]
     if not len(codes):
         return 1.0
@@ -262,11 +256,7 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
 
 @dataclass(frozen=True)
 class Moments:
-    """The variances of x = unit + reader + rest, unbiased: they may be below 0 by chance; and how many units two readers or more have read.
-
-    Without such a unit, units and the rest cannot be told apart: of_units is NaN, and of_rest holds both. Without two readers
-    of_readers is NaN, and in the rest.
-    """
+    """Variances of x = unit + reader + rest, unbiased, so by chance below 0; NaN without two readers of a unit (n_double), or two readers: then in the rest."""
 
     of_units: float
     of_readers: float
@@ -422,14 +412,12 @@ def components(about: Population, target: Target) -> Components:
 
 
 def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
-    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on.
+    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
 
     Returns:
         One row an option: option (now; more_responses: unread units, by the physicians who have read; more_readers: the same by as many physicians
         again, who share the new ones; second_reads: units read already, by another of the physicians), n_reads (further ones: fewer than
-        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told:
-        second reads without any double read so far or with one physician, physicians in general with fewer than two). No row
-        where nothing is known.
+        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told).
     """
     if not parts.is_known:
         return pd.DataFrame(columns=COLUMNS)

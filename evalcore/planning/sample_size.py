@@ -38,10 +38,9 @@ class Probabilities:
 
 
 def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
-    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least the share `floor` of their mean.
+    """Probabilities proportional to size that add up to the wanted number; at most 1, at least the share `floor` of their mean.
 
-    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up. Sizes are 0 or more, one a unit; all 0: drawn
-    alike. Less than a millionth of the largest counts as 0. A `ValueError` where the number is not above 0 and at most as many as there are.
+    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up. Less than a millionth of the largest counts as 0.
 
     >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 2).of_units.tolist()
     [0.5, 0.5, 1.0]
@@ -182,7 +181,7 @@ def variances(
     parts: Components | None = None,
     n_each: int = 1,
 ) -> Variances:
-    """What the width of a target's interval is made of; arguments as of `answer`. Without variance components (`parts`) who reads makes no difference."""
+    """What the width of a target's interval is made of; without variance components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread
     of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()

@@ -1,7 +1,4 @@
-"""Tests of pairs: resampled examples and sign flips that all pairs share, p adjusted for their number, and a difference against a stated margin.
-
-Resamples and flips are matrices, so that a bootstrap or a test over all pairs of models is a matrix product.
-"""
+"""Tests of pairs: resampled examples and sign flips that all pairs share, as matrices; p adjusted for their number; a difference against a margin."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -86,13 +83,10 @@ def percentiles(means: Floats, *, level: float) -> tuple[Floats, Floats]:
 
 
 def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -> tuple[Floats, Floats]:
-    """Two-sided p of the mean of each column being nought, alone and against the largest of all columns.
+    """Two-sided p in (0, 1] of the mean of each column (a pair; 0 where it lacks the example) being nought: alone, and against the largest of all.
 
-    With T = sum d_i and T* = sum s_i d_i for fair signs s, p = (#{|T*| >= |T|} + 1) / (n_flips + 1). Under flips sum d_i^2 stays as it
-    is, so dividing by its root makes columns comparable for the largest, and changes no p.
-    `gaps` has one row an example and one column a pair; 0 where the pair does not have the example.
-
-    Each column's p alone, and against the largest |T*| / sqrt(sum d_i^2) of all columns; both in (0, 1], 1 for a column of zeros.
+    With T = sum d_i and T* = sum s_i d_i for fair signs s, p = (#{|T*| >= |T|} + 1) / (n_flips + 1). Under flips sum d_i^2 stays as it is, so dividing by its
+    root makes columns comparable for the largest, and changes no p.
     """
     n_examples, n_pairs = gaps.shape
     root = np.sqrt((gaps**2).sum(axis=0))

@@ -12,8 +12,8 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import FileFormat, Kind, Options
-from evalcore.importing.files import parquet, zip_members
-from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
+from evalcore.importing.files import parquet
+from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
 from evalcore.settings import settings
@@ -189,7 +189,7 @@ def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
         head = stream.read(inspect_logs.HEAD)
     if head.startswith(parquet.MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
-    is_log = is_zip = head.startswith(zip_members.MAGIC)
+    is_log = is_zip = head.startswith(ZIP_MAGIC)
     if wanted is None:
         is_log = is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
     elif wanted.kind is Kind.LOG:

@@ -14,8 +14,7 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import CriterionRef, GivenVerdict, Name, Options, judged, row_refs
-from evalcore.importing.files import zip_members
-from evalcore.importing.files.streams import opened, whole_document
+from evalcore.importing.files.streams import ZIP_MAGIC, members_of, opened, whole_document
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import decode, printable, refuse, shown, storable
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion, Message
@@ -211,7 +210,7 @@ class LogFile:
                 done += len(memoryview(raw))
                 yield raw, done
             return
-        with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
+        with opened(self._path, self._name) as stream, members_of(stream, self._name) as members:
             for name in filter(_SAMPLE.fullmatch, members.sizes):
                 done += members.sizes[name]
                 yield members.read(name), done
@@ -231,13 +230,13 @@ class LogFile:
     @cached_property
     def _is_zip(self) -> bool:
         with opened(self._path, self._name) as stream:
-            return stream.read(len(zip_members.MAGIC)) == zip_members.MAGIC
+            return stream.read(len(ZIP_MAGIC)) == ZIP_MAGIC
 
     @cached_property
     def _header(self) -> Header:
         if not self._is_zip:
             return self._document
-        with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
+        with opened(self._path, self._name) as stream, members_of(stream, self._name) as members:
             name = next((name for name in (HEADER, START) if name in members.sizes), None)
             if name is None:
                 self._refuse(f"expected a log of inspect_ai, got a zip without {HEADER} and {START}")
