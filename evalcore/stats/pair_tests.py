@@ -73,12 +73,9 @@ def percentiles(means: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Lower and upper bound of the percentile interval of each column; resamples without a mean (NaN) are left out, NaN where all are."""
     tail = (1 - level) / 2
     low, high = np.full((2, means.shape[1]), np.nan)
-    missing = np.isnan(means)
-    whole = ~missing.any(axis=0)
-    if whole.any() and len(means):
-        low[whole], high[whole] = np.quantile(means[:, whole], [tail, 1 - tail], axis=0)
-    for column in np.flatnonzero(~whole & ~missing.all(axis=0)):
-        low[column], high[column] = np.quantile(means[~missing[:, column], column], [tail, 1 - tail])
+    known = ~np.isnan(means).all(axis=0)
+    if known.any():
+        low[known], high[known] = np.nanquantile(means[:, known], [tail, 1 - tail], axis=0)
     return low, high
 
 
