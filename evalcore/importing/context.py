@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import orjson
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.study import contents, lookups, schema
@@ -24,10 +25,22 @@ if TYPE_CHECKING:
     from evalcore.importing.files.opening import Opened
 
 MAX_FAULTS = MAX_NAMED = 20
+MAX_SHOWN = 80
 MAX_COUNTED = 10_000  # with so many, a file is another than was meant: it is not read to its end
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Cells = Mapping[str, str]  # column to cell; an empty cell is no value
+
+
+def shown(value: Any) -> str:
+    """What came, short enough for a message."""
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    except TypeError:  # nested more deeply than orjson writes
+        text = f"a deeply nested {'list' if isinstance(value, list) else 'object'}"
+    if len(text) > MAX_SHOWN:
+        text = text[: MAX_SHOWN - 1] + "…"
+    return repr(text) if isinstance(value, str) else text
 
 
 @dataclass(frozen=True)

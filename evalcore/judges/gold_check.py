@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.errors import OverreadError
-from evalcore.importing.formats.values import shown
+from evalcore.importing.context import shown
 from evalcore.judges import confusion
 from evalcore.judges.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.context import FileFormat, Kind, Options
+from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
 from evalcore.importing.files import parquet
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
+from evalcore.importing.formats.values import cells_of, not_utf8
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
 

@@ -15,7 +15,7 @@ from typing import IO, BinaryIO, NoReturn
 import pyarrow as pa
 
 from evalcore.errors import ImportFailed
-from evalcore.importing.formats.values import shown
+from evalcore.importing.context import shown
 
 BLOCK = 1 << 20
 BOM = b"\xef\xbb\xbf"

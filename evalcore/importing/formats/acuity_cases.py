@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.errors import OverreadError, RowFault
-from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter, shown
 from evalcore.importing.examples import as_stored, first_words, turns
 from evalcore.importing.formats import values
 from evalcore.stats.arrays import Floats
@@ -240,7 +240,7 @@ class Cases(_Panels):
         if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
             by_map = level_of(meaning)
             if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
-                by_file, label = f"the file says {case.gold}, and counts", values.shown(case.original_label)
+                by_file, label = f"the file says {case.gold}, and counts", shown(case.original_label)
                 sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
         if sentence is not None:
             self._report.differs(case.line, sentence)
@@ -366,7 +366,7 @@ def _check_same_votes(panel: Panel, before: Sequence[values.Vote], where: str) -
 
 
 def _words(value: object) -> str:
-    return "nothing" if value is None else values.shown(str(value))
+    return "nothing" if value is None else shown(str(value))
 
 
 def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[values.Vote]]]) -> triage_data.TriageData:

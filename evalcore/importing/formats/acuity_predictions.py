@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import msgspec
 
-from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter, shown
 from evalcore.importing.formats import values
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
@@ -43,7 +43,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
         given = {"level": label and label.value, "confidence": confidence, "explanation": explanation}
         for column, value in given.items():
             if value is not None:
-                beside = f"{column} {values.shown(value)} (parser, rules, or a judge's name)"
+                beside = f"{column} {shown(value)} (parser, rules, or a judge's name)"
                 values.refuse("rater", f"who read the level beside {beside}", "nothing")
         if text is None:
             values.refuse("text", "a text or a rater", "neither")
@@ -189,7 +189,7 @@ class Predictions(RowWriter):
 def _level_words(row: Prediction | Reading) -> str:
     level = "no level" if row.label in (None, Label.CANNOT_ASSESS) else str(row.label)
     confidence = "" if row.confidence is None else f" with confidence {row.confidence}"
-    return level + confidence + ("" if row.explanation is None else f" because {values.shown(row.explanation)}")
+    return level + confidence + ("" if row.explanation is None else f" because {shown(row.explanation)}")
 
 
 FORMAT = FileFormat(

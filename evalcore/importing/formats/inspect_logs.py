@@ -13,10 +13,10 @@ from typing import Annotated, NoReturn, TypeVar
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.context import CriterionRef, GivenVerdict, Name, Options, judged, row_refs
+from evalcore.importing.context import CriterionRef, GivenVerdict, Name, Options, judged, row_refs, shown
 from evalcore.importing.files.streams import ZIP_MAGIC, members_of, opened, whole_document
 from evalcore.importing.formats import values
-from evalcore.importing.formats.values import decode, printable, refuse, shown, storable
+from evalcore.importing.formats.values import decode, printable, refuse, storable
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion, Message
 from evalcore.triage.data import LETTERS
 
@@ -121,7 +121,7 @@ class _Item(msgspec.Struct):
     explanation: str | None = None
 
 
-class _Sample(msgspec.Struct):
+class _Sample(msgspec.Struct, dict=True):
     id: int | Name
     epoch: Annotated[int, msgspec.Meta(ge=1, le=values.LAST_SAMPLE + 1)]
     input: str | list[_Turn]
@@ -130,7 +130,20 @@ class _Sample(msgspec.Struct):
     scores: dict[str, Score] | None = None
     error: msgspec.Raw = NULL
     invalidation: msgspec.Raw = NULL
-    attachments: msgspec.Raw = NULL
+    attachments: msgspec.Raw = NULL  # long texts beside the messages, by name; most are of events
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        return {} if begins(self.attachments) == b"n" else decoded(self.attachments, dict[str, str])
+
+    def resolved(self, text: str) -> str:
+        """The text, or the attached one that it refers to; a fault where there is none."""
+        if not text.startswith(_ATTACHED):
+            return text
+        name = text.removeprefix(_ATTACHED)
+        if name not in self.texts:
+            refuse("attachments", f"the text {shown(name)} that a message refers to", "nothing")
+        return self.texts[name]
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -299,9 +312,8 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
 def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
     """One sample."""
     sample = decoded(raw, _Sample)
-    attached = _Attached(sample.attachments)
     sample_id = printable(str(sample.id), "id", is_needed=True)
-    asked, n_parts = _conversation(sample.input, attached)
+    asked, n_parts = _conversation(sample.input, sample)
     name = sample_id
     if sample_id.isdecimal():  # counts the samples of a log and is no name: the task and the conversation make one
         digest = sha256(msgspec.json.encode(asked)).hexdigest()
@@ -309,8 +321,8 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     place = (number, name, sample_id, sample.epoch - 1)
     text = ""
     if (output := sample.output) is not None:
-        spoken = _content(output.choices[0].message.content, attached)[0] if output.choices else ""
-        text = spoken or attached.resolved(output.completion)
+        spoken = _content(output.choices[0].message.content, sample)[0] if output.choices else ""
+        text = spoken or sample.resolved(output.completion)
     why = None
     if bytes(sample.error) != b"null":
         why = LeftOut.ERROR
@@ -324,7 +336,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     storable(text, "output")
     for message in asked:
         storable(message.content, "input")
-    sent, _ = _conversation(sample.messages, attached)
+    sent, _ = _conversation(sample.messages, sample)
     is_storable = all("\x00" not in message.content for message in sent)
     is_whole = len(sent) > 1 and sent[-1] == Message("assistant", text) and _is_talk(sent) and is_storable
     verdicts, levels, scores = [], [], []
@@ -353,44 +365,25 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     )
 
 
-class _Attached:
-    """Long texts that a log keeps beside the messages, by name; decoded only when a message refers to one, since most are of events."""
-
-    def __init__(self, raw: msgspec.Raw) -> None:
-        self._raw = raw
-        self._texts: dict[str, str] | None = None
-
-    def resolved(self, text: str) -> str:
-        """The text, or the one that it refers to; a fault where there is none."""
-        if not text.startswith(_ATTACHED):
-            return text
-        if self._texts is None:
-            self._texts = {} if begins(self._raw) == b"n" else decoded(self._raw, dict[str, str])
-        name = text.removeprefix(_ATTACHED)
-        if name not in self._texts:
-            refuse("attachments", f"the text {shown(name)} that a message refers to", "nothing")
-        return self._texts[name]
-
-
-def _conversation(given: str | list[_Turn], attached: _Attached) -> tuple[tuple[Message, ...], int]:
+def _conversation(given: str | list[_Turn], sample: _Sample) -> tuple[tuple[Message, ...], int]:
     """The turns, and how many of their parts are no text; each of those stands as its kind in square brackets."""
     if isinstance(given, str):
-        return (Message("user", attached.resolved(given)),), 0
-    found = [(turn.role, *_content(turn.content, attached, show_others=True)) for turn in given]
+        return (Message("user", sample.resolved(given)),), 0
+    found = [(turn.role, *_content(turn.content, sample, show_others=True)) for turn in given]
     return tuple(Message(role, text) for role, text, _ in found), sum(n for _, _, n in found)
 
 
-def _content(raw: msgspec.Raw, attached: _Attached, *, show_others: bool = False) -> tuple[str, int]:
+def _content(raw: msgspec.Raw, sample: _Sample, *, show_others: bool = False) -> tuple[str, int]:
     """The text of a content, its parts on lines of their own, and how many parts are no text; those are left out unless they are to be shown."""
     if begins(raw) == b'"':
-        return attached.resolved(decoded(raw, str)), 0
+        return sample.resolved(decoded(raw, str)), 0
     if begins(raw) == b"n":
         return "", 0
     if begins(raw) != b"[":
         refuse("content", "text or a list of parts", shown(decoded(raw, object)))
     parts = decoded(raw, list[_Part])
     spoken = [part for part in parts if part.type == "text" or (show_others and part.type != "reasoning")]
-    lines = [attached.resolved(part.text) if part.type == "text" else f"[{part.type[:40]}]" for part in spoken]
+    lines = [sample.resolved(part.text) if part.type == "text" else f"[{part.type[:40]}]" for part in spoken]
     return "\n".join(lines), sum(part.type != "text" for part in spoken)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.importing.context import Cells, Options
+from evalcore.importing.context import MAX_SHOWN, Cells, Options, shown
 from evalcore.study import schema
 from evalcore.triage.data import LETTERS
 from evalcore.triage.label_maps import level_named
@@ -19,7 +19,6 @@ from evalcore.triage.label_maps import level_named
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 
-MAX_SHOWN = 80
 MAX_ENTRIES = 1_000_000
 ROLES = ("system", "developer", "user", "assistant")
 LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
@@ -67,17 +66,6 @@ def refuse(place: str, expected: str, got: object) -> NoReturn:
     """Say what is wrong with a value, as every format says it."""
     msg = f"{place}: expected {expected}, got {got}"
     raise RowFault(msg)
-
-
-def shown(value: Any) -> str:
-    """What came, short enough for a message."""
-    try:
-        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-    except TypeError:  # nested more deeply than orjson writes
-        text = f"a deeply nested {'list' if isinstance(value, list) else 'object'}"
-    if len(text) > MAX_SHOWN:
-        text = text[: MAX_SHOWN - 1] + "…"
-    return repr(text) if isinstance(value, str) else text
 
 
 def shown_apart(came: str, expected: str) -> tuple[str, str]:

@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 
 from evalcore.importing import context
-from evalcore.importing.formats.values import decode, refuse, shown, storable, truth
+from evalcore.importing.context import shown
+from evalcore.importing.formats.values import decode, refuse, storable, truth
 from evalcore.study import schema
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
