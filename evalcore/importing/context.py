@@ -67,11 +67,6 @@ class Kind(StrEnum):
     DOCUMENT = "one JSON document"
     LOG = "a log of inspect_ai"
 
-    @property
-    def row_word(self) -> str:
-        """What a row is called in a message."""
-        return {Kind.PARQUET: "row", Kind.DOCUMENT: "entry", Kind.LOG: "sample"}.get(self, "line")
-
 
 @dataclass(frozen=True)
 class FileFormat:
@@ -353,7 +348,8 @@ class ImportContext:
     def __init__(self, file: "Opened", options: Options, session: Session, report: ImportReport) -> None:
         self.file, self.options, self.session, self.report = file, options, session, report
         self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
-        self.faults = Faults(file.name, row_word=file.kind.row_word)
+        words = {Kind.PARQUET: "row", Kind.DOCUMENT: "entry", Kind.LOG: "sample"}
+        self.faults = Faults(file.name, row_word=words.get(file.kind, "line"))
         self.at = now()  # when its verdicts were given that do not say it
         self._people = {_folded(person.name): person.name for person in contents.people(session)}
         self._mapped = {_folded(name) for name in report.reads_of}

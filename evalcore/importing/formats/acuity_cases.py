@@ -117,7 +117,11 @@ class PanelVerdict(NamedTuple):
     is_ambiguous: bool
 
     def method(self, panel: Panel, level: Acuity | None) -> MappingMethod:
-        """How a case came to its gold, where no file says it."""
+        """How a case came to its gold: as the file says, else as its votes or its level tell."""
+        if panel.method is not None:
+            return panel.method
+        if panel.is_removed:
+            return MappingMethod.REMOVED
         if self.decides:
             return MappingMethod.DISAGREEMENT if self.is_ambiguous else MappingMethod.MEDIAN
         if level is not None:
@@ -244,13 +248,12 @@ class Cases(_Panels):
                 sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
         if sentence is not None:
             self._report.differs(case.line, sentence)
-        removed = MappingMethod.REMOVED if case.is_removed else None
         said = ("source", "source_id", "original_label", "uncertainty", "notes")
         return {name: getattr(case, name) for name in said} | {
             "messages": as_stored((Message("user", case.text),)),
             "mapped_label": (case.mapped_label and (level_named(case.mapped_label) or case.mapped_label)) or meaning,
             "gold": level,
-            "method": case.method or removed or panel.method(case, level),
+            "method": panel.method(case, level),
             "is_edge_case": case.is_edge_case or False,
         }
 
@@ -317,8 +320,7 @@ class Votes(_Panels):
                 added[case["id"]] = given[case["id"]] = panel.votes
                 level, method = case["gold"] or panel.gold, case["method"]
                 if method == MappingMethod.NONE:
-                    removed = MappingMethod.REMOVED if panel.is_removed else None
-                    method = panel.method or removed or verdict.method(panel, level)
+                    method = verdict.method(panel, level)
                 if (level, method) != (case["gold"], case["method"]):
                     case |= {"gold": level, "method": method}
                     completed.append({"example_id": case["id"], "gold": level, "method": method})
