@@ -6,7 +6,6 @@ Every text cell is made safe for spreadsheets: one that begins with = + - @ (ful
 import csv
 import hashlib
 import hmac
-import io
 import json
 import re
 from collections.abc import Callable, Collection
@@ -187,9 +186,7 @@ def to_csv(items: pd.DataFrame) -> bytes:
 
 def to_parquet(items: pd.DataFrame) -> bytes:
     """Parquet; texts as they are."""
-    buffer = io.BytesIO()
-    items.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+    return items.to_parquet(index=False)
 
 
 def to_jsonl(items: pd.DataFrame) -> bytes:
