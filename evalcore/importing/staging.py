@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -19,27 +19,17 @@ from typing import Any
 
 from evalcore.errors import DatabaseFault, ImportFailed, RowFault
 from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
-from evalcore.importing.files.opening import Opened, Progress, recognise
+from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
 from evalcore.importing.responses import GradedRows
-from evalcore.study import lookups, store
+from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
-from evalcore.study.schema import (
-    CASES,
-    FILE_IMPORTED,
-    IMPORT_STOPPED,
-    Administrator,
-    ConfidenceMeaning,
-    Unfinished,
-    Viewer,
-)
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Unfinished, Viewer
 from evalcore.study.tables import now
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
-
-Rows = Iterable[tuple[int, list[Any] | RowFault]]
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
@@ -74,7 +64,7 @@ class Work:
     def report(self) -> ImportReport:
         """Of an import that begins."""
         one = self.file.format
-        dataset = CASES if one.is_triage else self.options.evaluation
+        dataset = schema.CASES if one.is_triage else self.options.evaluation
         return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
 
     def rows(self, progress: Progress) -> Rows:
@@ -163,7 +153,9 @@ class Work:
         if not report.without_partner and lookups.imported_before(session, self.content_hash) is None:
             told = {"name": report.file, "format_name": report.format}
             store.add_imported_file(session, content_hash=self.content_hash, **told)
-        store.append_event(session, actor=actor, action=FILE_IMPORTED, subject=report.file, detail=report.for_audit())
+        store.append_event(
+            session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=report.for_audit()
+        )
 
 
 def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
@@ -295,7 +287,7 @@ def give_up(engine: Engine, actor: Viewer) -> Unfinished:
 def _stop(session: Session, begun: Unfinished, n_done: int, *, actor: str, faults: list[str]) -> None:
     store.end_parts(session)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
-    store.append_event(session, actor=actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
+    store.append_event(session, actor=actor, action=schema.IMPORT_STOPPED, subject=begun.name, detail=detail)
 
 
 # ---------------------------------------------------------------- the copies
