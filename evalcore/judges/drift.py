@@ -8,7 +8,8 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL, SIGN, item_groups, rate_cells
-from evalcore.rubric.data import RubricData, is_scored
+from evalcore.rubric.data import RubricData
+from evalcore.rubric.scores import response_scores
 from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of, quotient
 from evalcore.stats.intervals import LEVEL, grouped_shares
 from evalcore.stats.pair_tests import adjusted, holm
@@ -17,10 +18,8 @@ from evalcore.stats.wording import chance_words, decimal
 AXIS = "axis"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-CLUSTERED, EXACT = "clustered", "exact"
-"""Values of `test`: McNemar's test with examples as clusters; the exact one from the examples' signs, where few examples lean either way."""
-MIN_CLUSTERS = 20
-"""With fewer examples that lean either way, the test is exact."""
+CLUSTERED, EXACT = "clustered", "exact"  # values of `test`: McNemar's with examples as clusters; from the examples' signs
+MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
@@ -138,19 +137,11 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
         n_examples, score_before, score_after (means, not clipped, at most 1; NaN without responses), difference (positive: the later judge
         scores higher) with low, high (95 %, clustered by example; NaN with fewer than two examples).
     """
-    items = rubric_data.items
-    response, numbers = codes_of(items["response_id"])
-    n_responses = len(numbers)
-    points = np.nan_to_num(items["points"].to_numpy(dtype=float))
-    labels = [rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after)]
-    labelled = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
-    whole = np.bincount(response[labelled], minlength=n_responses) == np.bincount(response, minlength=n_responses)
-    possible = np.bincount(response, np.maximum(points, 0), n_responses)
-    first = np.zeros(n_responses, dtype=np.int64)
-    first[response[::-1]] = np.arange(len(items))[::-1]
-    scores = [quotient(np.bincount(response, points * np.nan_to_num(label), n_responses), possible) for label in labels]
+    responses, later = (response_scores(rubric_data, judge) for judge in (before, after))
+    scores = [table["score"].to_numpy() for table in (responses, later)]
+    whole = ~np.isnan(scores[0]) & ~np.isnan(scores[1])
     (model, models), (evaluation, evaluations), (example, _) = (
-        codes_of(items[name].iloc[first]) for name in ("model", "evaluation", "example_id")
+        codes_of(responses[name]) for name in ("model", "evaluation", "example_id")
     )
     group, pairs = model * len(evaluations) + evaluation, pd.MultiIndex.from_product([models, evaluations])
     of_model = _differences(scores, whole, group, example, pairs)
