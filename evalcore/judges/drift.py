@@ -18,7 +18,10 @@ from evalcore.stats.wording import chance_words, decimal
 AXIS = "axis"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-CLUSTERED, EXACT = "clustered", "exact"  # values of `test`: McNemar's with examples as clusters; from the examples' signs
+CLUSTERED, EXACT = (
+    "clustered",
+    "exact",
+)  # values of `test`: McNemar's with examples as clusters; from the examples' signs
 MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."

@@ -71,9 +71,10 @@ def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFra
 
 def weighted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """Those of these reads that enter (None: `usual_reads`), with weight: 1 / inclusion probability; 1 where that is the same for all, and for all reads."""
-    if (which or usual_reads(reads)) is Reads.ALL:
+    mask = is_drawn(reads)
+    if which is Reads.ALL or (which is None and not mask.any()):
         return reads.assign(weight=1.0)
-    drawn = reads.loc[is_drawn(reads)]
+    drawn = reads.loc[mask]
     probability = drawn["inclusion_probability"].astype(float)
     return drawn.assign(weight=1.0 if probability.nunique() < 2 else 1 / probability)  # noqa: PLR2004 - one value
 

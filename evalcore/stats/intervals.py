@@ -87,8 +87,7 @@ def grouped_shares(
     Returns:
         One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
     """
-    shares = _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights)
-    return shares.drop(columns="design_effect")
+    return _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights).iloc[:, :-1]  # without design_effect
 
 
 def _shares(
