@@ -1,7 +1,7 @@
 """Agreement between raters, over all of them and by pair: labels, coefficients and words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +21,16 @@ TAGS = ("theme", "axis", "category", "cluster")
 GROUPINGS = (OVERALL, *TAGS)
 CATEGORIES = [Label.NOT_MET.value, Label.MET.value]
 CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
-MIN_ITEMS = 20
-"""With fewer items a pair is shown in grey."""
-MIN_EXAMPLES = 5
-"""With fewer examples there is no interval: their spread says too little of the spread of all."""
-MIN_RATERS = 3
-"""With fewer effective raters there is no interval for raters in general."""
+MIN_ITEMS = 20  # with fewer a pair is shown in grey
+MIN_EXAMPLES = 5  # with fewer there is no interval: their spread says too little of the spread of all
+MIN_RATERS = 3  # effective ones, for an interval for raters in general
 OF_TWO_CATEGORIES = (
-    Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.FLEISS_KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1,
-)  # fmt: skip
-"""With two categories every weighted or ordinal coefficient equals its plain one."""
+    Coefficient.AGREEMENT,
+    Coefficient.KAPPA,
+    Coefficient.FLEISS_KAPPA,
+    Coefficient.ALPHA_NOMINAL,
+    Coefficient.AC1,
+)  # fmt: skip; with two categories every weighted or ordinal coefficient equals its plain one
 SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
 NO_ERROR = 1e-12
 NO_PAIR = "no item has the labels of two raters"
@@ -45,15 +45,13 @@ PAIR_COLUMNS = [
     "n_cannot_assess",
 ]  # fmt: skip
 COLUMNS = [*PAIR_COLUMNS, "general_low", "general_high", "general_se", "general_reason", "n_effective_raters"]
-THESE, GENERAL = "", "general_"
-"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
+THESE, GENERAL = "", "general_"  # prefixes of the columns with the interval for these raters, and for raters in general
 
 
 def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
-    """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
+    """Physicians' blind first reads, and judges' labels of the same items, as the frame that `agreement` takes; raters are judges, then physicians by name.
 
-    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row. Raters are
-    categorical: judges first, then physicians by name; the tags are theme, axis, category, cluster.
+    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row.
     """
     reads = first_reads(rubric_data.reads)
     reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
@@ -125,7 +123,12 @@ def agreement(
         else:
             msg = f"by: expected {OVERALL} or a column of the labels ({', '.join(labels.columns)}), got {grouping!r}"
             raise ValueError(msg)
-        part = _grouped(whole, of_label, len(groups))
+        kept = of_label >= 0
+        number, units = pd.factorize(whole.unit[kept])
+        group = np.zeros(len(units), dtype=np.int64)
+        group[number] = of_label[kept]
+        of_units = {"unit": number, "group": group, "example": whole.example[units], "n_groups": len(groups)}
+        part = replace(_of_rows(whole, kept), **of_units)
         table = _estimates(part, coefficients, in_general=True)
         used = table if grouping == OVERALL else table.loc[np.isin(table["group"], part.group)]
         tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
@@ -133,10 +136,9 @@ def agreement(
 
 
 def pair_agreement(labels: pd.DataFrame, *, coefficients: Sequence[Coefficient] | None = None) -> pd.DataFrame:
-    """Agreement of each two raters on the items that both have labelled; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
+    """Agreement of each two raters on the items that both have labelled, one row a pair and coefficient; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
 
-    One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those
-    for raters in general: two raters are no sample of raters.
+    rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those for raters in general: two are no sample of raters.
     """
     raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
     part, raters_of = _pairs(coded(labels))
@@ -161,15 +163,6 @@ def coded(labels: pd.DataFrame) -> Labels:
     unit, rater_codes, codes = (np.asarray(part, dtype=np.int64) for part in (unit, rater.codes, value.codes))
     one_group, n_categories = np.zeros(len(units), dtype=np.int64), max(2, len(value.categories))
     return Labels(unit, rater_codes, codes, one_group, example, 1, n_categories)
-
-
-def _grouped(labels: Labels, of_label: Numbers, n_groups: int) -> Labels:
-    kept = of_label >= 0
-    codes, units = pd.factorize(labels.unit[kept])
-    number = np.asarray(codes, dtype=np.int64)
-    group = np.zeros(len(units), dtype=np.int64)
-    group[number] = of_label[kept]
-    return replace(_of_rows(labels, kept), unit=number, group=group, example=labels.example[units], n_groups=n_groups)
 
 
 def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
@@ -346,7 +339,7 @@ def bounds_words(coefficient: str, low: float, high: float) -> str:
 
 
 def cells(table: pd.DataFrame, prefix: str = THESE) -> list[str]:
-    """Each value of `agreement` or `pair_agreement` with its interval for whom the prefix says; a dash where there is no value."""
+    """Each value with its interval for whom the prefix says; a dash where there is no value."""
     columns = (table[name] for name in ("coefficient", "value", f"{prefix}low", f"{prefix}high"))
     return [coefficient_words(*row) for row in zip(*columns, strict=True)]
 
@@ -393,10 +386,14 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
     prefix, whom = population(table, who)
     n = f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}"
     basis = f"{n}, {raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
-    sentences = [f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis})."]
-    sentences.append(f"Beyond chance: {_listed(beyond, prefix)}.")
+    sentences = [
+        f"Two {who} who label the same criterion agree {_words(prefix, raw)} of the time ({basis}).",
+        f"Beyond chance: {_words(prefix, *beyond, named=True)}.",
+    ]
     if prefix == GENERAL:
-        sentences.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+        sentences.append(
+            f"These intervals are for {whom}. For these {who} alone: {_words(THESE, raw, *beyond, named=True)}."
+        )
     elif raw["general_reason"] == TOO_FEW_RATERS:
         why = f"{who} in general take at least {MIN_RATERS} effective raters"
         sentences.append(f"Intervals are for {whom} only: {why}.")
@@ -418,10 +415,10 @@ def reasons(table: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
-    return ", ".join(f"{NAMES[row['coefficient']]} {_words(row, prefix)}" for row in rows)
-
-
-def _words(row: Mapping[Any, Any], prefix: str) -> str:
-    shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
-    return f"{shown} ({reason})" if (reason := row[f"{prefix}reason"]) else shown
+def _words(prefix: str, *rows: Mapping[Any, Any], named: bool = False) -> str:
+    parts = []
+    for row in rows:
+        shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+        why = f" ({row[f'{prefix}reason']})" if row[f"{prefix}reason"] else ""
+        parts.append((f"{NAMES[row['coefficient']]} " if named else "") + shown + why)
+    return ", ".join(parts)

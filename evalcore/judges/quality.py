@@ -17,11 +17,9 @@ from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.stats.wording import decimal
 from evalcore.study.languages import LANGUAGES
 
-JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"
-"""Kinds of raters: a judge or a jury; one physician; all physicians together."""
+JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"  # a judge or a jury; one physician; all together
 TOGETHER = "all physicians"
-COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
-"""Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
+COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")  # of the pairs on an item: who of the two says met
 AXIS, THEME, LANGUAGE = "axis", "theme", "language"
 ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
 UNTAGGED = {AXIS: record.NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
@@ -29,15 +27,12 @@ COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
     "precision_met", "recall_met", "f1_met", "precision_not_met", "recall_not_met", "f1_not_met", "balanced_f1", "low", "high", "undefined",
 ]  # fmt: skip
-THEMES = (
+THEMES = (  # of HealthBench: the name of each of its categories begins with one
     "communication", "complex_responses", "context_seeking", "emergency_referrals", "global_health", "health_data_tasks", "hedging",
 )  # fmt: skip
-"""HealthBench's themes: the name of each of its categories begins with one."""
 NO_THEME = "no theme"
-MIN_PAIRS = 50
-"""Physicians with more pairs than this are kept."""
-MIN_PHYSICIANS = 10
-"""Fewest of these for a percentile: among three it is one of four numbers."""
+MIN_PAIRS = 50  # physicians with more than this are kept
+MIN_PHYSICIANS = 10  # of these, for a percentile: among three it is one of four numbers
 QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
 PERCENTILE_COLUMNS = [
     "judge", "grouping", "group", "n_pairs", "balanced_f1", "n_physicians", "n_physicians_left_out", *QUANTILES, "percentile",
@@ -79,10 +74,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
 
 
 def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = None) -> pd.DataFrame:
-    """Each physician's blind first read beside each other physician's of the same item, with the columns of `judge_pairs`.
-
-    One row a read that has another beside it; each two reads of an item make a pair both ways.
-    """
+    """Each physician's blind first read beside each other physician's of the same item, as `judge_pairs`, one row a read: each two make a pair both ways."""
     counted = record.counted_reads(rubric_data.reads, reads)
     n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
     rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
@@ -310,18 +302,15 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
         row = {"judge": judge["rater"], **judge, "n_physicians": len(own)}
         row["n_physicians_left_out"] = int(n_all.get(key, 0)) - len(own)
         row |= {name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()}
-        rows.append(row | _percentile(float(judge["balanced_f1"]), own))
+        value = round(float(judge["balanced_f1"]), _DIGITS)
+        if len(own) >= MIN_PHYSICIANS and not math.isnan(value):
+            others = own.round(_DIGITS)
+            below = np.where(others < value, 1.0, np.where(others == value, 0.5, 0.0))
+            share = grouped_shares(below, np.arange(len(own)), np.zeros(len(own), dtype=np.int64), 1).iloc[0]
+            ends = zip(PERCENTILE_COLUMNS[-3:], ("share", "low", "high"), strict=True)
+            row |= {name: 100 * float(share[column]) for name, column in ends}
+        rows.append(row)
     return pd.DataFrame(rows, columns=PERCENTILE_COLUMNS)
-
-
-def _percentile(value: float, own: Floats) -> dict[str, float]:
-    shares = {"percentile": "share", "percentile_low": "low", "percentile_high": "high"}
-    if len(own) < MIN_PHYSICIANS or math.isnan(value):
-        return dict.fromkeys(shares, math.nan)
-    rounded, others = round(value, _DIGITS), own.round(_DIGITS)
-    below = np.where(others < rounded, 1.0, np.where(others == rounded, 0.5, 0.0))
-    row = grouped_shares(below, np.arange(len(own)), np.zeros(len(own), dtype=np.int64), 1).iloc[0]
-    return {name: 100 * float(row[column]) for name, column in shares.items()}
 
 
 def percentile_words(row: Mapping[Any, Any]) -> str:
@@ -360,7 +349,7 @@ def value_words(row: Mapping[Any, Any]) -> str:
 
 
 def undefined_words(table: pd.DataFrame) -> list[str]:
-    """Of how many groups of `balanced_f1` there is none, a sentence a rater with the reasons and how often each holds."""
+    """Of how many groups there is no balanced F1 and why, a sentence a rater."""
     sentences = []
     for rater, rows in table.loc[table["balanced_f1"].isna()].groupby("rater", sort=False, observed=True):
         counts = rows["undefined"].value_counts()
