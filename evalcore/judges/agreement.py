@@ -96,20 +96,16 @@ def agreement(
         these raters        theta +- t(G-1) sqrt(v_G)
         raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
 
-    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1. How often they
-    cover is in tests/judges/test_agreement_coverage.py. Cannot assess is left out of the value; what it leaves open of percent agreement is bounded.
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1; how often they
+    cover is in tests/judges/test_agreement_coverage.py.
 
-    Args:
-        labels: One row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories, in their
-            order, are all that could be given), and the columns that `by` names, the same for all labels of an item.
-        by: `overall`, and names of columns; items where one is missing are in no group of it.
-        coefficients: Default: all that differ; with two categories the weighted ones do not.
+    `labels` has one row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories are all that
+    could be given), and the columns that `by` names, the same for all labels of an item. `coefficients`: by default all that differ.
 
     Returns:
-        One row a group and coefficient: grouping, group, coefficient, value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high,
-        se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
-        (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more; else NaN), n_items with two
-        labels or more and, on these, n_labels, n_examples, n_raters, n_effective_raters, n_cannot_assess (on items that two or more have read).
+        One row a group and coefficient: grouping, group, and `COLUMNS`: value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high and se
+        (these raters), reason (why value or interval is NaN), the same with general_ (raters in general), bound_low and bound_high (of percent agreement,
+        whatever each cannot assess had been), n_items with two labels or more, and what there is on these.
     """
     whole = coded(labels)
     tables = []
@@ -252,10 +248,9 @@ def _why_not(*cases: tuple[Truths, str]) -> Any:
 
 
 def _bounds(labels: Labels) -> tuple[Floats, Floats]:
-    """The lowest and highest percent agreement of each group, over all ways of filling in what could not be assessed.
+    """The lowest and highest percent agreement of each group, whatever those who could not assess had said.
 
-    The value is a mean over items of sum_k n_k (n_k - 1) / (m (m - 1)), so each item is filled on its own. A sum of squares is largest with all
-    open labels in the fullest category, and smallest where each goes to the emptiest.
+    An item's sum of squares is largest with all open labels in the fullest category, and smallest where each goes to the emptiest.
     """
     n_units, n_categories = len(labels.group), labels.n_categories
     assessed = labels.value >= 0

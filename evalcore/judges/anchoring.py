@@ -49,11 +49,9 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
     `reads` are `blind_reads`, `by` some of `GROUPINGS` (else a `ValueError`); `kind` is axis and sign together, `rater` needs that column.
 
     Returns:
-        Three rows a judge and group, one a movement: judge, grouping, group, movement, denominator (`revealed`, `differed`, `agreed`), n (first
-        reads), n_moved, share in [0, 1] with the 95 % interval low to high (NaN where n is 0), physicians (whom it is for, a `Physicians`),
-        n_examples, n_readers, n_effective_readers; and the first reads of the group that were left out, each counted once: n_without_label (the
-        judge has none on the item), n_not_revealed (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to
-        keep or revise), n_control (the reader looked again without its label).
+        `COLUMNS`, three rows a judge and group, one a movement: n (first reads) and n_moved, share in [0, 1] with low and high (NaN where n is 0),
+        physicians (whom the interval is for), and the first reads of the group that were left out, each counted once: n_without_label, n_not_revealed,
+        n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader looked again without the label).
     """
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
@@ -173,9 +171,8 @@ class Effect(msgspec.Struct, frozen=True):
 def effect(reads: pd.DataFrame) -> Effect | None:
     """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
 
-    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only readings with such a drawing count, and only
-    first reads that differ from the judge: where the label was shown, only these were asked again. Each arm is a weighted mean, by one over the
-    probability of the arm in its reading. `reads` are `blind_reads` of one judge; None where no such drawing was made.
+    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only first reads that differ from the judge count:
+    where the label was shown, only these were asked again. `reads` are `blind_reads` of one judge; None where no such drawing was made.
 
         difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
         interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective

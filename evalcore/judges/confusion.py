@@ -22,10 +22,7 @@ def rates(
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
-    `counts` has one row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`). Examples and groups are codes from 0.
-
-    Returns:
-        By measure one row a group, as `grouped_shares` gives them: n and n_hits are counts of pairs, the share and its interval are weighted.
+    `counts` has one row an item (`quality.COUNTS`). By measure one row a group, as `grouped_shares` gives them: n and n_hits count pairs, unweighted.
     """
     both, rater_only, other_only, neither = counts.T
     parts = {

@@ -66,15 +66,11 @@ def criterion_health(
     of judge and physicians are of the same items, those that both have labelled. `by` is one of `GROUPINGS`.
 
     Returns:
-        One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
-        label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
-        responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
-        (mean of the reads), right (1 - |label - mean|), if_met and if_not_met (physicians' share met where the judge says met, not met),
-        disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
-        clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
-        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
-        items. weighted (bool: items count differently, so that counts do not make the shares). inverted, lenient, strict, disputed,
-        unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
+        One row a group, by name: n_items (in all), n_judged and n_met_judged (labelled by the judge), n (items that both labelled), n_clusters, and counts of
+        reads and of pairs of reads. For WHAT in judge (share met), physicians (mean of the reads), right (1 - |label - mean|), if_met and if_not_met
+        (physicians' share met where the judge says met, not met), disagreement (pairs that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in
+        [0, 1], clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians and association = if_met -
+        if_not_met in [-1, 1], their bounds NaN of fewer than `MIN_ITEMS` items; weighted; a column an alarm, n_alarms, reasons (a sentence an alarm).
 
     References:
         Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
@@ -284,9 +280,7 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
     """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
 
-    Returns:
-        One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
-        judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
+    With judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
     """
     n_met, n_answered, n_cannot = _read_counts(first_reads(rubric_data.reads), len(rubric_data.items))
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)

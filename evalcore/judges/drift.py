@@ -40,11 +40,9 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
     McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered. `by` are some of `GROUPINGS`.
 
     Returns:
-        One row a grouping and group with an item that either has labelled: grouping, group, n (items that both labelled), n_examples,
-        n_before_only, n_after_only (items that one of them labelled, left out), n_met_before, n_met_after; n_flips of n, n_to_not_met of
-        n_met_before, n_to_met of n - n_met_before, and for each of flips, to_not_met, to_met the share with FLIPS_low, FLIPS_high (95 %,
-        clustered by example; NaN where there is nothing); z (positive: the later judge says met more often), test (clustered or exact),
-        p in (0, 1], p_holm (Holm's, for the number of groups of the grouping), and reason (why z and p are NaN; else empty).
+        One row a grouping and group with an item that either has labelled: n (items that both labelled), n_before_only and n_after_only (left out), and for
+        each of flips (of n), to_not_met (of n_met_before), to_met (of the rest) n_FLIPS and the share with FLIPS_low, FLIPS_high (clustered by example);
+        z (positive: the later judge says met more often), test, p in (0, 1], p_holm (of the grouping), and reason (why z and p are NaN).
     """
     items = rubric_data.items
     old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
@@ -135,10 +133,9 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
         D = mean over responses of (s_after - s_before);  V = G/(G-1) sum_g (sum_{r in g} (d_r - D) / R)^2;  D +- t(G-1) sqrt(V)
 
     Returns:
-        One row a model and evaluation, sorted, and where several have responses a last one for all models of an evaluation together
-        (`ALL_MODELS`): model, evaluation, n_responses (that both judges labelled whole and that have a score), n_left_out (other responses),
-        n_examples, score_before, score_after (means, not clipped, at most 1; NaN without responses), difference (positive: the later judge
-        scores higher) with low, high (95 %, clustered by example; NaN with fewer than two examples).
+        One row a model and evaluation, and where several have responses a last one for all models (`ALL_MODELS`): n_responses (that both judges labelled
+        whole and that have a score), n_left_out, score_before and score_after (not clipped, at most 1), difference (positive: the later judge scores
+        higher) with low, high (clustered by example; NaN with fewer than two examples).
     """
     responses, later = (response_scores(rubric_data, judge) for judge in (before, after))
     scores = [table["score"].to_numpy() for table in (responses, later)]

@@ -38,11 +38,8 @@ MANY_EXAMPLES = 5_000  # more are read whole, not by name
 def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     """How a judge does on gold labels.
 
-    Sensitivity, specificity and accuracy are those of `confusion.rates`, F1 is balanced: (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2, with a
-    delete-one-example jackknife. Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the
-    lower end of F1 is that of accuracy.
-
-    `pairs` are the items with both labels: gold (True: met), judged (True: met), example (what it belongs to).
+    F1 is balanced: (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2, with a delete-one-example jackknife; the others are those of `confusion.rates`. A judge
+    without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy. `pairs` has gold and judged (met), and example.
 
     Returns:
         One row a measure, in the order of `MEASURES`: measure, value, low, high (95 %) in [0, 1], n (items), n_examples, reason (why value
@@ -192,10 +189,8 @@ def check_judge(
 ) -> Report:
     """Hold a judge's labels against gold labels.
 
-    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them;
-    several responses that fit are told apart by response_id. Only labels from `sources` count. `bounds` maps measures to the least value, which
-    the measure or the lower end of its interval has to reach (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's
-    label. `name` is that of the file, for errors.
+    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them; several responses
+    that fit are told apart by response_id. `bounds` maps measures to the least value of what `by` says (`POINT` or `LOW`). `name` is that of the file.
     """
     if judge not in (judges := contents.judges(session)):
         msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"

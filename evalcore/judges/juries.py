@@ -257,9 +257,7 @@ def convene(
 ) -> JuryReport:
     """Give each item the verdict that most members give it, as a judge of this name, in one transaction with one event.
 
-    Only what is new or has changed is written: a verdict of the jury that its members no longer give is superseded, by one without a label where
-    they give none. On criteria an even split gives no verdict; of levels of care the most frequent counts, of equals the more severe. Who could
-    not assess an item does not vote.
+    Only what is new or has changed is written: a verdict that the members no longer give is superseded, by one without a label where they give none.
 
     `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
     asked several times (`repeats_of`) has a vote each time. `least` of them (2 or more; None: all) have to vote on an item.

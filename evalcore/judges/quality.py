@@ -48,8 +48,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     vote in them. The mean counts every judge's pairs on the items that all have labelled: it is a judge drawn by lot.
 
     Returns:
-        One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
-        the pairs are n_both, n_rater_only, n_other_only, n_neither (whole numbers), and weight (of each of them; `counted_reads`).
+        One row a judge and item with a pair: rater_kind, rater, row (of `rubric_data.items`), the four `COUNTS` of pairs, and weight (`counted_reads`).
     """
     n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
@@ -124,10 +123,8 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     has no F1, and then there is no mean: NaN, and never 0, as scikit-learn says. `reads` says which enter, None: `usual_reads`.
 
     Returns:
-        One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind, rater, grouping
-        (`overall`, or `category`: the criterion's cluster), group, n_pairs, n_items, n_examples, the four `COUNTS` (not weighted; all that follows
-        is), share_met and share_met_by_others (of the pairs), precision, recall and F1 of the classes met and not met, balanced_f1 with its 95 %
-        interval low to high, all in [0, 1], and undefined: why there is no balanced F1, empty where there is one.
+        `COLUMNS`, one row a rater and group with a pair, judges first, then all physicians together, then each physician; counts are not weighted, all
+        shares are, in [0, 1]; category is the criterion's cluster; undefined: why there is no balanced F1, empty where there is one.
 
     References:
         Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
@@ -202,10 +199,8 @@ def error_rates(
     `by` are some of `ERROR_GROUPINGS` (else a `ValueError`), the others as for `balanced_f1`.
 
     Returns:
-        One row a judge, grouping and group with a pair, groups by name: judge, grouping, group, n_pairs, n_examples, weighted (pairs count
-        differently), n_met (pairs that the physician calls met), n_met_right (those of them that the judge calls met too), n_not_met,
-        n_not_met_right (counts, not weighted); sensitivity and specificity (weighted, in [0, 1]) with 95 % intervals clustered by example
-        (`confusion.rates`); NaN where there is no such pair.
+        One row a judge, grouping and group with a pair, groups by name: counts of pairs (not weighted), sensitivity and specificity (weighted, in [0, 1])
+        with 95 % intervals clustered by example (`confusion.rates`); NaN where there is no such pair.
     """
     if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
         msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, got {', '.join(unknown)}"
@@ -286,10 +281,8 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
     """The share of physicians whom each judge of the `standings` is above, ties counting half, beside the physicians' own distribution.
 
     Returns:
-        One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (`kept_physicians`), n_physicians_left_out, lowest,
-        q25, median, q75, highest (of theirs, in [0, 1]; NaN without one), percentile in [0, 100] with percentile_low and percentile_high: Wilson's
-        95 % interval of the share below, for other physicians like these, with each value taken as known. All three are NaN with fewer than
-        `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
+        `PERCENTILE_COLUMNS`, one row a judge and group: the quantiles are of the `kept_physicians`; percentile in [0, 100] with Wilson's 95 % interval of the
+        share below, for other physicians like these. NaN with fewer than `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
     """
     by = ["grouping", "group"]
     n_all = values.loc[values["rater_kind"].eq(PHYSICIAN)].groupby(by).size()
@@ -360,11 +353,7 @@ def undefined_words(table: pd.DataFrame) -> list[str]:
 
 
 def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """A judge and all physicians together, category by category, from rows of `balanced_f1`.
-
-    One row a category with a pair of this judge: category; for judge and physicians each KIND (balanced F1, NaN where undefined), KIND_low, KIND_high,
-    KIND_pairs (0 where no two physicians have read the same criterion), KIND_words.
-    """
+    """A judge and all physicians together, a row a category of `balanced_f1` with a pair of this judge: of each KIND, _low, _high, _pairs and _words."""
     names = {"balanced_f1": "", "low": "_low", "high": "_high", "n_pairs": "_pairs", "words": "_words"}
     by_group = table.assign(words=[value_words(row) for row in table.to_dict(orient="records")]).set_index("group")
     mine = by_group.loc[by_group["rater_kind"].eq(JUDGE) & by_group["rater"].eq(judge)]

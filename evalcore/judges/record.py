@@ -151,13 +151,11 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
 def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    Each of the `blind_reads` counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
+    A criterion that two physicians have read counts twice, each read by the weight of its item.
 
     Returns:
-        One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
-        n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
-        (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
+        `COLUMNS`, one row a judge and kind that has reads, the widest first: n (answered reads of items that the judge labelled), share in [0, 1] (weighted)
+        with low and high, clustered by example (NaN where n is 0), and what was left out: n_cannot_assess, n_without_label.
     """
     counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
     tables = [

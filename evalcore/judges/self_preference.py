@@ -45,11 +45,9 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
     A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right. `families` maps models and judges to their family.
 
     Returns:
-        One row a judge, in the order of `rubric_data.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
-        the judge labelled), n_own_examples, n_other_examples, n_shared_examples; met_difference, not_met_difference (where physicians say met and
-        not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
-        difference: low, high), NaN where it cannot be said; and reason (why difference is NaN; else empty). What was left out, in
-        reads: n_without_family (of models without one) with models_without_family (names joined by ", "), n_without_label, n_without_points, n_not_drawn.
+        `COLUMNS`, one row a judge: n_own, n_other (blind first reads of items that it labelled); met_difference, not_met_difference (where physicians say so),
+        difference (of all strata), in -1..1, positive where it favours its own, with bounds, NaN where it cannot be said; reason (why difference is NaN);
+        and what was left out, in reads.
 
     References:
         Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
@@ -92,9 +90,8 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
     """The strata that `self_preference` compares, for one judge, and what they come to.
 
     Returns:
-        One row a stratum with reads on both sides, then met, not met and together: label (`MET`, `NOT_MET` or `TOGETHER`, by physicians), sign
-        (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
-        response's favour, in [0, 1]; NaN where combined), difference with low, high.
+        One row a stratum with reads on both sides, then met, not met and together: label, sign (empty where combined), n_own, n_other (reads), rate_own,
+        rate_other (of labels in the response's favour; NaN where combined), difference with low, high.
     """
     reads, _ = _reads(rubric_data, families)
     labels, own, other = _sides(rubric_data, judge, reads, families.get(judge))
