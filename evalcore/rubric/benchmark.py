@@ -36,10 +36,7 @@ ONE_TURN = "1 turn"
 def published(grouping: str) -> pd.DataFrame:
     """What the benchmark holds of each group of a grouping.
 
-    There is none for the languages, categories, points and lengths of the whole benchmark, and of the turns only the share of conversations with one.
-
-    Returns:
-        Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole.
+    Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole. Themes, axes, and conversations of one turn.
 
     >>> published("theme").loc["emergency referrals"].to_dict()
     {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
@@ -79,7 +76,7 @@ _SCORES = (
 def published_scores() -> pd.DataFrame:
     """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation.
 
-    To be drawn apart from the study's own scores and marked as another judge's, with `CITATION` and `NOT_COMPARABLE` beside.
+    To be drawn apart from the study's own, with `CITATION` and `NOT_COMPARABLE` beside.
 
     >>> published_scores()["score"].tolist()[:3]
     [0.598, 0.543, 0.52]
@@ -109,15 +106,9 @@ def has_themes(examples: pd.DataFrame) -> bool:
 def weighting(examples: pd.DataFrame) -> Weighting:
     """Post-stratification to the themes of the full benchmark (`THEMES`).
 
-    An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples
-    is the mean of the themes' means, each with its published share. A theme without an example cannot be weighted up: it is named, and the others
-    share its part. An example without a theme of the benchmark has weight 0, and is counted. The weights correct the choice of themes and nothing else.
-
-    `examples` has example_id and theme (as tagged; missing where unknown), one row or more an example: those that the score is made of. Models that
-    answered different examples need weights of their own.
-
-    Raises:
-        ValueError: No example has a theme of the benchmark.
+    An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples is the mean
+    of the themes' means, each with its published share. A theme without an example is named, and the others share its part; an example without a
+    theme of the benchmark has weight 0. `examples` has example_id and theme, one row or more an example: those that the score is made of.
     """
     once = examples.drop_duplicates("example_id")
     themes = once["theme"].astype(object)

@@ -30,9 +30,9 @@ TUNED_TO = 300  # units read, items or whole responses, at which the interval fo
 
 
 def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
-    """How many physicians more are needed, at least, to say something of physicians in general, and by whom in words; 0 and nothing where enough have read.
+    """How many physicians more it takes to say something of physicians in general, at least, and by whom in words; 0 and "" where enough have read.
 
-    Where one has read nearly everything, the others say little: effective readers count (`estimator.effective_readers`).
+    Where one has read nearly everything the others say little, so effective readers count (`estimator.effective_readers`).
 
     >>> further_readers(2, 2.0), further_readers(3, 2.9)
     ((1, 'by 1 more physician'), (0, ''))
@@ -81,11 +81,7 @@ JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out
 def claim_sentence(
     claim: Claim, physicians: Physicians, *, value: str = "score", item: str = "criterion", of: str = "examples"
 ) -> str:
-    """What the interval of a corrected score (or of another `value`) means; `item` is what is read, `of` what further ones are drawn of.
-
-    >>> claim_sentence(Claim.NEW_EXAMPLES, Physicians.THESE)  # doctest: +ELLIPSIS
-    'The interval says where the score would lie on ever more examples of the same kind, read by these physicians, each counted by ... fixed beforehand.'
-    """
+    """What the interval of a corrected score (or of another `value`) means; `item` is what is read, `of` what further ones are drawn of."""
     if physicians is Physicians.THESE:
         who, by = "these physicians", ", each counted by how much of the reading so far is theirs"
     else:
@@ -103,10 +99,8 @@ def anytime_factor(n_units: int) -> float:
 
         sqrt( 2 (n rho^2 + 1) / (n rho^2) log( sqrt(n rho^2 + 1) / alpha ) ) / z(1 - alpha/2),     rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / n*
 
-    An asymptotic confidence sequence after n units, narrowest at n* (`TUNED_TO`). What does not shrink with reading makes it too wide.
-
-    References:
-        Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
+    An asymptotic confidence sequence after n units, narrowest at n* (`TUNED_TO`); what does not shrink with reading makes it too wide. Waudby-Smith,
+    Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
 
     >>> round(anytime_factor(300), 2), round(anytime_factor(30), 2), round(anytime_factor(1200), 2)
     (1.55, 1.97, 1.6)
@@ -286,8 +280,7 @@ def _sample(
 ) -> tuple[estimator.Sample, tuple[str, ...]]:
     """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
 
-    The probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read, and an item that
-    nobody could assess is as if it had not been drawn.
+    Probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read.
     """
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
@@ -313,11 +306,7 @@ def _sample(
 
 
 def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tuple[int, str]:
-    """How many items more have to be read, at least, and that in words; 0 and nothing where it is enough.
-
-    `n_columns` numbers are fitted; `in_general`: the score is to hold for physicians in general. A benchmark that has fewer of something than is
-    asked for never has enough.
-    """
+    """How many items more have to be read, at least, and that in words; 0 and "" where it is enough. `n_columns` numbers are fitted."""
     population, sample = inputs.population, inputs.sample
     signs = {
         name: max(0, min(estimator.MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
@@ -376,10 +365,8 @@ def corrected_scores(
 
     Returns:
         `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
-        n_unreached: those of the others that no drawing could have taken (0 where nothing is read). For each of `KINDS` KIND (raw, at most about 1), KIND_low,
-        KIND_high, KIND_se (of this interval), NaN where there is none; corrected_any_low and corrected_any_high by `anytime_factor`, worth by `further_reads`.
-        enough: 30 items are read, from 10 examples, 2 of either sign that occurs, k - p is at least 10, and for physicians in general 3 effective readers;
-        n_needed: further items to be read until then, 0 where enough; needed: the same in words.
+        n_unreached: those of the others that no drawing could have taken (0 where nothing is read); KIND_se is of this interval; NaN where there is none;
+        corrected_any_low and _high by `anytime_factor`, worth by `further_reads`; enough, n_needed and needed by `lacking`.
     """
     rows = []
     for model in inputs:
@@ -453,9 +440,9 @@ def corrected_differences(
     both models. V_A is by example; its part of the readers is at most that of either score together.
 
     Returns:
-        One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high
-        (95 %), se and df (of this interval), sim_low and sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided, of no difference) and
-        p_holm (Holm's), over all pairs of the evaluation that have a difference. NaN where too little was read of either model, or of fewer than two examples.
+        `DIFFERENCE_COLUMNS`, one row a pair and evaluation, models by name: difference (model 1 less model 2), se and df of this interval, sim_low and
+        sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided), p_holm (over all pairs of the evaluation that have a difference). NaN
+        where too little was read of either model, or of fewer than two examples.
     """
     models: dict[str, list[ModelEstimate]] = {}
     for model in inputs:
@@ -468,12 +455,8 @@ def corrected_differences(
 def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
     """Which ranks each model may have, 1 the best, by `corrected_differences`: at its level all models' ranks lie in these at once.
 
-    From 1 + the models that are surely better (sim_low > 0) to n - the models that are surely worse (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of
-    Economic Studies 91).
-
-    Returns:
-        One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
-        1..n; NaN for a model of which none is known.
+    From 1 + the models that are surely better (sim_low > 0) to n_models - those that are surely worse (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of
+    Economic Studies 91). One row a model and evaluation, by name; NaN for a model of which no difference is known.
     """
     n_worse, n_better = differences["sim_low"].gt(0), differences["sim_high"].lt(0)
     rows = differences.assign(known=differences["difference"].notna(), n_worse=n_worse, n_better=n_better)

@@ -53,8 +53,6 @@ def by_group(
     """The `estimator_inputs` of each group, by name; what carries no tag is in none.
 
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
-
-    There being no such grouping, or no such judge, is a ValueError.
     """
     if grouping not in GROUPINGS:
         msg = f"grouping: expected one of {', '.join(GROUPINGS)}, got {grouping}"
@@ -86,12 +84,7 @@ def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicia
 
 
 def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """The differences of every two models' corrected scores in each group.
-
-    Returns:
-        One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
-        evaluation that have a p.
-    """
+    """The columns of `corrected_differences` in each group, with group; p_holm is Holm's over all groups and pairs of the evaluation that have a p."""
     table = _joined(groups, lambda inputs: corrected_differences(inputs, claim=claim, physicians=physicians))
     return _holm_within(table, ["evaluation"])
 
@@ -124,12 +117,9 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
     A p that is not small does not say that groups are alike.
 
     Returns:
-        One row an evaluation and pair of models (about `difference`), and one an evaluation and model (about `judge_error`, model_2 empty):
-        evaluation, about, model_1, model_2, n_groups, n_left_out (groups of which too little was read of either model), f, df_1, df_2, p, and p_holm
-        (Holm's, over the rows of the evaluation about the same). NaN with fewer than two groups, too few degrees of freedom, or a group without variance.
-
-    References:
-        Welch 1951; Hotelling 1931.
+        `TEST_COLUMNS` and p_holm (over the rows of the evaluation about the same), one row an evaluation and pair of models (about `difference`), and one an
+        evaluation and model (about `judge_error`, model_2 empty); n_left_out: groups of which too little was read of either model. NaN with fewer than two
+        groups, too few degrees of freedom, or a group without variance (Welch 1951; Hotelling 1931).
     """
     rows = []
     members = [{(model.evaluation, model.model): model for model in inputs} for inputs in groups.values()]

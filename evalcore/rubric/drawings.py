@@ -43,9 +43,9 @@ class Drawable:
 def drawable(
     rubric_data: RubricData, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
 ) -> Drawable:
-    """The items that a number is about: for scores all criteria of the responses that can be scored and have every judge's label.
+    """The items that a number is about: for scores all criteria of responses that can be scored and have every judge's label (of a difference: both models').
 
-    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
+    For a judge's errors all items that it has labelled.
     """
     items = rubric_data.items
     kept = np.ones(len(items), dtype=bool)
@@ -127,11 +127,8 @@ def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
 def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
     """The probability in (0, 1] that a drawing gave each response that it could have taken, drawn or not, by response_id.
 
-    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
-    part in the drawing; the probability is that which it would have had.
-
-    A recipe is what `planning` stores with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor. There is no
-    probability where a judge of the recipe is no longer in the study.
+    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count, nor what was assigned before. A recipe
+    is what `planning` stores with an assignment; there is no probability where a judge of it is no longer in the study.
     """
     if not {*recipe["judges"]} <= {*rubric_data.judges}:
         return pd.Series(dtype=float)
@@ -178,11 +175,8 @@ def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Seri
 
     Items drawn one time after another each keep the probability of their own drawing; added up over two, such probabilities count the whole twice. Of a
     drawing that is not read to its end the share that is read counts, since readers go through it in random order. Exact for random drawings, and for those
-    drawn by importance here (`by_recipe`); of a plan that came as a file, what it did not name is given its mean probability, and so is what an import did
-    not bring.
-
-    Returns:
-        The probability in (0, 1], by the index of `reads` (with response_id and item_id); missing where a read was not drawn.
+    drawn by importance here (`by_recipe`); what a plan from a file did not name, or an import did not bring, is given the mean probability. By the index
+    of `reads`; missing where a read was not drawn.
     """
     missed = pd.Series(1.0, index=reads.index)
     for drawing in drawings:

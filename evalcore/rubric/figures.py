@@ -36,9 +36,8 @@ SEGMENTS = (
 def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
 
-    The table has model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the corrected score stands),
-    in the order from top to bottom. A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an
-    interval ends at 1, which no score exceeds.
+    The table has model, KIND, KIND_low, KIND_high (NaN: not drawn) for judge_only, physicians_only and corrected, and needs (words in the place of a
+    corrected score that is lacking, else ""), from top to bottom. An interval ends at 1, which no score exceeds.
     """
     figure = go.Figure()
     for kind, words, symbol, size, shift in KINDS:
@@ -163,10 +162,7 @@ def _line(model: str, colours: Mapping[str, str], dashes: Mapping[str, str], *, 
 def beside_published(
     own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """This study's scores, hollow in the models' colours, over published ones, grey crosses that are named as another judge's.
-
-    Both from top to bottom: `own` with model, score, low, high; `published` with model, score, judge.
-    """
+    """This study's scores (model, score, low, high), hollow in the models' colours, over published ones (model, score, judge), grey crosses."""
     figure = go.Figure()
     names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
     figure.add_scatter(
@@ -197,10 +193,7 @@ def beside_published(
 
 
 def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER) -> go.Figure:
-    """A row a pair (model_1, model_2, difference, low, high), from top to bottom: by how much the first is ahead of the second, against a line at nought.
-
-    Marks are solid after correction by physicians; else they are the judge's opinion: hollow.
-    """
+    """A row a pair from top to bottom: by how much the first is ahead. Solid after correction by physicians, hollow the judge's opinion."""
     names = (table["model_1"].map(html.escape) + " − " + table["model_2"].map(html.escape)).tolist()
     figure = go.Figure(
         go.Scatter(
@@ -220,10 +213,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
 
 
 def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
-    """A point an example: the score of one model across, of the other up; on the diagonal they are equal.
-
-    The table has a row an example with a score of both: example_id, first, second (scores, at most 1), words (of the conversation).
-    """
+    """A point an example (example_id, first, second, words): the score of one model across, of the other up; on the diagonal they are equal."""
     low = min(LOWEST, float(table[["first", "second"]].min().min()) - 0.05) if len(table) else LOWEST
     across, up = html.escape(first), html.escape(second)
     figure = go.Figure()
@@ -252,8 +242,7 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
 def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
     """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
 
-    The table is `composition.parts` with marks, the words at the end of a bar for what an interval shows to be more or fewer (or empty).
-    `what` the groups are stands at the axis, `unit` is what is counted, e.g. conversations.
+    The table is `composition.parts` with marks (words at the end of a bar, or ""); `what` stands at the axis, `unit` is what is counted.
     """
     figure = go.Figure()
     labels = table["label"].map(html.escape)  # Plotly would draw tags and links

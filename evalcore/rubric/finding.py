@@ -103,10 +103,7 @@ ANYTIME = "However often one looks"
 
 
 def claim_columns(claims: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Any]:
-    """Corrected scores (`results.Results.claims`), a column for everything that the interval may hold for, beside the models, in the order of `scores`.
-
-    The last column has the interval for looks at any time, by `scores`, which are for one claim.
-    """
+    """Corrected scores (`results.Results.claims`) in the order of `scores`, a column a claim; the last has the interval for looks at any time, by `scores`."""
 
     def cells(rows: pd.DataFrame, interval: str) -> list[str]:
         ends = zip(rows["corrected"], rows[f"{interval}_low"], rows[f"{interval}_high"], rows["enough"], strict=True)
@@ -166,11 +163,7 @@ def rank_words(ranks: pd.DataFrame) -> str:
 
 
 def readers_words(n_readers: int, n_effective: float) -> str:
-    """How many physicians read, and as how many who read alike they count.
-
-    >>> readers_words(5, 1.68), readers_words(3, 3.0), readers_words(0, math.nan)
-    ('5 (as 1.7)', '3', '0')
-    """
+    """How many physicians read, and as how many who read alike they count."""
     as_many = f" (as {n_effective:.1f})" if n_readers and f"{n_effective:.1f}" != f"{n_readers:.1f}" else ""
     return f"{n_readers:,}{as_many}"
 
@@ -207,10 +200,8 @@ def difference_words(difference: float, low: float, high: float) -> str:
 def worth_words(worth: float, low: float, high: float) -> str:
     """How many reads the judge saved.
 
-    >>> worth_words(412.4, 150.2, 680.0), worth_words(-12.0, -80.0, 51.0), worth_words(30.0, -20.0, 90.0)
-    ('412 [150, 680]', 'none [−80, 51]', '30 [−20, 90]')
-    >>> worth_words(-0.2, -0.4, -0.0), worth_words(0.4, -0.3, 2.2)
-    ('none', 'none [0, 2]')
+    >>> worth_words(412.4, 150.2, 680.0), worth_words(-12.0, -80.0, 51.0), worth_words(0.4, -0.3, 2.2)
+    ('412 [150, 680]', 'none [−80, 51]', 'none [0, 2]')
     """
     if math.isnan(worth):
         return NO_VALUE
@@ -221,8 +212,7 @@ def worth_words(worth: float, low: float, high: float) -> str:
 def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     """What the corrected scores say, in a sentence: who is ahead, whether the best two can be told apart, or how much must still be read.
 
-    The scores are `corrected_scores` of one data set; the differences are one row a pair of models, either way round: model_1, model_2, difference (of
-    the first minus the second), low, high, p_holm. `where` is what the intervals of both hold for (`claim_words`).
+    `where` is what the intervals of both hold for (`claim_words`); pairs may be either way round.
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
@@ -294,10 +284,7 @@ def _joined(sentence: str, lacking: pd.DataFrame) -> str:
 
 
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
-    """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs.
-
-    The columns are model_1, model_2, difference, low, high, sim_low and sim_high where they are, and further ones that do not depend on the direction.
-    """
+    """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs."""
     rows = differences
     if model is not None:
         rows = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]

@@ -32,8 +32,7 @@ def differences(
         p_holm, p_bh p adjusted for the number of pairs: family-wise (Holm 1979), false discovery rate (Benjamini, Hochberg 1995)
 
     Returns:
-        One row a pair, in the order of the columns of `scores`: model_1, model_2, n_examples (with a score of both), n_left_out (with a score
-        of one of them only), difference, low, high, p, p_holm, p_bh, p_max_t (all in (0, 1]), small. Undefined is NaN: everything
+        One row a pair, in the order of the columns of `scores`; n_left_out: examples with a score of one only; p in (0, 1]. Undefined is NaN: everything
         without a shared example, low and high with one example or where d is the same on all of them (its spread was not seen).
     """
     if not scores.index.is_unique or not scores.columns.is_unique:
@@ -150,11 +149,8 @@ def worst_at_k(responses: pd.DataFrame) -> pd.DataFrame:
     """The expected lowest score of k answers to one example, drawn from the N that the model gave, for every k that some example has.
 
     With the scores of an example in order, x_1 <= ... <= x_N, it is sum_j C(N - j, k - 1) / C(N, k) x_j, and worst-at-k is its mean over examples
-    (arXiv 2505.08775, section on reliability). A response without a score is no answer to draw.
-
-    Returns:
-        One row a model, evaluation and k: model, evaluation, k, n_examples (with k scored answers or more), n_left_out (with fewer: undefined) and the
-        `SCORE_COLUMNS`, interval over examples (NaN with one example, or where all have the same value).
+    (arXiv 2505.08775, section on reliability). One row a model, evaluation and k, with the examples that have k scored answers (n_left_out: fewer) and
+    the `SCORE_COLUMNS`, interval over examples (NaN with one example, or where all have the same value).
     """
     cells, keys = cells_of(responses, ["model", "evaluation"])
     examples = pd.factorize(responses["example_id"].to_numpy())[0]
@@ -189,10 +185,8 @@ def length_slopes(responses: pd.DataFrame) -> pd.DataFrame:
 
         slope b = sum x' s / S,    v = G/(G-1) (n-1)/(n-2) sum_g (sum_{i in g} x'_i r_i)^2 / S^2,    b +- t(G-1) sqrt(v)
 
-    Returns:
-        One row a model and evaluation: model, evaluation, n_examples, n_responses, n_left_out (responses without a score or length), mean_chars, the
-        `SCORE_COLUMNS`, slope (score a thousand characters) with slope_low and slope_high, and correlation in [-1, 1] (Pearson's, over responses). NaN
-        where all lengths are the same (correlation also where all scores are); the interval with fewer than three examples or where the line fits exactly.
+    One row a model and evaluation: n_left_out (responses without a score or length), the `SCORE_COLUMNS`, slope with its bounds, and correlation in [-1, 1]
+    (Pearson's, over responses). NaN where all lengths are the same; the interval with fewer than three examples or where the line fits exactly.
     """
     every_cell, every_example, kept, keys = _cells(responses)
     n_cells = len(keys)
@@ -255,13 +249,9 @@ def length_finding(slopes: pd.DataFrame) -> str:
 def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS) -> pd.DataFrame:
     """Mean scores of each model's responses by length, in at most `n_bins` bins that all models share.
 
-    Bins hold about as many of all responses each; equal lengths are never apart. A response without a score or length is left out
-    (`length_slopes` counts them).
-
-    Returns:
-        One row a model, evaluation and bin that holds a response of it: model, evaluation, bin (from 1), from_chars and to_chars
-        (both inclusive, the shortest and the longest response in the bin), mean_chars (of the model's), n_examples, n_responses,
-        and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
+    Bins hold about as many of all responses each; equal lengths are never apart, and a response without a score or length is left out. One row a model,
+    evaluation and bin (from 1) that holds a response of it: from_chars and to_chars (of the bin, both inclusive), mean_chars (of the model's), n_examples,
+    n_responses, and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
     """
     cells, examples, kept, keys = _cells(responses)
     cells, examples = cells[kept], examples[kept]

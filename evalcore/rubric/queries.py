@@ -70,10 +70,7 @@ def has_criteria(session: Session) -> bool:
 
 
 def load(session: Session) -> RubricData:
-    """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
-
-    Of a judge's several prompt versions the newest one's verdict counts; its repeats stand apart.
-    """
+    """Every item with a standing verdict on a criterion; of a judge's several prompt versions the newest one's counts, its repeats stand apart."""
     return with_reads(session, judged(session))
 
 
@@ -294,9 +291,6 @@ def response_sums(session: Session) -> pd.DataFrame:
     """Points by response and judge, summed in SQL so that millions of verdicts become one row a response.
 
     Of a judge's several prompts the one with the most labels on the response counts, of equals the newest; repeats do not.
-
-    Returns:
-        One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
     """
     verdict, points, scored = TABLES["verdict"].c, TABLES["criterion"].c.points, _n_scored()
     of = verdict.example_id, verdict.response_id, verdict.rater_id
@@ -335,9 +329,8 @@ def drawings_of(
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
-    Reads have response_id, item_id, person_id and inclusion_probability (missing where not drawn). `population` has the responses that could be asked
-    about (id, dataset; None: every response, read here). `known` gives what judges say of every item: a drawing by importance is made again from it,
-    where something was read that it did not draw; None: that has its mean probability.
+    `population` has the responses that could be asked about (id, dataset; None: every one). `known` gives what judges say of every item: a drawing by
+    importance is made again from it where something was read that it did not draw; None: that has its mean probability.
     """
     here = _read_here(session, reads, ask)
     read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
@@ -358,9 +351,7 @@ def drawings_of(
 def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
-    Returns:
-        response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
-        begun is no part of any estimate, and none of this.
+    With inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`); what nobody has begun is no part of any estimate.
     """
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
@@ -376,8 +367,7 @@ def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame
 def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
 
-    A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
-    since somebody had chosen it.
+    A drawing is read in random order: those that stand before the last one read stand for the rest.
     """
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     come = (

@@ -40,12 +40,7 @@ FIELDS = {
 
 
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
-    """The data sets of a study.
-
-    Returns:
-        One row a data set, most responses first: evaluation, n_examples, n_responses, n_models, n_repeats (most responses of one model
-        to one example), judges (tuple of those with a label on it, most labels first).
-    """
+    """The data sets of a study, a row each, most responses first: n_repeats (most of one model to one example), judges (those with a label, most first)."""
     items = rubric_data.items
     of_response = items.drop_duplicates("response_id").groupby("evaluation", observed=True)
     table = of_response.agg(
@@ -113,8 +108,7 @@ def judges_of(known: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
     """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none.
 
-    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked. Models, themes and the like that
-    do not occur in the part are no categories any more.
+    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked.
     """
     kept = rubric_data.items["evaluation"].eq(spec.evaluation or "")
     if example_ids is not None:
@@ -251,10 +245,7 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
 
 
 def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> tuple[str, ...]:
-    """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
-
-    What the statement leaves open is as `with_defaults` of these data sets (`evaluations`).
-    """
+    """What was chosen otherwise than the study states, in words; what the statement leaves open is as `with_defaults` of these data sets."""
     planned = with_defaults(stated, data_sets)
     usual = {name: getattr(planned, name) or getattr(numbers.usual, name) for name in ("claim", "physicians")}
     planned = replace(planned, **usual)
@@ -290,10 +281,7 @@ class ComputedAnalysis:
 def compute(
     session: "Session", changes: Mapping[str, Any] | None = None, *, rubric_data: RubricData
 ) -> ComputedAnalysis:
-    """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
-
-    Another data set brings its own usual judge, unless judges are among the changes.
-    """
+    """The numbers of the stated analysis, or with these changes of its fields; another data set brings its usual judge, unless judges are changed."""
     known, stated = evaluations(rubric_data), contents.stated_analysis(session)
     spec, changes = Analysis() if stated is None else stated.spec, changes or {}
     own = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
@@ -305,10 +293,7 @@ def compute(
 
 
 def missing(session: "Session", everything: RubricData, part: RubricData, spec: Analysis) -> pd.DataFrame:
-    """The corrected scores of an analysis, with claim and physicians, if the missing reads had all spoken for the model or all against it.
-
-    As `sensitivity` gives them; `everything` is the whole study, `part` what the analysis is about.
-    """
+    """The `sensitivity` of an analysis with claim and physicians; `everything` is the whole study, `part` what it is about."""
     unread = queries.unread(session, known=everything)
     claims: Any = {"claim": spec.claim, "physicians": spec.physicians}
     return sensitivity(part, unread, **claims, **correcting(part, spec))

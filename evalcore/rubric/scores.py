@@ -49,10 +49,8 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every response by one judge.
 
-    Returns:
-        `RESPONSE_COLUMNS`, sorted by response_id: is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
-        negative; NaN where the response is not complete or nothing positive can be achieved). Criteria without points do not enter. A criterion
-        that the judge could not assess counts as one without a label.
+    `RESPONSE_COLUMNS`, sorted by response_id: is_complete (a label on every criterion that is asked; cannot assess is none), score (at most 1; NaN where the
+    response is not complete or nothing positive can be achieved). Criteria without points do not enter.
     """
     items, met = rubric_data.items, _labels_of(rubric_data, judge)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
@@ -75,9 +73,7 @@ def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every model on every example of one evaluation by one judge: the mean over the model's responses to it.
 
-    Returns:
-        Index example_id, sorted; one column a model, sorted by name (columns.name `model`). At most 1, may be negative. NaN where no response
-        of the model has a score; a response without one is left out of the mean.
+    Index example_id, sorted; one column a model, by name. NaN where no response has a score; one without is left out of the mean.
     """
     responses = response_scores(rubric_data, judge)
     evaluations = sorted(map(str, responses["evaluation"].dropna().unique()))
@@ -102,10 +98,9 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     Of the `GROUPINGS`, `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the clusters of their criteria.
 
     Returns:
-        `GROUP_COLUMNS`, one row a model, evaluation and group, in the order of `by`, then by group, evaluation and model: group (`hedging`; `overall` for
-        everything), tag (`theme:hedging`), n_examples and n_responses with a score, n_left_out (examples that carry the tag and have no score in it),
-        n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without a score), raw_mean over
-        responses; small (fewer than 20 examples). NaN: raw_mean without a score; the bounds with one example, or where all have the same score.
+        `GROUP_COLUMNS`, one row a model, evaluation and group, in the order of `by`, then by group, evaluation and model: tag (`theme:hedging`), n_left_out
+        (examples that carry the tag and have no score in it), n_without_positive (those of them that are labelled and have no positive points in the tag),
+        n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
@@ -182,9 +177,8 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
     """The score of every response by every rater, overall and by tag, from a table of one verdict a rater and item (`frames.verdicts`).
 
     Returns:
-        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id, group (`overall`,
-        `theme:...`, ...), n_criteria, achieved and possible points, score at most 1: NaN where the group has no positive points, where a verdict
-        is missing (fewer than n_expected on the response) or where the rater could not assess a criterion of the group.
+        One row a response, judge (the rater), dataset (the evaluation) and group (`overall`, `theme:...`): achieved and possible points, score at most 1: NaN
+        where the group has no positive points, a verdict is missing, or the rater could not assess a criterion of the group.
     """
     response = ["model", "judge", "dataset", "response_id", "example_id"]
     columns = [*response, "group", "n_criteria", "achieved", "possible", "score"]
@@ -211,13 +205,7 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
 
 
 def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
-    """Mean scores by model, judge, data set and group of `scores_of_verdicts`.
-
-    Returns:
-        One row a model, judge, dataset and group: n_examples and n_responses with a score, n_undefined (responses
-        without one, left out), raw_mean (may be negative; NaN where nothing is defined) and score, which is
-        raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
-    """
+    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined."""
     keys = ["model", "judge", "dataset", "group"]
     example = scored["example_id"].where(scored["score"].notna())
     by_group = scored.assign(example=example).groupby(keys)
@@ -228,11 +216,7 @@ def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
-    """The overall score of each response and judge from points summed in SQL (`queries.response_sums`).
-
-    Returns:
-        The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.
-    """
+    """The overall score by points summed in SQL (`queries.response_sums`): NaN where a verdict is missing or nothing positive can be achieved."""
     complete = sums["n_judged"].ge(sums["n_expected"])
     score = quotient(sums["achieved"].fillna(0), sums["possible"].fillna(0))
     return sums.assign(score=pd.Series(score, index=sums.index).where(complete))

@@ -49,15 +49,13 @@ def sensitivity(
 ) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model, or all against it (bounds as of Manski 1990).
 
-    As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read is as if
-    the drawing had been smaller. Where the fit gives an item a weight of the other sign, which is rare, the bounds are not quite the extremes. What an
-    adjudicator has settled stays. Unread responses (`queries.unread`) are shared out in turn among the physicians who read the model.
-    `correcting` is for `estimator_inputs`.
+    As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read as if the drawing
+    had been smaller. Where the fit gives an item a weight of the other sign, which is rare, the bounds are not quite the extremes. What an adjudicator
+    has settled stays. Unread responses (`queries.unread`) are shared out in turn among the physicians who read the model.
 
     Returns:
-        One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess: reads of the blind reads of
-        drawn items; unread: responses of those drawn; all: both together; as estimated: 0 of the reads), corrected, corrected_low, corrected_high, and shift
-        (corrected less that as estimated). NaN where too little is read.
+        `COLUMNS`, one row a model, evaluation and `Scenario`: n_taken of n_of (reads of drawn items, responses drawn, or both), the corrected score, and
+        shift (less that as estimated). NaN where too little is read.
     """
     drawn = first_reads(rubric_data.reads).loc[is_drawn]
     drawn = drawn.join(rubric_data.items[MODEL].astype(str), on="row")
