@@ -24,8 +24,7 @@ MIN_READ = 30  # items read: with 33 a 95 % interval still covers 94 % and more
 MIN_EXAMPLES_READ = 10
 MIN_FREEDOM = 10  # units drawn, over the numbers that are fitted
 MIN_PHYSICIANS = 3  # to say something of physicians in general: of two the spread is a guess
-MIN_EFFECTIVE = 2.75
-"""Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
+MIN_EFFECTIVE = 2.75  # readers that count as three: three who share the reading by chance never share it quite alike
 TUNED_TO = 300  # units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one
 
 
@@ -112,8 +111,8 @@ def anytime_factor(n_units: int) -> float:
     return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
+# variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last
 Widths = tuple[tuple[float, float], ...]
-"""Variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -123,11 +122,6 @@ class Estimate(msgspec.Struct, frozen=True):
     unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
     psi: Floats  # influence of each example (`estimator.influences`)
     widths: Widths  # of the estimate; NaN where the variance cannot be told
-
-    @property
-    def variance(self) -> float:
-        """Of the estimate, by its own claim."""
-        return self.widths[-1][0]
 
     @property
     def freedom(self) -> float:
@@ -199,9 +193,8 @@ class EstimatorInputs:
     judges: tuple[str, ...]  # whose labels they are
     readers: tuple[str, ...]  # by number of the physician in `sample`, the name
     counts: dict[str, float]  # the columns of `corrected_scores` from n_examples to n_units
-    cache: dict[Any, Any] = field(
-        default_factory=dict
-    )  # estimates by claim: scores and differences of one view ask for the same
+    # estimates by claim: scores and differences of one view ask for the same
+    cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
     def physicians_fit(self) -> estimator.Fit:
@@ -571,9 +564,17 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
         half, error, degrees = widest(widths, level)
         at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
         row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
-        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once, "p": _p(difference, error, degrees)}
+        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
+        row["p"] = _p(difference, error, degrees)
     table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-1])
     return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
+
+
+def _p(difference: float, error: float, degrees: float) -> float:
+    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    if error < ROUNDING:
+        return 1.0 if abs(difference) < ROUNDING else 0.0
+    return float(2 * stdtr(degrees, -abs(difference) / error))
 
 
 def _pair_widths(
@@ -594,23 +595,12 @@ def _pair_widths(
     new_examples = (float(apart.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
     between = None
     if physicians is Physicians.IN_GENERAL:
-        between = _between((one.inputs.readers, first), (other.inputs.readers, second))
+        names = sorted({*one.inputs.readers, *other.inputs.readers})
+        by_name, loads = np.zeros(len(names)), np.zeros(len(names))
+        for model, part, sign in ((one, first, 1), (other, second, -1)):
+            adds, load = part.by_physician
+            its_own = np.searchsorted(names, model.inputs.readers[: len(adds)])
+            by_name[its_own] += sign * adds
+            loads[its_own] += load / 2
+        between = estimator.spread(by_name, loads)
     return _widths(variance, one.estimate.unseen + other.estimate.unseen, new_examples, between)
-
-
-def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
-    names = sorted({name for readers, _ in both for name in readers})
-    apart, loads = np.zeros(len(names)), np.zeros(len(names))
-    for (readers, part), sign in zip(both, (1, -1), strict=True):
-        adds, load = part.by_physician
-        places = np.searchsorted(names, readers[: len(adds)])
-        apart[places] += sign * adds
-        loads[places] += load / 2
-    return estimator.spread(apart, loads)
-
-
-def _p(difference: float, error: float, degrees: float) -> float:
-    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
-    if error < ROUNDING:
-        return 1.0 if abs(difference) < ROUNDING else 0.0
-    return float(2 * stdtr(degrees, -abs(difference) / error))

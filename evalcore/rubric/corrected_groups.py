@@ -38,7 +38,6 @@ DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
 PLURALS = {"category": "categories", "axis": "axes"}
-
 Groups = Mapping[str, Sequence[EstimatorInputs]]
 
 
@@ -60,22 +59,18 @@ def by_group(
     if judges is not None and not set(judges) - set(rubric_data.judges):
         rubric_data = rubric_data.by(list(judges))
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
-    if grouping in OF_CRITERIA:
-        rubric_data = _asked_group_by_group(rubric_data, codes)
+    if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
+        items = rubric_data.items
+        responses = pd.factorize(items["response_id"])[0]
+        missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
+        n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
+        whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
+        in_group = items.groupby([responses, codes])["item_id"].transform("size")
+        rubric_data = replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
     return {
         str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
         for code, name in enumerate(names)
     }
-
-
-def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricData:
-    items = rubric_data.items
-    responses = pd.factorize(items["response_id"])[0]
-    missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
-    n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
-    whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
-    in_group = items.groupby([responses, groups])["item_id"].transform("size")
-    return replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
 
 
 def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
@@ -134,11 +129,12 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
                 if first is not None and (second is not None or not other):
                     effects.append(_effect(first, second))
             known = [effect for effect in effects if effect is not None]
-            test = (np.nan,) * 4
+            test = (np.nan,) * 3
             if len(known) > 1 and all(effect.variance > 0 for effect in known):
                 test = test_of(known, *(np.array([effect[place] for effect in known]) for place in range(3)))
             about = DIFFERENCE if other else JUDGE_ERROR
-            rows.append((evaluation, about, one, other, len(known), len(members) - len(known), *test))
+            p = float(fdtrc(test[1], test[2], test[0]))
+            rows.append((evaluation, about, one, other, len(known), len(members) - len(known), *test, p))
     return _holm_within(pd.DataFrame(rows, columns=TEST_COLUMNS), ["evaluation", "about"])
 
 
@@ -172,7 +168,7 @@ def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | No
     return _Effect(value, float(apart.var(ddof=1)) / n + unseen, freedom, example_ids, (apart - value) / n)
 
 
-Test = tuple[float, float, float, float]  # F, both degrees of freedom, p
+Test = tuple[float, float, float]  # F, both degrees of freedom
 
 
 def _welch(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
@@ -182,14 +178,14 @@ def _welch(effects: list[_Effect], values: Floats, variances: Floats, freedoms: 
     lost = float(((1 - parts) ** 2 / freedoms).sum())
     between = float((weights * (values - parts @ values) ** 2).sum()) / (n - 1)
     f = between / (1 + 2 * (n - 2) / (n**2 - 1) * lost)
-    return _with_p(f, n - 1, (n**2 - 1) / (3 * lost))
+    return f, n - 1, (n**2 - 1) / (3 * lost)
 
 
 def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
     n, degrees = len(effects), float(freedoms.min())
     left = degrees - n + 2
     if left <= 0:
-        return (np.nan,) * 4
+        return (np.nan,) * 3
     all_ids = np.unique(np.concatenate([effect.example_ids for effect in effects]))
     adds = np.zeros((len(all_ids), n))
     for column, effect in enumerate(effects):
@@ -200,11 +196,7 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
     contrasts = np.column_stack([-np.ones(n - 1), np.eye(n - 1)])
     apart = contrasts @ values
     squared = float(apart @ np.linalg.pinv(contrasts @ together @ contrasts.T, hermitian=True) @ apart)
-    return _with_p(squared * left / (degrees * (n - 1)), n - 1, left)
-
-
-def _with_p(f: float, first: float, second: float) -> Test:
-    return f, first, second, float(fdtrc(first, second, f))
+    return squared * left / (degrees * (n - 1)), n - 1, left
 
 
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:

@@ -1,7 +1,4 @@
-"""All numbers of one analysis: its part of the study, scores, differences, what each holds for, what they find.
-
-Commands, methods and bundle read and compute in one go (`compute`); pages keep frames, and call the same functions on them.
-"""
+"""All numbers of one analysis; commands, methods and bundle read and compute in one go (`compute`), pages keep frames and call the same functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,19 +21,18 @@ from evalcore.study.schema import Claim, Physicians
 if TYPE_CHECKING:
     from evalcore.study.db import Session
 
+# a subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)
 CONSENSUS, CLUSTER = "consensus", "cluster"
-"""A subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)."""
-CLAIMS = tuple(
-    (claim, physicians)
-    for claim in (Claim.NEW_EXAMPLES, Claim.BENCHMARK)
-    for physicians in (Physicians.IN_GENERAL, Physicians.THESE)
+CLAIMS = (  # what an interval may hold for, the widest first
+    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL),
+    (Claim.NEW_EXAMPLES, Physicians.THESE),
+    (Claim.BENCHMARK, Physicians.IN_GENERAL),
+    (Claim.BENCHMARK, Physicians.THESE),
 )
-"""What an interval may hold for, the widest first."""
-FIELDS = {
+FIELDS = {  # what may be chosen otherwise for looking, in words
     "evaluation": "data set", "subset": "examples", "judges": "judge", "claim": "claim", "physicians": "physicians",
     "settled": "adjudicated labels", "weighted": "weights",
 }  # fmt: skip
-"""What may be chosen otherwise for looking, in words."""
 
 
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
@@ -198,9 +194,9 @@ def results(part: RubricData, spec: Analysis) -> Results:
     held = None
     if primary is not None and spec.margin is not None:
         held = against_margin(primary["difference"], primary["se"], primary["df"], spec.margin)
-    own = scores[chosen], differences[chosen]
+    ranks = corrected.rank_intervals(differences[chosen])
     by_claim = _by_claim(scores), _by_claim(differences)
-    return Results(spec, by_default, *own, *by_claim, corrected.rank_intervals(own[1]), primary, held)
+    return Results(spec, by_default, scores[chosen], differences[chosen], *by_claim, ranks, primary, held)
 
 
 def _differences(
@@ -231,10 +227,8 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
         start = f"Primary comparison, {first} with {second}"
         return [f"{start}: too little has been read for a difference ({numbers.where})."]
     row = numbers.primary
-    words, where = (
-        difference_words(row["difference"], row["low"], row["high"]),
-        f"{numbers.where}; p {chance_words(row['p'])}",
-    )
+    words = difference_words(row["difference"], row["low"], row["high"])
+    where = f"{numbers.where}; p {chance_words(row['p'])}"
     sentences = [f"Primary comparison: {first} less {second} is {words} after correction ({where})."]
     if numbers.held is not None:
         sentences.append(margin_words(numbers.held, first, second, "corrected score"))

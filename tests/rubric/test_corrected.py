@@ -139,7 +139,7 @@ def test_for_new_examples_and_physicians_in_general_the_variance_has_both_parts(
     # V_physicians + (V_B - V_A), each from the claim that shows it
     (about,) = estimator_inputs(drawn_by_three(study(n_examples=100)[0]))
     squares = {
-        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
+        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].widths[-1][0]
         for claim in Claim
         for physicians in Physicians
     }
