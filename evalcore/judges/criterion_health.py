@@ -277,7 +277,7 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     return shown
 
 
-def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
+def read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
     """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
 
     With judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).

@@ -129,9 +129,9 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
         st.html(html.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
     by_kind = shown.loc[shown["grouping"].isin([OVERALL, "kind"])].replace({"group": {OVERALL: ALL_CRITERIA}})
-    figure, bare = shift_figure(by_kind, ink=theme.ink()), {"displayModeBar": False}
+    figure = shift_figure(by_kind, ink=theme.ink())
     alt = "Shares of first reads that moved toward the judge and away from it, by kind of criterion"
-    st.plotly_chart(figure, config=bare, key="shift", alt=alt)
+    theme.figure(figure, key="shift", alt=alt)
     shift_table(by_kind, "Criteria", "shift_table")
     if with_names:
         st.subheader("By reader", anchor=False)
