@@ -123,8 +123,8 @@ def agreement(
         number, units = pd.factorize(whole.unit[kept])
         group = np.zeros(len(units), dtype=np.int64)
         group[number] = of_label[kept]
-        of_units = {"unit": number, "group": group, "example": whole.example[units], "n_groups": len(groups)}
-        part = replace(_of_rows(whole, kept), **of_units)
+        part = replace(_of_rows(whole, kept), unit=number.astype(np.int64), group=group, n_groups=len(groups))
+        part = replace(part, example=whole.example[units])
         table = _estimates(part, coefficients, in_general=True)
         used = table if grouping == OVERALL else table.loc[np.isin(table["group"], part.group)]
         tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))

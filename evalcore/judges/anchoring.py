@@ -16,15 +16,12 @@ from evalcore.stats.wording import counted
 from evalcore.study.schema import Physicians
 
 CHANGED, TOWARD, AWAY = "changed", "toward", "away"
+# each movement, and of which first reads it is a share: all that were followed by a reveal, or those of them that differed, or agreed
 MOVEMENTS: Mapping[str, str] = {CHANGED: "revealed", TOWARD: "differed", AWAY: "agreed"}
-"""Each movement, and of which first reads it is a share: all that were followed by a reveal; those of them that differed from
-the judge's label; those that agreed with it."""
 GROUPINGS = (OVERALL, "axis", "sign", "kind", "rater")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-MIN_EXAMPLES = 5
-"""With fewer conversations the effect of seeing the label has no interval."""
-MIN_READERS = 3
-"""With fewer effective readers an interval holds for those who have read, and for nobody else."""
+MIN_EXAMPLES = 5  # conversations; with fewer the effect of seeing the label has no interval
+MIN_READERS = 3  # effective ones; with fewer an interval holds for those who have read, and for nobody else
 COLUMNS = [
     "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
     "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
@@ -56,21 +53,9 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
-    moved = _moved(with_kinds(reads).assign(overall=OVERALL))
-    rows = [
-        {"judge": judge, "grouping": grouping, "group": group, **row}
-        for judge, of_judge in moved.groupby("judge", sort=True)
-        for grouping in dict.fromkeys(by)
-        for group, part in of_judge.groupby(grouping, sort=True)
-        for row in _movements(part)
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _moved(reads: pd.DataFrame) -> pd.DataFrame:
+    reads = with_kinds(reads).assign(overall=OVERALL)
     revised = reads["revised_label"].fillna(reads["label"])
-    differed = reads["label"].ne(reads["judge_label"])
-    labelled = reads["judge_label"].notna()
+    differed, labelled = reads["label"].ne(reads["judge_label"]), reads["judge_label"].notna()
     is_control = reads["looked_label"].notna()
     shown = labelled & reads["revealed"] & ~is_control
     undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
@@ -87,7 +72,15 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
         "toward": revised.eq(reads["judge_label"]),
         "away": revised.ne(reads["judge_label"]),
     }
-    return reads.assign(**columns)
+    moved = reads.assign(**columns)
+    rows = [
+        {"judge": judge, "grouping": grouping, "group": group, **row}
+        for judge, of_judge in moved.groupby("judge", sort=True)
+        for grouping in dict.fromkeys(by)
+        for group, part in of_judge.groupby(grouping, sort=True)
+        for row in _movements(part)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
@@ -102,20 +95,9 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         if in_general:
             low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
         whom = Physicians.IN_GENERAL if in_general else Physicians.THESE
-        values = (
-            movement,
-            denominator,
-            share.n,
-            share.n_hits,
-            share.share,
-            low,
-            high,
-            whom,
-            share.n_clusters,
-            counted["rater"].nunique(),
-            effective,
-        )
-        rows.append(dict(zip(COLUMNS[3:14], values, strict=True)) | left_out)
+        values = movement, denominator, share.n, share.n_hits, share.share, low, high, whom
+        of_whom = share.n_clusters, counted["rater"].nunique(), effective
+        rows.append(dict(zip(COLUMNS[3:14], values + of_whom, strict=True)) | left_out)
     return rows
 
 

@@ -16,16 +16,11 @@ from evalcore.stats.intervals import NO_VALUE, AnyNumbers, grouped_shares, inter
 class Alarm(StrEnum):
     """What may be wrong with a criterion."""
 
-    INVERTED = "inverted"
-    """Judge and physicians go opposite ways: physicians say met less often where the judge says met than where it says not met, beyond chance."""
-    LENIENT = "lenient"
-    """The judge finds more met than physicians do on the same items, beyond chance; it is not inverted."""
-    STRICT = "strict"
-    """The judge finds less met than physicians do on the same items, beyond chance; it is not inverted."""
-    DISPUTED = "disputed"
-    """Physicians do not agree with one another."""
-    UNASSESSABLE = "unassessable"
-    """Physicians often cannot assess it."""
+    INVERTED = "inverted"  # physicians say met less often where the judge says met than where it says not met
+    LENIENT = "lenient"  # the judge finds more met than physicians do on the same items; it is not inverted
+    STRICT = "strict"  # the judge finds less met, likewise
+    DISPUTED = "disputed"  # physicians do not agree with one another
+    UNASSESSABLE = "unassessable"  # physicians often cannot assess it
 
 
 MIN_ITEMS = 10

@@ -25,11 +25,10 @@ from evalcore.study.schema import Label, RaterKind
 F1 = "f1"
 RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
 MEASURES: Mapping[str, str] = {F1: "balanced F1"} | {rate: rate for rate in RATES}
-"""Each measure by its name in words."""
-DEFAULT_MIN_F1 = 0.6
-"""Where no bound is given. Random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)."""
-POINT, LOW = "point", "low"
-"""What must reach a bound: the measure itself, or the lower end of its interval."""
+DEFAULT_MIN_F1 = (
+    0.6  # random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)
+)
+POINT, LOW = "point", "low"  # what must reach a bound: the measure itself, or the lower end of its interval
 SOURCES = (ADJUDICATED, AGREED, SINGLE)
 NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")
 MANY_EXAMPLES = 5_000  # more are read whole, not by name
@@ -202,17 +201,15 @@ def check_judge(
     assessed = [row for row in wanted if row.label is not Label.CANNOT_ASSESS]
     items = _items(session, assessed, name)
     found = {example for _, example in items.values()}
-    verdicts = frames.verdicts(
-        session, kind=RaterKind.JUDGE, example_ids=sorted(found) if len(found) <= MANY_EXAMPLES else None
-    )
-    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values(
-        "verdict_id"
-    )  # of several prompt versions the newest counts
+    few = sorted(found) if len(found) <= MANY_EXAMPLES else None
+    verdicts = frames.verdicts(session, kind=RaterKind.JUDGE, example_ids=few)
+    # of several prompt versions the newest counts
+    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
     labels = {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
     rows = []
     for row in assessed:
-        item, example = items.get(row.line, (None, None))
-        judged = labels.get(item, Label.CANNOT_ASSESS) if item is not None else Label.CANNOT_ASSESS
+        item, example = items.get(row.line, (0, 0))
+        judged = labels.get(item, Label.CANNOT_ASSESS)
         if judged is not Label.CANNOT_ASSESS:
             rows.append((row.label is Label.MET, judged is Label.MET, example))
     pairs = pd.DataFrame(rows, columns=["gold", "judged", "example"])

@@ -27,15 +27,13 @@ from evalcore.triage.data import LETTERS
 from evalcore.triage.predictions import JURY as MAJORITY
 from evalcore.triage.predictions import most_frequent
 
-MIN_VOTES = 2
-"""A single vote has no share."""
-_VOTES: dict[str, tuple[schema.Acuity, ...]] = {
+MIN_VOTES = 2  # a single vote has no share
+_VOTES: dict[str, tuple[schema.Acuity, ...]] = {  # a level between two is half a vote for each
     **{letter: (letter,) for letter in LETTERS},
     schema.Acuity.A_B: (schema.Acuity.A, schema.Acuity.B),
     schema.Acuity.B_C: (schema.Acuity.B, schema.Acuity.C),
     schema.Acuity.C_D: (schema.Acuity.C, schema.Acuity.D),
 }
-"""For which letters a level is a vote: one between two is half a vote for each."""
 _WORDS = {schema.Label.MET: "met", schema.Label.NOT_MET: "not met"}
 
 
@@ -43,17 +41,12 @@ class Why(StrEnum):
     """What became of an item."""
 
     DECIDED = "decided"
-    SPLIT = "split"
-    """As many members say met as say not met."""
-    TOO_FEW = "too_few"
-    """Fewer members than wanted gave a label; one that could not assess, or found no level, has none."""
+    SPLIT = "split"  # as many members say met as say not met
+    TOO_FEW = "too_few"  # gave a label; one that could not assess, or found no level, has none
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a jury says of one item: None unless it is decided.
-
-    The confidence is the share of the votes that are for the label, in (0, 1]; None with two votes alone, whose majority is always sure.
-    """
+    """What a jury says of one item; confidence: the share of the votes for the label, None with two alone, whose majority is always sure."""
 
     why: Why
     label: schema.Label | schema.Acuity | None = None
@@ -129,11 +122,6 @@ class Voter(NamedTuple):
     name: str
     raters: tuple[JudgeRater, ...]
 
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """The prompt versions of its raters."""
-        return tuple(rater.version for rater in self.raters)
-
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
     """The raters of the jury so far; an `OverreadError` where the name is that of a judge, or none."""
@@ -183,12 +171,6 @@ def voters(
             f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
     return tuple(votes)
-
-
-def jury_version(voters: Sequence[Voter]) -> str:
-    """The prompt_version of the jury's rater: a hash of the names and versions of those who vote."""
-    named = sorted((voter.name, voter.versions) for voter in voters)
-    return schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -271,7 +253,9 @@ def convene(
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
             _refuse(f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}")
-        report = JuryReport(name, jury_version(found), tuple(voter.name for voter in found), wanted)
+        named = sorted((voter.name, [rater.version for rater in voter.raters]) for voter in found)
+        version = schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
+        report = JuryReport(name, version, tuple(voter.name for voter in found), wanted)
         changes = list(_changes(session, found, own, report, progress))
     if changes and not dry_run:
         with writing(engine) as session:
@@ -294,7 +278,8 @@ def _changes(
     for part, labels in queries.labels(session, place):
         votes: dict[Item, list[str | None]] = {}
         examples: dict[Item, int] = {}
-        for item, example_id, rater_id, label in labels:
+        for response_id, criterion_id, example_id, rater_id, label in labels:
+            item = response_id, criterion_id
             votes.setdefault(item, [None] * len(members))[place[rater_id]] = label
             examples[item] = example_id
         stands = queries.standing(session, own, part)

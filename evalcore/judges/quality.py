@@ -84,12 +84,6 @@ def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = Non
     return _frame(PHYSICIAN, list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
 
 
-def together(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of `physician_pairs` as those of one rater, `TOGETHER`."""
-    rater = pd.Categorical.from_codes(np.zeros(len(pairs), dtype=np.int64), pd.Index([TOGETHER]))
-    return pairs.assign(rater_kind=pd.Categorical([PHYSICIANS] * len(pairs), [PHYSICIANS]), rater=rater)
-
-
 def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
     rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
     n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)
@@ -130,10 +124,12 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
         Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
     """
     among = physician_pairs(rubric_data, reads=reads)
+    kind = pd.Categorical([PHYSICIANS] * len(among), [PHYSICIANS])
+    together = among.assign(rater_kind=kind, rater=pd.Categorical([TOGETHER] * len(among), [TOGETHER]))
     examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
         _of_kind(pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
-        for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
+        for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together, among)
         for grouping in (OVERALL, CATEGORY)
     ]
     return pd.concat(parts, ignore_index=True)[COLUMNS]

@@ -16,17 +16,14 @@ from evalcore.stats.intervals import NO_VALUE, rate_words, signed_points
 from evalcore.study.schema import Label, Selection
 
 OVERALL, CATEGORY = "overall", "category"
-KIND, SIGN, ALL = "kind", "sign", "all"
-"""Values of `grouping`: axis and sign together, the sign alone, everything."""
+KIND, SIGN, ALL = "kind", "sign", "all"  # axis and sign together, the sign alone, everything
 ALL_CRITERIA = "all criteria"
 DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
 SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
 NO_AXIS = "no axis"
 ANSWERS = (Label.MET, Label.NOT_MET)
-MIN_KIND_READS = 20
-"""With fewer reads of a kind, the record of a wider one is shown."""
-MIN_READS = 5
-"""With fewer reads no share is said."""
+MIN_KIND_READS = 20  # with fewer, the record of a wider kind is shown
+MIN_READS = 5  # with fewer no share is said
 COLUMNS = [
     "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
 ]  # fmt: skip
@@ -41,10 +38,8 @@ _SELECTIONS = {
 class Reads(StrEnum):
     """Which blind first reads enter."""
 
-    DRAWN = "drawn"
-    """Of items that were drawn with a known probability p, weighted by 1/p: they stand for the items that were not read."""
-    ALL = "all"
-    """Every one, each counted once: they stand for themselves."""
+    DRAWN = "drawn"  # of items drawn with a known probability p, weighted by 1/p: they stand for what was not read
+    ALL = "all"  # every one, each counted once: they stand for themselves
 
 
 def usual_reads(reads: pd.DataFrame) -> Reads:

@@ -13,10 +13,8 @@ from evalcore.stats.arrays import Floats, Truths
 from evalcore.stats.intervals import LEVEL, percent_words
 from evalcore.stats.wording import counted
 
-MIN_EXAMPLES = 5
-"""Fewest examples with reads on either side; with fewer no difference is said."""
-MET, NOT_MET, TOGETHER = "met", "not met", "together"
-"""Values of `label`: what physicians said; together: both, combined."""
+MIN_EXAMPLES = 5  # with reads on either side; with fewer no difference is said
+MET, NOT_MET, TOGETHER = "met", "not met", "together"  # what physicians said; both, combined
 _STRATA = [(MET, DESIRABLE), (MET, UNDESIRABLE), (NOT_MET, DESIRABLE), (NOT_MET, UNDESIRABLE)]
 _COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
 _ENDS = {  # the columns of each combination: the difference and its interval
@@ -70,9 +68,7 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
             "n_shared_examples": len(examples[0] & examples[1]),
             "reason": _reason(judge, family, n_own, n_other),
             "n_without_family": len(without),
-            "models_without_family": ", ".join(
-                name for name in reads["model"].cat.categories if without.eq(name).any()
-            ),
+            "models_without_family": ", ".join(without.cat.remove_unused_categories().cat.categories),
             "n_without_label": int(np.isnan(label).sum()),
             **left_out,
         }

@@ -11,8 +11,8 @@ import pandas as pd
 from evalcore.rubric.data import RubricData, is_scored
 from evalcore.stats.arrays import Floats, Numbers, quotient
 
+# how far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree
 SPLIT, AGREED = 0.5, 0.3
-"""How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
 UNKNOWN = (SPLIT + AGREED) / 2  # where fewer than two have said anything: as far as on the average of the two
 MIN_VOTES = 2
 
@@ -20,12 +20,9 @@ MIN_VOTES = 2
 class Goal(StrEnum):
     """What is to be known."""
 
-    SCORE = "score"
-    """A model's corrected score."""
-    DIFFERENCE = "difference"
-    """The difference of two models' corrected scores."""
-    JUDGE_ERROR = "judge-error"
-    """The share of a judge's labels that physicians do not share."""
+    SCORE = "score"  # a model's corrected score
+    DIFFERENCE = "difference"  # of two models' corrected scores
+    JUDGE_ERROR = "judge-error"  # the share of a judge's labels that physicians do not share
 
 
 @dataclass(frozen=True)
@@ -153,9 +150,7 @@ class Drawing:
     share: float  # probability of one that was not drawn
     fits: frozenset[int] | None  # responses that could have been drawn; None: any
     items: pd.Series | None = None  # probability of items where each had its own, by item_id
-    others: pd.Series | None = (
-        None  # probability of responses that were not drawn, where each had its own, by response_id
-    )
+    others: pd.Series | None = None  # probability of responses that were not drawn, where each had its own
 
     def could_take(self, response_ids: pd.Series) -> pd.Series:
         """Which responses had a chance."""

@@ -87,12 +87,11 @@ def worst_columns(worst: pd.DataFrame) -> dict[str, Any]:
 
 def length_columns(slopes: pd.DataFrame) -> dict[str, Any]:
     """`judge_only.length_slopes` of one evaluation."""
+    ends = (slopes[f"slope{end}"] for end in ("", "_low", "_high"))
     return {
         "Model": slopes["model"],
         "Mean length (characters)": slopes["mean_chars"].map("{:,.0f}".format),
-        "Score per 1,000 characters": list(
-            map(difference_words, slopes["slope"], slopes["slope_low"], slopes["slope_high"])
-        ),
+        "Score per 1,000 characters": list(map(difference_words, *ends)),
         "Correlation": [decimal(value, signed=True) for value in slopes["correlation"]],
         "Responses": slopes["n_responses"],
         "Left out": slopes["n_left_out"],
@@ -154,11 +153,10 @@ def rank_words(ranks: pd.DataFrame) -> str:
     'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
     """
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
-    places = [
-        f"{row['model']}: {row['rank_low']:.0f}"
-        + (f" to {row['rank_high']:.0f}" if row["rank_high"] > row["rank_low"] else "")
-        for row in known.to_dict(orient="records")
-    ]
+    places = []
+    for row in known.to_dict(orient="records"):
+        to = f" to {row['rank_high']:.0f}" if row["rank_high"] > row["rank_low"] else ""
+        places.append(f"{row['model']}: {row['rank_low']:.0f}{to}")
     return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(places)}." if places else ""
 
 
@@ -319,11 +317,9 @@ def alike_sentence(alike: WinRate) -> str:
     >>> alike_sentence(alike)
     'Of responses of like length: on 58 % [40 %, 74 %] of 31; 117 pairs are left out because their lengths differ.'
     """
-    one, several = (
-        "one pair is left out because its lengths",
-        f"{alike.n_unlike:,} pairs are left out because their lengths",
-    )
-    left = f"{one if alike.n_unlike == 1 else several} differ"
+    left = f"{alike.n_unlike:,} pairs are left out because their lengths differ"
+    if alike.n_unlike == 1:
+        left = "one pair is left out because its lengths differ"
     if not alike.n_examples:
         return f"No pair of responses of like length is decided; {left}."
     return f"Of responses of like length: on {100 * alike.share:.0f} % {interval_words(alike.low, alike.high)} of {alike.n_examples:,}; {left}."

@@ -1,9 +1,8 @@
 """Rubric scores by one judge, of responses, examples and groups, as HealthBench defines them (arXiv 2505.08775, openai/simple-evals).
 
-An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive
-points: never above 1, and below 0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1].
-The score of a theme, category or language is the mean of the overall scores of the examples that carry it; that of an axis, level or cluster
-is the same formula on the criteria of that tag alone.
+An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive points: never above 1, and below
+0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1]. The score of a theme, category or language is the mean of the
+overall scores of the examples that carry it; that of an axis, level or cluster is the same formula on the criteria of that tag alone.
 """
 
 from collections.abc import Sequence
@@ -111,13 +110,9 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         if grouping in OF_CRITERIA:
             tagged = _of_criteria(rubric_data, judge, responses, grouping)
         else:
-            group = (
-                pd.Series(OVERALL, index=responses.index, dtype="category")
-                if grouping == OVERALL
-                else responses[grouping]
-            )
-            tagged = responses[["model", "evaluation", "example_id", "score", "is_complete"]].assign(group=group)
-            tagged = tagged.loc[group.notna()]
+            everything = pd.Series(OVERALL, index=responses.index, dtype="category")
+            tagged = responses.assign(group=everything if grouping == OVERALL else responses[grouping])
+            tagged = tagged.loc[tagged["group"].notna()]
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
