@@ -304,32 +304,18 @@ HEADS = NAMES | {Coefficient.AGREEMENT: "Agreement", Coefficient.ALPHA_NOMINAL: 
 
 
 def value_words(coefficient: str, value: float) -> str:
-    """A coefficient as screens say it.
-
-    >>> value_words("agreement", 0.843), value_words("kappa", -0.07), value_words("ac1", float("nan"))
-    ('84 %', '−0.07', '–')
-    """
+    """A coefficient as screens say it."""
     return percent_words(value) if coefficient == Coefficient.AGREEMENT else decimal(value)
 
 
 def coefficient_words(coefficient: str, value: float, low: float, high: float) -> str:
-    """A coefficient with its interval, where it has one.
-
-    >>> coefficient_words("agreement", 0.843, 0.8, 0.881), coefficient_words("kappa", 0.61, 0.523, 0.7)
-    ('84 % [80 %, 88 %]', '0.61 [0.52, 0.70]')
-    >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
-    '1.00'
-    """
+    """A coefficient with its interval, where it has one."""
     shown, *ends = (value_words(coefficient, number) for number in (value, low, high))
     return shown if math.isnan(low) else f"{shown} [{', '.join(ends)}]"
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
-    """Between which values percent agreement lies, whatever those who could not assess had said.
-
-    >>> bounds_words("agreement", 0.553, 0.641), bounds_words("kappa", float("nan"), float("nan"))
-    ('55 % to 64 %', '–')
-    """
+    """Between which values percent agreement lies, whatever those who could not assess had said."""
     return NO_VALUE if math.isnan(low) else f"{value_words(coefficient, low)} to {value_words(coefficient, high)}"
 
 

@@ -58,10 +58,6 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a criterion; an even split is undecided.
 
     `labels` holds the label of each member that gave one; `least` of them, 2 or more, have to say met or not met.
-
-    >>> verdict = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
-    >>> verdict.label.value, round(verdict.confidence, 2), verdict.explanation
-    ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
     """
     votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
@@ -78,13 +74,7 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
-    """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each.
-
-    >>> on_level({"Magpie": "D", "Wren": "C/D", "Rook": "cannot_assess"}, least=2).explanation
-    '1.5 of 2 say D: Magpie; C/D: Wren. Rook found no level.'
-    >>> on_level({"Magpie": "A", "Wren": "D"}, least=2).explanation
-    '1 of 2 say D: Wren; A: Magpie. Of equals the more severe counts.'
-    """
+    """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each."""
     votes = {member: label for member, label in labels.items() if label in _VOTES}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)

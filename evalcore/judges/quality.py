@@ -303,22 +303,14 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
 
 
 def percentile_words(row: Mapping[Any, Any]) -> str:
-    """A percentile with its interval; a dash where there is none.
-
-    >>> percentile_words({"percentile": 61.2, "percentile_low": 40.4, "percentile_high": 78.6})
-    '61st [40, 79]'
-    """
+    """A percentile with its interval; a dash where there is none."""
     if math.isnan(row["percentile"]):
         return NO_VALUE
     return f"{ordinal(row['percentile'])} [{row['percentile_low']:.0f}, {row['percentile_high']:.0f}]"
 
 
 def ordinal(number: float) -> str:
-    """A percentile as it is spoken.
-
-    >>> ordinal(40.0), ordinal(61.2), ordinal(12.4), ordinal(math.nan)
-    ('40th', '61st', '12th', '–')
-    """
+    """A percentile as it is spoken."""
     if math.isnan(number):
         return NO_VALUE
     whole = round(number)
@@ -326,11 +318,7 @@ def ordinal(number: float) -> str:
 
 
 def value_words(row: Mapping[Any, Any]) -> str:
-    """A balanced F1 with its interval, or why there is none.
-
-    >>> value_words({"balanced_f1": 0.7123, "low": 0.66, "high": 0.7612, "undefined": ""})
-    '0.71 [0.66, 0.76]'
-    """
+    """A balanced F1 with its interval, or why there is none."""
     value, low, high = row["balanced_f1"], row["low"], row["high"]
     if math.isnan(value):
         return f"undefined: {row['undefined']}"

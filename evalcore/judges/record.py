@@ -206,13 +206,7 @@ def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
 
 
 def sentence(record: Record) -> str:
-    """A record in words, for the screen.
-
-    >>> sentence(Record("kind", "accuracy, undesirable", 148, 92, 92 / 148, 0.5404, 0.6958, 60))
-    "On such criteria this judge matched physicians' blind reads in 62 % (92/148) [54 %, 70 %]."
-    >>> sentence(Record("kind", "accuracy, undesirable", 3, 2, 2 / 3, 0.1, 0.9, 3))
-    'Too few blind reads yet to say how often this judge matches physicians on such criteria (3).'
-    """
+    """A record in words, for the screen."""
     criteria = {KIND: "such criteria", SIGN: f"{_adjective(record.kind)} criteria", ALL: ALL_CRITERIA}[record.grouping]
     if record.n < MIN_READS:
         return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({record.n})."
@@ -248,11 +242,7 @@ def rate_cells(rows: pd.DataFrame, rate: str, n_hits: str, n: str, *, none: str 
 
 
 def points_words(difference: float, low: float, high: float) -> str:
-    """A difference in percentage points with its interval.
-
-    >>> points_words(0.094, 0.031, 0.157), points_words(0.2, math.nan, math.nan)
-    ('+9 [+3, +16]', '+20, no interval')
-    """
+    """A difference in percentage points with its interval."""
     if math.isnan(difference):
         return NO_VALUE
     ends = ", no interval" if math.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"

@@ -32,11 +32,6 @@ def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
     """How many physicians more it takes to say something of physicians in general, at least, and by whom in words; 0 and "" where enough have read.
 
     Where one has read nearly everything the others say little, so effective readers count (`estimator.effective_readers`).
-
-    >>> further_readers(2, 2.0), further_readers(3, 2.9)
-    ((1, 'by 1 more physician'), (0, ''))
-    >>> further_readers(5, 1.68)[1]
-    'by those who have read less: so far 5 physicians say as much as 1.7 who read alike'
     """
     lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
     if not lacking:
@@ -56,13 +51,7 @@ class DefaultClaim(msgspec.Struct, frozen=True):
 
 
 def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
-    """The widest claim that the reads can carry, by the effective readers of each model (or of what else has an interval) of which enough is read.
-
-    >>> widest_claim([4.2, 1.68]).why
-    'Fewer than 3 effective readers (1.7): the interval holds for these physicians only.'
-    >>> widest_claim([4.2, 2.9]).physicians.value
-    'in_general'
-    """
+    """The widest claim that the reads can carry, by the effective readers of each model (or of what else has an interval) of which enough is read."""
     fewest, physicians = min(n_effective, default=0.0), Physicians.THESE
     if not n_effective:
         why = "Too little has been read for a corrected score."

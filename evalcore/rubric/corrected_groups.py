@@ -200,12 +200,7 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
 
 
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
-    """Whether something is the same in all groups, in a sentence, by a row of `interactions`.
-
-    >>> test = {"about": "difference", "model_1": "A", "model_2": "B", "n_groups": 4, "n_left_out": 1}
-    >>> interaction_words(test | {"f": 5.2, "df_1": 3, "df_2": 61.4, "p_holm": 0.003}, "theme")
-    'The difference between A and B depends on the theme (F(3, 61) = 5.2, p 0.003 by Holm; 4 of 5 themes).'
-    """
+    """Whether something is the same in all groups, in a sentence, by a row of `interactions`."""
     subject = f"the difference between {test['model_1']} and {test['model_2']}"
     if test["about"] == JUDGE_ERROR:
         subject = f"the judge's error about {test['model_1']}"

@@ -19,11 +19,7 @@ CLEAR_BELOW = 0.05
 
 
 def claim_words(claim: Claim, physicians: Physicians) -> str:
-    """What an interval holds for, in a few words.
-
-    >>> claim_words(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-    'for new examples like these, physicians in general'
-    """
+    """What an interval holds for, in a few words."""
     return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
 
 
@@ -146,12 +142,7 @@ def claim_notes(where: str) -> str:
 
 
 def rank_words(ranks: pd.DataFrame) -> str:
-    """Which places each model may have, the best first, a sentence; empty where none is known.
-
-    >>> table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
-    >>> rank_words(table)
-    'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
-    """
+    """Which places each model may have, the best first, a sentence; empty where none is known."""
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
     places = []
     for row in known.to_dict(orient="records"):
@@ -170,11 +161,6 @@ def score_words(score: float, low: float, high: float) -> str:
     """A mean score with its interval, as figures draw it too: at most 1, and below 0 where undesirable things outweigh (HealthBench reports such a mean as 0).
 
     An interval without width is not said: it holds for a score that nothing was sampled for, and would look like certainty.
-
-    >>> score_words(0.5432, 0.5211, 0.5649), score_words(0.5, 0.5, 0.5), score_words(math.nan, math.nan, math.nan)
-    ('0.543 [0.521, 0.565]', '0.500', '–')
-    >>> score_words(-0.02, -0.1, 0.05), score_words(0.98, 0.95, 1.01)
-    ('−0.020 [−0.100, 0.050]', '0.980 [0.950, 1.000]')
     """
     if math.isnan(score):
         return NO_VALUE
@@ -184,11 +170,7 @@ def score_words(score: float, low: float, high: float) -> str:
 
 
 def difference_words(difference: float, low: float, high: float) -> str:
-    """A difference with its interval and its sign.
-
-    >>> difference_words(0.059, 0.021, 0.097), difference_words(-0.01, -0.04, 0.02)
-    ('+0.059 [+0.021, +0.097]', '−0.010 [−0.040, +0.020]')
-    """
+    """A difference with its interval and its sign."""
     if math.isnan(difference):
         return NO_VALUE
     shown, *bounds = (decimal(value, 3, signed=True) for value in (difference, low, high))
@@ -196,11 +178,7 @@ def difference_words(difference: float, low: float, high: float) -> str:
 
 
 def worth_words(worth: float, low: float, high: float) -> str:
-    """How many reads the judge saved.
-
-    >>> worth_words(412.4, 150.2, 680.0), worth_words(-12.0, -80.0, 51.0), worth_words(0.4, -0.3, 2.2)
-    ('412 [150, 680]', 'none [−80, 51]', 'none [0, 2]')
-    """
+    """How many reads the judge saved."""
     if math.isnan(worth):
         return NO_VALUE
     bounds = "" if math.isnan(low) or round(low) == round(high) == 0 else f" [{decimal(low, 0)}, {decimal(high, 0)}]"
@@ -295,12 +273,7 @@ def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.Data
 
 
 def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
-    """How often one model beats the other, in the judge's opinion.
-
-    >>> wins = WinRate(0.62, 0.54, 0.7, n_examples=148, n_pairs=150, n_ties=2, n_wins=92, n_unscored=0, n_unlike=0)
-    >>> win_sentence(wins, "Alder", "Briar", "Magpie")
-    "In Magpie's opinion Alder beats Briar on 62 % [54 %, 70 %] of the 148 conversations that are decided; 2 pairs of responses score the same."
-    """
+    """How often one model beats the other, in the judge's opinion."""
     if not wins.n_examples:
         return f"In {judge}'s opinion {first} and {second} score the same on every conversation."
     ties = "one pair of responses scores" if wins.n_ties == 1 else f"{wins.n_ties:,} pairs of responses score"
@@ -311,12 +284,7 @@ def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
 
 
 def alike_sentence(alike: WinRate) -> str:
-    """The same where both responses are about as long.
-
-    >>> alike = WinRate(0.58, 0.4, 0.74, n_examples=31, n_pairs=33, n_ties=2, n_wins=18, n_unscored=0, n_unlike=117)
-    >>> alike_sentence(alike)
-    'Of responses of like length: on 58 % [40 %, 74 %] of 31; 117 pairs are left out because their lengths differ.'
-    """
+    """The same where both responses are about as long."""
     left = f"{alike.n_unlike:,} pairs are left out because their lengths differ"
     if alike.n_unlike == 1:
         left = "one pair is left out because its lengths differ"

@@ -224,16 +224,7 @@ def length_slopes(responses: pd.DataFrame) -> pd.DataFrame:
 
 
 def length_finding(slopes: pd.DataFrame) -> str:
-    """Whose score rises or falls with the length of the response, by `length_slopes` of one evaluation: only where the slope's interval leaves out 0.
-
-    >>> table = pd.DataFrame(
-    ...     {"model": ["A", "B"], "slope": [0.2, 0.1], "slope_low": [0.1, -0.1], "slope_high": [0.3, 0.3]}
-    ... )
-    >>> length_finding(table)
-    'Longer responses of A score higher by 0.200 [0.100, 0.300] per 1,000 characters; of the other models none is shown to score higher or lower.'
-    >>> length_finding(table.iloc[1:])
-    'No model is shown to score higher or lower where its responses are longer.'
-    """
+    """Whose score rises or falls with the length of the response, by `length_slopes` of one evaluation: only where the slope's interval leaves out 0."""
     shown = slopes.loc[slopes["slope_low"].gt(0) | slopes["slope_high"].lt(0)]
     if shown.empty:
         return "No model is shown to score higher or lower where its responses are longer."

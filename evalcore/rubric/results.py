@@ -247,11 +247,7 @@ def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> t
 
 
 def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str:
-    """Whether these are the numbers of the analysis that the study states, a sentence.
-
-    >>> stated_words(None, [])
-    'No analysis is stated; these are the usual choices.'
-    """
+    """Whether these are the numbers of the analysis that the study states, a sentence."""
     if stated is None:
         return "No analysis is stated; these are the usual choices."
     if otherwise:

@@ -166,11 +166,7 @@ def missing_columns(table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def bounds_words(*scores: float) -> str:
-    """A score, or two as the ends of what could be; a dash where there is none.
-
-    >>> bounds_words(0.5123, 0.5401), bounds_words(-0.02), bounds_words(-0.0001, 0.0001), bounds_words(np.nan)
-    ('0.512 to 0.540', '−0.020', '0.000', '–')
-    """
+    """A score, or two as the ends of what could be; a dash where there is none."""
     if any(np.isnan(score) for score in scores):
         return NO_VALUE
     return " to ".join(dict.fromkeys(decimal(score, 3) for score in scores))
