@@ -43,16 +43,13 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    `reads` are `blind_reads`, `by` some of `GROUPINGS` (else a `ValueError`); `kind` is axis and sign together, `rater` needs that column.
+    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign together, `rater` needs that column.
 
     Returns:
         `COLUMNS`, three rows a judge and group, one a movement: n (first reads) and n_moved, share in [0, 1] with low and high (NaN where n is 0),
         physicians (whom the interval is for), and the first reads of the group that were left out, each counted once: n_without_label, n_not_revealed,
         n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader looked again without the label).
     """
-    if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     reads = with_kinds(reads).assign(overall=OVERALL)
     revised = reads["revised_label"].fillna(reads["label"])
     differed, labelled = reads["label"].ne(reads["judge_label"]), reads["judge_label"].notna()
@@ -93,7 +90,15 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         effective = _effective(counted)
         in_general = effective >= MIN_READERS
         if in_general:
-            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
+            hits = counted[movement].to_numpy(dtype=float)
+            n, both = len(hits), np.stack([np.ones(len(hits)), hits])
+            variances, (n_examples, n_readers) = _jackknives(counted, both, lambda sums: sums[1] / sums[0])
+            variance = max(variances[0], variances[0] + variances[1] - variances[2])
+            alone = share.share * (1 - share.share) / (n - 1)
+            tail = (1 + LEVEL) / 2
+            few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
+            size = min(max(n / (max(1.0, variance / alone) if alone > 0 else 1.0) * few, effective), n)
+            low, high = map(float, wilson(share.share * size, size))
         whom = Physicians.IN_GENERAL if in_general else Physicians.THESE
         values = movement, denominator, share.n, share.n_hits, share.share, low, high, whom
         of_whom = share.n_clusters, counted["rater"].nunique(), effective
@@ -103,20 +108,6 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
 
 def _effective(reads: pd.DataFrame) -> float:
     return effective_readers(reads["rater"].value_counts().to_numpy().astype(np.float64))
-
-
-def _in_general(reads: pd.DataFrame, hits: Floats, effective: float) -> tuple[float, float]:
-    n, share = len(hits), float(hits.mean())
-    both = np.stack([np.ones(n), hits])
-    variances, (n_examples, n_readers) = _jackknives(reads, both, lambda sums: sums[1] / sums[0])
-    variance = max(variances[0], variances[0] + variances[1] - variances[2])
-    alone = share * (1 - share) / (n - 1)
-    effect = max(1.0, variance / alone) if alone > 0 else 1.0
-    tail = (1 + LEVEL) / 2
-    few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
-    size = min(max(n / effect * few, effective), n)
-    low, high = wilson(share * size, size)
-    return float(low), float(high)
 
 
 def _jackknives(

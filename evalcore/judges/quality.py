@@ -48,7 +48,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     vote in them. The mean counts every judge's pairs on the items that all have labelled: it is a judge drawn by lot.
 
     Returns:
-        One row a judge and item with a pair: rater_kind, rater, row (of `rubric_data.items`), the four `COUNTS` of pairs, and weight (`counted_reads`).
+        One row a judge and item with a pair: rater, row (of `rubric_data.items`), the four `COUNTS` of pairs, and weight (`counted_reads`).
     """
     n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
@@ -69,7 +69,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
         places.append(rows[place])
         counts.append(np.column_stack([v * met, v * other, (n_judges - v) * met, (n_judges - v) * other]))
     joined = np.concatenate(counts)
-    return _frame(JUDGE, list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
+    return _frame(list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
 
 
 def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = None) -> pd.DataFrame:
@@ -81,7 +81,7 @@ def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = Non
     met, other = n_met[rows] - label, n_reads[rows] - n_met[rows] - (1 - label)
     counts = np.column_stack([label * met, label * other, (1 - label) * met, (1 - label) * other])
     kept = np.flatnonzero(met + other)
-    return _frame(PHYSICIAN, list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
+    return _frame(list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
 
 
 def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
@@ -92,13 +92,10 @@ def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Number
     return n_met.astype(np.int64), np.bincount(rows, minlength=n_items), weight
 
 
-def _frame(
-    kind: str, raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: Floats
-) -> pd.DataFrame:
-    kinds = pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.int64), pd.Index([kind]))
+def _frame(raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: Floats) -> pd.DataFrame:
     names = pd.Categorical.from_codes(codes, pd.Index(list(raters), dtype=object))
     columns = dict(zip(COUNTS, counts.T, strict=True))
-    return pd.DataFrame({"rater_kind": kinds, "rater": names, "row": rows, **columns, "weight": weight[rows]})
+    return pd.DataFrame({"rater": names, "row": rows, **columns, "weight": weight[rows]})
 
 
 def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
@@ -124,19 +121,19 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
         Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
     """
     among = physician_pairs(rubric_data, reads=reads)
-    kind = pd.Categorical([PHYSICIANS] * len(among), [PHYSICIANS])
-    together = among.assign(rater_kind=kind, rater=pd.Categorical([TOGETHER] * len(among), [TOGETHER]))
+    together = among.assign(rater=pd.Categorical([TOGETHER] * len(among), [TOGETHER]))
+    pairs_of = {JUDGE: judge_pairs(rubric_data, jury=jury, reads=reads), PHYSICIANS: together, PHYSICIAN: among}
     examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
-        _of_kind(pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
-        for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together, among)
+        _of_kind(kind, pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
+        for kind, pairs in pairs_of.items()
         for grouping in (OVERALL, CATEGORY)
     ]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
-def _of_kind(pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
-    kind, rows = str(pairs["rater_kind"].cat.categories[0]), pairs["row"].to_numpy()
+def _of_kind(kind: str, pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
+    rows = pairs["row"].to_numpy()
     kept = np.flatnonzero(groups[rows] >= 0)
     n_groups = max(len(names), 1)
     cells, numbers = pd.factorize(
@@ -192,22 +189,22 @@ def error_rates(
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity), by the pairs of `judge_pairs`.
 
-    `by` are some of `ERROR_GROUPINGS` (else a `ValueError`), the others as for `balanced_f1`.
-
     Returns:
         One row a judge, grouping and group with a pair, groups by name: counts of pairs (not weighted), sensitivity and specificity (weighted, in [0, 1])
         with 95 % intervals clustered by example (`confusion.rates`); NaN where there is no such pair.
     """
-    if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
-        msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
     raters, names = codes_of(pairs["rater"])
     counts, weights, of_pair = pairs[list(COUNTS)].to_numpy(), pairs["weight"].to_numpy(), pairs["row"].to_numpy()
     examples = pd.factorize(rubric_data.items["example_id"])[0][of_pair]
     parts = []
     for grouping in dict.fromkeys(by):
-        codes, words = _error_groups(rubric_data.items, grouping)
+        codes, values = record.item_groups(rubric_data.items, grouping)
+        known = LANGUAGES if grouping == LANGUAGE else {}
+        words = [known.get(value, str(value) if known else str(value).replace("_", " ")) for value in values]
+        words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
+        places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
+        codes, words = places[codes], list(ordered)
         cells = raters * len(words) + codes[of_pair]
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
         both = rates[confusion.ACCURACY]
@@ -228,14 +225,6 @@ def error_rates(
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(names)}
     return table.sort_values("judge", key=lambda column: column.map(order), kind="stable", ignore_index=True)
-
-
-def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str]]:
-    codes, names = record.item_groups(items, grouping)
-    words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else str(name).replace("_", " ") for name in names]
-    words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
-    places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
-    return places[codes], [str(name) for name in ordered]
 
 
 def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:

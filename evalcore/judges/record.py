@@ -153,38 +153,34 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
         with low and high, clustered by example (NaN where n is 0), and what was left out: n_cannot_assess, n_without_label.
     """
     counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
-    tables = [
-        _accuracy(of_judge, grouping).assign(judge=judge, grouping=grouping)
-        for judge, of_judge in counted.groupby("judge", sort=True)
-        for grouping in (ALL, SIGN, KIND)
-    ]
-    if not tables:
-        return pd.DataFrame(columns=COLUMNS)
     weighted = bool(counted["weight"].ne(1).any())
-    return pd.concat(tables, ignore_index=True).assign(weighted=weighted)[COLUMNS]
-
-
-def _accuracy(reads: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    group, kinds = pd.factorize(reads[grouping].to_numpy(dtype=object), sort=True)
-    answered, labelled = (reads[name].isin(ANSWERS).to_numpy(dtype=bool) for name in ("label", "judge_label"))
-    kept = np.flatnonzero(answered & labelled)
-    met, judged = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
-    counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
-    examples = pd.factorize(reads["example_id"])[0]
-    rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
-    accuracy = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
-    return accuracy.assign(
-        kind=kinds,
-        n=accuracy["n"].astype(np.int64),
-        n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
-        n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
-    )
+    tables = [pd.DataFrame(columns=COLUMNS)]
+    for judge, of_judge in counted.groupby("judge", sort=True):
+        answered, labelled = (of_judge[name].isin(ANSWERS).to_numpy() for name in ("label", "judge_label"))
+        kept = np.flatnonzero(answered & labelled)
+        met, judged = (of_judge[name].eq(Label.MET).to_numpy()[kept] for name in ("label", "judge_label"))
+        counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
+        examples, weights = pd.factorize(of_judge["example_id"])[0][kept], of_judge["weight"].to_numpy()[kept]
+        for grouping in (ALL, SIGN, KIND):
+            group, kinds = pd.factorize(of_judge[grouping].to_numpy(dtype=object), sort=True)
+            accuracy = confusion.rates(counts, weights, examples, group[kept], len(kinds))[confusion.ACCURACY]
+            table = accuracy.rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"}).assign(
+                judge=judge,
+                grouping=grouping,
+                kind=kinds,
+                n=accuracy["n"].astype(np.int64),
+                weighted=weighted,
+                n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
+                n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
+            )
+            tables.append(table[COLUMNS])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
     """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
 
-    Where even everything has fewer than five reads, it is that of the kind, to say how few there are. A `ValueError` where the rows are of several judges.
+    Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
     """
     by_kind = _by_kind(records)
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
@@ -198,11 +194,7 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
 
 def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
     rows = [Record(*row) for row in records[list(Record.__struct_fields__)].itertuples(index=False)]
-    by_kind = {(row.grouping, row.kind): row for row in rows}
-    if len(by_kind) != len(rows):
-        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
-        raise ValueError(msg)
-    return by_kind
+    return {(row.grouping, row.kind): row for row in rows}
 
 
 def sentence(record: Record) -> str:

@@ -9,7 +9,7 @@ from evalcore.stats.wording import listed
 
 N_EXAMPLES = 5_000
 N_CRITERIA = 57_237
-THEMES = {
+THEMES = {  # examples; each has one
     "global_health": 1_097,
     "hedging": 1_071,
     "communication": 919,
@@ -18,15 +18,13 @@ THEMES = {
     "health_data_tasks": 477,
     "complex_responses": 360,
 }
-"""Examples by theme; each has one."""
-AXES = {
+AXES = {  # criteria, counted in the official file; each has one
     "completeness": 22_285,
     "accuracy": 18_888,
     "context_awareness": 8_991,
     "communication_quality": 4_522,
     "instruction_following": 2_551,
 }
-"""Criteria by axis, counted in the official file; each has one."""
 SUBSETS = {"hard": 1_000, "consensus": 3_671}  # examples of the subsets; 586 are in both
 SINGLE_TURN_SHARE, MEAN_TURNS = 0.583, 2.6  # of the conversations, as the paper rounds them
 MEAN_CRITERIA = N_CRITERIA / N_EXAMPLES
@@ -98,13 +96,8 @@ class Weighting:
     n_effective: float  # as many examples of equal weight would know as much: (sum w)^2 / sum w^2, 1..n_known
 
 
-def has_themes(examples: pd.DataFrame) -> bool:
-    """Whether any example has a theme of the benchmark, so that there are weights."""
-    return bool(examples["theme"].isin(THEMES).any())
-
-
-def weighting(examples: pd.DataFrame) -> Weighting:
-    """Post-stratification to the themes of the full benchmark (`THEMES`).
+def weighting(examples: pd.DataFrame) -> Weighting | None:
+    """Post-stratification to the themes of the full benchmark; None where no example has one of them.
 
     An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples is the mean
     of the themes' means, each with its published share. A theme without an example is named, and the others share its part; an example without a
@@ -114,8 +107,7 @@ def weighting(examples: pd.DataFrame) -> Weighting:
     themes = once["theme"].astype(object)
     known = themes.isin(THEMES)
     if not known.any():
-        msg = f"expected examples with themes of the benchmark ({', '.join(THEMES)}), got {len(once)} examples with none of them"
-        raise ValueError(msg)
+        return None
     counts = themes[known].value_counts()
     published = pd.Series(THEMES, dtype=float).reindex(counts.index)
     n_known = int(known.sum())

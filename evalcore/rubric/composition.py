@@ -352,6 +352,6 @@ def summary(
     tables = {grouping: parts(grouping, **frames, hidden=hidden) for grouping in GROUPINGS}
     for table in tables.values():
         table["marks"] = [marks(row) for row in table.to_dict(orient="records")]
-    examples = frames["examples"]
-    weights = benchmark.weighting_sentence(benchmark.weighting(examples)) if benchmark.has_themes(examples) else ""
-    return tables, spread_sentence(spreads(**frames), sizes(**frames, subsets=subsets)), weights
+    weights = benchmark.weighting(frames["examples"])
+    texts = spread_sentence(spreads(**frames), sizes(**frames, subsets=subsets))
+    return tables, texts, benchmark.weighting_sentence(weights) if weights else ""

@@ -207,12 +207,9 @@ def estimator_inputs(
 
     Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item; reads that were made blind of a drawn item. Reads that
     could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated label takes the place of the readers' votes.
-    `weights` are by example_id, 0 or more; examples without one are left out. A judge that is not in the study is a ValueError.
+    `weights` are by example_id, 0 or more; examples without one are left out.
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
-    if unknown := sorted(set(chosen) - set(rubric_data.judges)):
-        msg = f"judges: expected some of {', '.join(rubric_data.judges) or 'none, as the study has no judge'}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     rubric_data = rubric_data.by(chosen)
     all_codes, names = cells_of(rubric_data.items, ["model", "evaluation"])
     responses = pd.factorize(rubric_data.items["response_id"])[0]
@@ -322,7 +319,7 @@ COLUMNS = [
 
 def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
     """The widest claim that the reads can carry: new examples, and physicians in general from 3 effective readers of every model that has enough."""
-    return widest_claim([model.counts["n_effective_readers"] for model in inputs if estimates_of(model).is_enough])
+    return widest_claim([model.counts["n_effective_readers"] for model in inputs if not estimates_of(model).n_needed])
 
 
 def corrected_scores(
@@ -358,12 +355,14 @@ def corrected_scores(
             row |= estimate.columns(kind, LEVEL)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
-        if estimates.is_enough and model.judges:
+        if not estimates.n_needed and model.judges:
             if WORTH not in model.cache:
                 fits = {"alone": model.physicians_fit, "helped": model.corrected_fit}
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, **fits)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
-        rows.append(row | {"enough": estimates.is_enough, "n_needed": estimates.n_needed, "needed": estimates.needed})
+        rows.append(
+            row | {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
+        )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -373,11 +372,6 @@ class Estimates(msgspec.Struct, frozen=True):
     of_kind: dict[str, Estimate]
     n_needed: int
     needed: str
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether physicians-only and corrected scores are said."""
-        return self.n_needed == 0
 
 
 def estimates_of(

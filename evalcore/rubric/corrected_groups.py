@@ -53,10 +53,7 @@ def by_group(
 
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
     """
-    if grouping not in GROUPINGS:
-        msg = f"grouping: expected one of {', '.join(GROUPINGS)}, got {grouping}"
-        raise ValueError(msg)
-    if judges is not None and not set(judges) - set(rubric_data.judges):
+    if judges is not None:
         rubric_data = rubric_data.by(list(judges))
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
     if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other

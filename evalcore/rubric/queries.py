@@ -214,27 +214,24 @@ def _described(session: Session) -> Described:
 
 def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
     response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
-    of_response, of_criterion = _rows(described, response_ids, criterion_ids)
-    if ((of_response < 0) | (of_criterion < 0)).any():
+    for _ in range(2):  # what has come since it was described is described again
+        responses, criteria = described
+        of_response = pd.Index(responses["response_id"]).get_indexer(response_ids)
+        of_criterion = pd.Index(criteria["criterion_id"]).get_indexer(criterion_ids)
+        unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
+        if not len(unknown):
+            break
         described = _described(session)
-        of_response, of_criterion = _rows(described, response_ids, criterion_ids)
-    unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
     if len(unknown):
         first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
         msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
         raise OverreadError(msg)
-    responses, criteria = described
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names}
     items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
     order = np.lexsort((items["position"].to_numpy(), response_ids))
     return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
-
-
-def _rows(described: Described, response_ids: Numbers, criterion_ids: Numbers) -> tuple[Numbers, Numbers]:
-    of_response = pd.Index(described[0]["response_id"]).get_indexer(response_ids)
-    return of_response, pd.Index(described[1]["criterion_id"]).get_indexer(criterion_ids)
 
 
 def _n_scored() -> Subquery:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import corrected, queries
-from evalcore.rubric.benchmark import THEMES, Weighting, weighting
+from evalcore.rubric.benchmark import Weighting, weighting
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
 from evalcore.rubric.sensitivity import sensitivity
@@ -65,12 +65,10 @@ def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, st
 
 
 def common_weighting(rubric_data: RubricData) -> Weighting | None:
-    """Weights that give each theme its share of the full benchmark; None where no example has one of its themes, or models answered different examples."""
+    """The `weighting` of a part; None also where its models answered different examples."""
     examples = rubric_data.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
     n_examples, n_models = examples["example_id"].nunique(), examples["model"].nunique()
-    if not examples["theme"].isin(list(THEMES)).any() or len(examples) != n_examples * n_models:
-        return None
-    return weighting(examples)
+    return weighting(examples) if len(examples) == n_examples * n_models else None
 
 
 def example_ids(session: "Session", spec: Analysis) -> list[int] | None:
@@ -187,7 +185,12 @@ def results(part: RubricData, spec: Analysis) -> Results:
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
     scores = {which: corrected.corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
-    differences = {which: _differences(inputs, *which, scores[which]) for which in CLAIMS}
+    differences = {}
+    for which, table in scores.items():
+        pairs = corrected.corrected_differences(inputs, claim=which[0], physicians=which[1])
+        enough = table.loc[table["enough"].astype(bool), "model"]
+        kept = pairs["difference"].notna() & pairs[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
+        differences[which] = pairs.loc[kept].reset_index(drop=True)
     pair = None if spec.primary is None else pair_row(differences[chosen], *spec.primary)
     names = ("difference", "low", "high", "se", "df", "p", "n_examples")
     primary = None if pair is None else {name: float(pair[name]) for name in names}
@@ -197,15 +200,6 @@ def results(part: RubricData, spec: Analysis) -> Results:
     ranks = corrected.rank_intervals(differences[chosen])
     by_claim = _by_claim(scores), _by_claim(differences)
     return Results(spec, by_default, scores[chosen], differences[chosen], *by_claim, ranks, primary, held)
-
-
-def _differences(
-    inputs: Sequence[corrected.EstimatorInputs], claim: Claim, physicians: Physicians, scores: pd.DataFrame
-) -> pd.DataFrame:
-    differences = corrected.corrected_differences(inputs, claim=claim, physicians=physicians)
-    enough = scores.loc[scores["enough"].astype(bool), "model"]
-    kept = differences["difference"].notna() & differences[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
-    return differences.loc[kept].reset_index(drop=True)
 
 
 def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFrame:

@@ -51,7 +51,7 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     `RESPONSE_COLUMNS`, sorted by response_id: is_complete (a label on every criterion that is asked; cannot assess is none), score (at most 1; NaN where the
     response is not complete or nothing positive can be achieved). Criteria without points do not enter.
     """
-    items, met = rubric_data.items, _labels_of(rubric_data, judge)
+    items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
     rows = np.empty(len(response_ids), dtype=np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
@@ -60,13 +60,6 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     responses = items[names].take(rows).reset_index(drop=True)
     complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
     return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
-
-
-def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
-    if judge not in rubric_data.judged.columns:
-        msg = f"judge: expected one of {', '.join(rubric_data.judges) or 'none, as no judge has given a label'}, got {judge}"
-        raise ValueError(msg)
-    return rubric_data.judged[judge].to_numpy(dtype=float)
 
 
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -101,9 +94,6 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         (examples that carry the tag and have no score in it), n_without_positive (those of them that are labelled and have no positive points in the tag),
         n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
-    if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     responses = response_scores(rubric_data, judge)
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
@@ -129,7 +119,7 @@ def _tags(grouping: str, group: pd.Series) -> pd.Series:
 
 
 def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    items, met = rubric_data.items, _labels_of(rubric_data, judge)
+    items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
     names, groups = pd.factorize(items[grouping])
     points = items["points"].to_numpy(dtype=float)
     kept = (names >= 0) & ~np.isnan(points)
