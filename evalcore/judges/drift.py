@@ -9,6 +9,7 @@ from scipy.special import ndtr, stdtrit
 
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL, SIGN, item_groups, rate_cells
 from evalcore.rubric.data import RubricData
+from evalcore.rubric.finding import difference_words
 from evalcore.rubric.scores import response_scores
 from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of, quotient
 from evalcore.stats.intervals import LEVEL, grouped_shares
@@ -218,15 +219,11 @@ def score_names(scores: pd.DataFrame) -> pd.Series:
 
 def scores_columns(scores: pd.DataFrame) -> dict[str, Any]:
     """Rows of `score_drift` as a table."""
-    differences = []
-    for value, *ends in zip(scores["difference"], scores["low"], scores["high"], strict=True):
-        shown, *bounds = (decimal(number, 3, signed=True) for number in (value, *ends))
-        differences.append(shown if np.isnan(ends[0]) else f"{shown} [{', '.join(bounds)}]")
     return {
         "Model": score_names(scores),
         "Earlier judge": [decimal(value, 3) for value in scores["score_before"]],
         "Later judge": [decimal(value, 3) for value in scores["score_after"]],
-        "Difference": differences,
+        "Difference": list(map(difference_words, scores["difference"], scores["low"], scores["high"])),
         "Responses": scores["n_responses"],
         "Left out": scores["n_left_out"],
         "Conversations": scores["n_examples"],

@@ -9,7 +9,7 @@ from scipy.special import comb, stdtrit
 
 from evalcore.rubric.scores import SMALL
 from evalcore.stats import pair_tests
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient
+from evalcore.stats.arrays import Numbers, Truths, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_SPREAD, SCORE_COLUMNS, as_scores, clustered_means, wilson
 
 N_RESAMPLES = N_FLIPS = 10_000
@@ -112,34 +112,30 @@ def win_rate(responses_1: pd.DataFrame, responses_2: pd.DataFrame, *, length_con
     decided = np.abs(gap) > TIE
     examples, names = pd.factorize(compared["example_id"].to_numpy()[decided])
     wins = np.bincount(examples, gap[decided] > 0, len(names)).astype(float)
-    share, low, high = _win_interval(wins, np.bincount(examples, minlength=len(names)).astype(float))
+    n_examples, n_decided = len(names), float(decided.sum())
+    share = low = high = math.nan
+    if n_examples:
+        shares = wins / np.bincount(examples, minlength=n_examples)
+        share, effective = float(shares.mean()), float(n_examples)
+        if n_examples > 1:
+            variance, tail = float(shares.var(ddof=1)) / n_examples, (1 + LEVEL) / 2
+            if 0 < share < 1:
+                effective = min(share * (1 - share) / variance, n_decided) if variance > 0 else n_decided
+            few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
+            effective = min(max(effective * few, n_examples), n_decided)
+        low, high = map(float, wilson(share * effective, effective))
+        low, high = max(min(low, share), 0.0), min(max(high, share), 1.0)
     return WinRate(
         share,
         low,
         high,
-        n_examples=len(names),
+        n_examples=n_examples,
         n_pairs=len(compared),
         n_ties=int((~decided).sum()),
         n_wins=int(wins.sum()),
         n_unscored=int((~scored).sum()),
         n_unlike=int((scored & ~alike).sum()),
     )
-
-
-def _win_interval(wins: Floats, decided: Floats) -> tuple[float, float, float]:
-    n_examples, n_decided = len(wins), float(decided.sum())
-    if not n_examples:
-        return math.nan, math.nan, math.nan
-    shares = wins / decided
-    mean, effective = float(shares.mean()), float(n_examples)
-    if n_examples > 1:
-        variance, tail = float(shares.var(ddof=1)) / n_examples, (1 + LEVEL) / 2
-        if 0 < mean < 1:
-            effective = min(mean * (1 - mean) / variance, n_decided) if variance > 0 else n_decided
-        few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
-        effective = min(max(effective * few, n_examples), n_decided)
-    low, high = wilson(mean * effective, effective)
-    return mean, max(min(float(low), mean), 0.0), min(max(float(high), mean), 1.0)
 
 
 def worst_at_k(responses: pd.DataFrame) -> pd.DataFrame:

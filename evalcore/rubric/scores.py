@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient, sorted_codes
+from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import Label
 
@@ -98,7 +98,17 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
         if grouping in OF_CRITERIA:
-            tagged = _of_criteria(rubric_data, judge, responses, grouping)
+            items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
+            names, groups = pd.factorize(items[grouping])
+            points = items["points"].to_numpy(dtype=float)
+            kept = (names >= 0) & ~np.isnan(points)
+            response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
+            cells, keys = pd.factorize(response * max(1, len(groups)) + names[kept])
+            rows, group = np.divmod(keys, max(1, len(groups)))
+            score, _ = rubric_scores(cells, points[kept], met[kept], len(keys))
+            score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
+            of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
+            tagged = responses.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
         else:
             everything = pd.Series(OVERALL, index=responses.index, dtype="category")
             tagged = responses.assign(group=everything if grouping == OVERALL else responses[grouping])
@@ -118,21 +128,6 @@ def _tags(grouping: str, group: pd.Series) -> pd.Series:
     return names if grouping == OVERALL else of + ":" + names
 
 
-def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-    names, groups = pd.factorize(items[grouping])
-    points = items["points"].to_numpy(dtype=float)
-    kept = (names >= 0) & ~np.isnan(points)
-    names, points, met = names[kept], points[kept], met[kept]
-    response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
-    cells, keys = pd.factorize(response * max(1, len(groups)) + names)
-    rows, group = np.divmod(keys, max(1, len(groups)))
-    score, _ = rubric_scores(cells, points, met, len(keys))
-    score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
-    tagged = responses[["model", "evaluation", "example_id", "is_complete"]].take(rows).reset_index(drop=True)
-    return tagged.assign(score=score, group=pd.Categorical.from_codes(group, pd.Index(groups, dtype=object)))
-
-
 def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     cells, table = cells_of(tagged, ["group", "evaluation", "model"])
     examples, example_ids = pd.factorize(tagged["example_id"].to_numpy(), sort=True)
@@ -140,22 +135,19 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     scored = ~np.isnan(score)
     n_cells = len(table)
     means = clustered_means(cells[scored], examples[scored], score[scored], n_cells=n_cells)
-    pairs = cells * max(1, len(example_ids)) + examples
+    width = max(1, len(example_ids))
+    pairs = cells * width + examples
     without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
+    every, lacking = (np.unique(of) // width for of in (pairs, pairs[without_positive]))
     return table.assign(
         n_examples=means["n_clusters"],
         n_responses=means["n_values"],
-        n_left_out=_n_distinct(pairs, np.ones(len(pairs), dtype=bool), cells, n_cells) - means["n_clusters"],
-        n_without_positive=_n_distinct(pairs, without_positive, cells, n_cells),
+        n_left_out=np.bincount(every, minlength=n_cells) - means["n_clusters"],
+        n_without_positive=np.bincount(lacking, minlength=n_cells),
         n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
         small=means["n_clusters"].lt(SMALL),
         **as_scores(means),
     )
-
-
-def _n_distinct(pairs: Numbers, kept: Truths, cells: Numbers, n_cells: int) -> Numbers:
-    rows = np.unique(pairs[kept], return_index=True)[1]
-    return np.bincount(cells[kept][rows], minlength=n_cells)
 
 
 def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
