@@ -172,12 +172,10 @@ def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
     second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), none])
     keys, pair = np.unique(rater[first] * n_raters + rater[second], return_inverse=True)
     units, zero = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
-    of_unit, of_rater, said = (
-        np.concatenate(both) for both in ((units, units), (zero, zero + 1), (value[first], value[second]))
-    )
-    both = Labels(
-        of_unit, of_rater, said, pair.astype(np.int64), labels.example[unit[first]], len(keys), labels.n_categories
-    )
+    n_categories, example = labels.n_categories, labels.example[unit[first]]
+    of_unit, of_rater = np.concatenate((units, units)), np.concatenate((zero, zero + 1))
+    said = np.concatenate((value[first], value[second]))
+    both = Labels(of_unit, of_rater, said, pair.astype(np.int64), example, len(keys), n_categories)
     return both, np.stack([keys // n_raters, keys % n_raters], axis=1)
 
 
@@ -372,9 +370,8 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
         f"Beyond chance: {_words(prefix, *beyond, named=True)}.",
     ]
     if prefix == GENERAL:
-        sentences.append(
-            f"These intervals are for {whom}. For these {who} alone: {_words(THESE, raw, *beyond, named=True)}."
-        )
+        alone = _words(THESE, raw, *beyond, named=True)
+        sentences.append(f"These intervals are for {whom}. For these {who} alone: {alone}.")
     elif raw["general_reason"] == TOO_FEW_RATERS:
         why = f"{who} in general take at least {MIN_RATERS} effective raters"
         sentences.append(f"Intervals are for {whom} only: {why}.")

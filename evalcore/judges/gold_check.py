@@ -25,9 +25,7 @@ from evalcore.study.schema import Label, RaterKind
 F1 = "f1"
 RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
 MEASURES: Mapping[str, str] = {F1: "balanced F1"} | {rate: rate for rate in RATES}
-DEFAULT_MIN_F1 = (
-    0.6  # random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)
-)
+DEFAULT_MIN_F1 = 0.6  # random labels have .5, published judges .58 to .71 (arXiv 2505.08775)
 POINT, LOW = "point", "low"  # what must reach a bound: the measure itself, or the lower end of its interval
 SOURCES = (ADJUDICATED, AGREED, SINGLE)
 NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")

@@ -136,9 +136,8 @@ def _of_kind(kind: str, pairs: pd.DataFrame, examples: Numbers, groups: Numbers,
     rows = pairs["row"].to_numpy()
     kept = np.flatnonzero(groups[rows] >= 0)
     n_groups = max(len(names), 1)
-    cells, numbers = pd.factorize(
-        pairs["rater"].cat.codes.to_numpy(dtype=np.int64)[kept] * n_groups + groups[rows[kept]], sort=True
-    )
+    raters = pairs["rater"].cat.codes.to_numpy(dtype=np.int64)[kept]
+    cells, numbers = pd.factorize(raters * n_groups + groups[rows[kept]], sort=True)
     raters, of_group = np.divmod(np.asarray(numbers, dtype=np.int64), n_groups)
     counts = pairs[list(COUNTS)].to_numpy(dtype=float)[kept]
     weighted = counts * pairs["weight"].to_numpy()[kept, None]

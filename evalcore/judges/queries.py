@@ -17,9 +17,8 @@ def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[in
     numbers = [int(number) for number in criterion_ids]
     texts: dict[int, str] = {}
     for start in range(0, len(numbers), CHUNK):
-        statement = select(col(Criterion.id), col(Criterion.text)).where(
-            col(Criterion.id).in_(numbers[start : start + CHUNK])
-        )
+        part = col(Criterion.id).in_(numbers[start : start + CHUNK])
+        statement = select(col(Criterion.id), col(Criterion.text)).where(part)
         texts |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
     return texts
 

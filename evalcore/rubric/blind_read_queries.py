@@ -65,9 +65,8 @@ def blind_reads(
     drawn = is_drawn(reads)
     reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
     if drawn.any():
-        drawings = rubric_queries.drawings_of(
-            session, reads, drawn, known=known or partial(rubric_queries.judged, session)
-        )
+        known = known or partial(rubric_queries.judged, session)
+        drawings = rubric_queries.drawings_of(session, reads, drawn, known=known)
         reads["inclusion_probability"] = over_all(drawings, reads, drawn)
     for name in ("revealed", "decided"):
         reads[name] = reads[name].astype(bool) & is_shown

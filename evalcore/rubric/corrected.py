@@ -360,9 +360,8 @@ def corrected_scores(
                 fits = {"alone": model.physicians_fit, "helped": model.corrected_fit}
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, **fits)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
-        rows.append(
-            row | {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
-        )
+        row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
+        rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -116,11 +116,8 @@ def _possible(items: pd.DataFrame) -> pd.Series:
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:
     """By how much each item moves its model's mean score when it is met: a = w points / (W P), as signed shares.
 
-    P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of
-    the model in the evaluation; without weights w is 1 and W the number of responses. The score of a model is then the sum over
-    its items of a times met (met in [0, 1]); the positive a of a model add up to 1.
-
-    Only items that `is_scored` may come, else the coefficients are wrong; weights are by example_id, 0 or more.
+    P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of the model in the
+    evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
     weight = pd.Series(1.0, index=items.index) if weights is None else items["example_id"].map(weights)
     once = weight.where(~items["response_id"].duplicated(), 0.0)

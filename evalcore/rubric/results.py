@@ -38,12 +38,10 @@ FIELDS = {  # what may be chosen otherwise for looking, in words
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
     """The data sets of a study, a row each, most responses first: n_repeats (most of one model to one example), judges (those with a label, most first)."""
     items = rubric_data.items
-    of_response = items.drop_duplicates("response_id").groupby("evaluation", observed=True)
-    table = of_response.agg(
-        n_examples=("example_id", "nunique"), n_responses=("response_id", "size"), n_models=("model", "nunique")
-    )
-    again = ["evaluation", "model", "example_id"]
-    n_answers = items.drop_duplicates("response_id").groupby(again, observed=True).size()
+    responses = items.drop_duplicates("response_id")
+    counts = {"n_examples": ("example_id", "nunique"), "n_responses": ("response_id", "size")}
+    table = responses.groupby("evaluation", observed=True).agg(**counts, n_models=("model", "nunique"))
+    n_answers = responses.groupby(["evaluation", "model", "example_id"], observed=True).size()
     table["n_repeats"] = n_answers.groupby("evaluation", observed=True).max()
     n_labels = rubric_data.judged.groupby(items["evaluation"], observed=True).count()
     table["judges"] = [
