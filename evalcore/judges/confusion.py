@@ -41,11 +41,7 @@ def rates(
 
 
 def f1_scores(counts: Floats) -> pd.DataFrame:
-    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs; NaN where undefined (see `quality.balanced_f1`).
-
-    >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
-    [[0.727, 0.667, 0.697]]
-    """
+    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs; NaN where undefined (see `quality.balanced_f1`)."""
     both, rater_only, other_only, neither = np.asarray(counts, dtype=float).T
     table: dict[str, Floats] = {}
     sides = (("met", both, rater_only, other_only), ("not_met", neither, other_only, rater_only))

@@ -118,11 +118,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
-    """What criteria's points say of what they name, as places in `SIGNS`.
-
-    >>> sign_codes(pd.Series([7.0, -3.0, None]))
-    array([0, 1, 2])
-    """
+    """What criteria's points say of what they name, as places in `SIGNS`."""
     values = points.to_numpy(dtype=float)
     return np.select([values > 0, values < 0], [0, 1], 2).astype(np.int64)
 

@@ -35,9 +35,6 @@ def published(grouping: str) -> pd.DataFrame:
     """What the benchmark holds of each group of a grouping.
 
     Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole. Themes, axes, and conversations of one turn.
-
-    >>> published("theme").loc["emergency referrals"].to_dict()
-    {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
     """
     counts, whole = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}.get(grouping, ({}, 0))
     rows: dict[str, tuple[float, float, float]]
@@ -75,9 +72,6 @@ def published_scores() -> pd.DataFrame:
     """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation.
 
     To be drawn apart from the study's own, with `CITATION` and `NOT_COMPARABLE` beside.
-
-    >>> published_scores()["score"].tolist()[:3]
-    [0.598, 0.543, 0.52]
     """
     table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
     return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)

@@ -76,10 +76,6 @@ def disagreement(votes: pd.DataFrame) -> Floats:
     """How far those who labelled an item are from agreeing: twice the share of the smaller side.
 
     By `RubricData.votes`, one an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
-
-    >>> votes = pd.DataFrame({"Magpie": [1.0, 1.0, 1.0], "Wren": [1.0, 0.0, 1.0], "Rook": [1.0, np.nan, 0.0]})
-    >>> disagreement(votes).round(2).tolist()
-    [0.0, 1.0, 0.67]
     """
     n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
     for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory

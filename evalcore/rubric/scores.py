@@ -35,9 +35,6 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
     By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
     it does not count). The score is NaN where nothing positive can be achieved.
-
-    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[0].tolist()
-    [0.375]
     """
     counted = ~np.isnan(met) & ~np.isnan(points)
     achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
