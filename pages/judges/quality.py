@@ -20,8 +20,13 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
-SPREAD = {"Physicians, median": "median", "Lowest": "lowest"}
-SPREAD |= {"First quarter": "q25", "Third quarter": "q75", "Highest": "highest"}
+SPREAD = {
+    "Physicians, median": "median",
+    "Lowest": "lowest",
+    "First quarter": "q25",
+    "Third quarter": "q75",
+    "Highest": "highest",
+}
 
 
 def _measured(
