@@ -230,8 +230,8 @@ def length_finding(slopes: pd.DataFrame) -> str:
     return f"Longer responses {'; '.join(parts)}{others}."
 
 
-def length_bins(responses: pd.DataFrame) -> pd.DataFrame:
-    """Mean scores of each model's responses by length, in at most `N_BINS` bins that all models share.
+def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS) -> pd.DataFrame:
+    """Mean scores of each model's responses by length, in at most `n_bins` bins that all models share.
 
     Bins hold about as many of all responses each; equal lengths are never apart, and a response without a score or length is left out. One row a model,
     evaluation and bin (from 1) that holds a response of it: from_chars and to_chars (of the bin, both inclusive), mean_chars (of the model's), n_examples,
@@ -241,7 +241,7 @@ def length_bins(responses: pd.DataFrame) -> pd.DataFrame:
     cells, examples = cells[kept], examples[kept]
     chars = responses["n_chars"].to_numpy(dtype=float)[kept]
     score = responses["score"].to_numpy(dtype=float)[kept]
-    edges = np.unique(np.quantile(chars, np.arange(1, N_BINS) / N_BINS, method="lower")) if len(chars) else chars
+    edges = np.unique(np.quantile(chars, np.arange(1, n_bins) / n_bins, method="lower")) if len(chars) else chars
     place = pd.factorize(np.searchsorted(edges, chars, side="left"), sort=True)[0]
     lengths = pd.Series(chars).groupby(place)
     first, last = lengths.min().to_numpy(), lengths.max().to_numpy()
