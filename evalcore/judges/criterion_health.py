@@ -66,10 +66,8 @@ def criterion_health(
         (physicians' share met where the judge says met, not met), disagreement (pairs that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in
         [0, 1], clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians and association = if_met -
         if_not_met in [-1, 1], their bounds NaN of fewer than `MIN_ITEMS` items; weighted; a column an alarm, n_alarms, reasons (a sentence an alarm).
-
-    References:
-        Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
-        Newcombe 1998, Statistics in Medicine 17:2635, method 8, for shares of the same items, with the correlation of the sums by cluster.
+        Intervals of association: Newcombe 1998, Statistics in Medicine 17:873, method 10; of shift 17:2635, method 8, for shares of the same items, with the
+        correlation of the sums by cluster.
     """
     column, clustered_by = GROUPINGS[by]
     items = rubric_data.items

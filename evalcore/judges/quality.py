@@ -107,7 +107,7 @@ def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
 
 
 def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Reads | None = None) -> pd.DataFrame:
-    """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
+    """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their mean (arXiv 2505.08775, 8).
 
     A pair is a rater's label and one physician's blind first read of the same item, by the weight of the item (`judge_pairs`, `physician_pairs`). F1,
     precision and recall as in `confusion.f1_scores`; a coin reaches a mean of 0.5 where half is met. A class that the rater or the others never say
@@ -116,9 +116,6 @@ def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     Returns:
         `COLUMNS`, one row a rater and group with a pair, judges first, then all physicians together, then each physician; counts are not weighted, all
         shares are, in [0, 1]; category is the criterion's cluster; undefined: why there is no balanced F1, empty where there is one.
-
-    References:
-        Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
     """
     among = physician_pairs(rubric_data, reads=reads)
     together = among.assign(rater=pd.Categorical([TOGETHER] * len(among), [TOGETHER]))

@@ -67,11 +67,7 @@ def differences(
 
 
 def judge_only_warning(judge: str) -> str:
-    """What a comparison by a judge (or a jury) alone does not say, for the screen and for a paper.
-
-    >>> judge_only_warning("Magpie").split(".")[0]
-    'These scores are the opinion of the judge Magpie alone'
-    """
+    """What a comparison by a judge (or a jury) alone does not say, for the screen and for a paper."""
     return (
         f"These scores are the opinion of the judge {judge} alone. A difference that is clear here is clear in that opinion, on other examples "
         "of this kind; it is not a significant difference by physicians. For that, use the corrected difference."

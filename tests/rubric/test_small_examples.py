@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric import benchmark, drawings, scores
+from evalcore.rubric import benchmark, corrected, drawings, judge_only, scores
 
 
 def test_the_share_of_a_theme_is_its_count_of_the_whole():
@@ -27,3 +27,12 @@ def test_a_score_is_achieved_over_positive_points():
     assert scores.rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[
         0
     ].tolist() == [0.375]
+
+
+def test_an_interval_for_looks_at_any_time_is_narrowest_at_three_hundred_units():
+    assert [round(corrected.anytime_factor(n), 2) for n in (30, 300, 1200)] == [1.97, 1.55, 1.6]
+
+
+def test_a_warning_names_the_judge_alone():
+    words = judge_only.judge_only_warning("Magpie")
+    assert words.startswith("These scores are the opinion of the judge Magpie alone.")
