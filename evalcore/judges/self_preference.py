@@ -37,7 +37,7 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
     criterion of the same sign. Stratum s is one of four (met or not met, desirable or undesirable); in it the judge's label is in the response's favour
     for the share p1_s of own reads and p0_s of the others', N their summed weights (`usual_reads`):
 
-        D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel 1959, of risk differences (Greenland and Robins 1985)
+        D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel 1959, risk differences (Greenland and Robins 1985)
         interval: delete-one-example jackknife with t(G-1)
 
     A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right. `families` maps models and judges to their family.
