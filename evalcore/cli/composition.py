@@ -39,7 +39,7 @@ def composition(
     tables = {metric.Grouping(word): metric.parts(word, **frames) for word in wanted}
     spreads = metric.spreads(**frames)
     sentences = [sentence for grouping, table in tables.items() for sentence in metric.findings(grouping, table)]
-    weighting = benchmark.weighting(frames["examples"]) if benchmark.has_themes(frames["examples"]) else None
+    weighting = benchmark.weighting(frames["examples"])
     if as_json:
         groups = [
             {"grouping": grouping, "unit": grouping.unit, **row}

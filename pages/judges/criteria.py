@@ -73,9 +73,9 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     shown = shown.assign(words=_words(shown, by), alarms=metric.alarm_words(shown)).reset_index(drop=True)
     drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
     if by != metric.CRITERION and len(drawn):
-        figure, bare = health(drawn, judge, ink=theme.ink()), {"displayModeBar": False}
+        figure = health(drawn, judge, ink=theme.ink())
         alt = "Share met by the judge and by physicians, by group of criteria"
-        st.plotly_chart(figure, config=bare, key="criteria_health", alt=alt)
+        theme.figure(figure, key="criteria_health", alt=alt)
         if len(drawn) < len(read):
             st.html(html.quiet(f"Drawn are {len(drawn):,} of {len(read):,}: those with alarms or most reads."))
     touched = _listing(shown, by)
@@ -121,14 +121,10 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
     return touched[0] if touched and touched[0] < len(shown) else None
 
 
-def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
-    return metric.read_items(rubric_data, judge, by=by, group=group)
-
-
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
-    items = judges_choice.computed(_read_items, viewer, judge, by, group)
+    items = judges_choice.computed(metric.read_items, viewer, judge, by, group)
     judges_choice.leave(group)
     st.html('<hr class="or-rule">')
     n_pages = max(math.ceil(len(items) / ITEMS_SHOWN), 1)

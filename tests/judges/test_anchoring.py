@@ -92,11 +92,6 @@ def test_the_groups_are_axis_sign_kind_and_reader():
     assert list(dict.fromkeys(table["grouping"])) == list(GROUPINGS)
 
 
-def test_a_grouping_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match=r"by: expected some of overall, .*, got weather"):
-        anchoring(reads_of([{}]), by=["weather"])
-
-
 def test_readers_are_not_named_unless_asked_for():
     assert "rater" not in set(anchoring(reads_of([{}]))["grouping"])
 

@@ -134,7 +134,5 @@ def test_a_judges_own_rates_are_found_again():
     assert row["sensitivity_low"] < 0.83 < row["sensitivity_high"]
 
 
-def test_without_a_pair_there_is_no_row_and_an_unknown_grouping_is_refused():
+def test_without_a_pair_there_is_no_row():
     assert error_rates(study("Magpie\n+")).empty
-    with pytest.raises(ValueError, match="got weather"):
-        error_rates(study("Magpie\n+"), by=["weather"])

@@ -186,12 +186,6 @@ def test_a_criterion_without_axis_or_points_has_its_own_kind():
     assert record_for(record, None, math.nan).n == MIN_KIND_READS
 
 
-def test_records_of_two_judges_at_once_are_refused():
-    record = judge_record(reads_of([{"judge": "Magpie"}, {"judge": "Wren"}]))
-    with pytest.raises(ValueError, match="expected the records of one judge, got those of 2"):
-        record_for(record, "accuracy", 5)
-
-
 def test_the_sentence_says_of_which_criteria_with_counts_and_interval():
     rows = many_reads(30, says="+") + many_reads(10, says="-")
     record = judge_record(reads_of([row | {"example": place} for place, row in enumerate(rows)]))

@@ -84,7 +84,7 @@ def test_ones_own_read_of_what_waits_does_not_tell_the_judges_label(location, op
 @pytest.mark.parametrize(
     ("section", "metric"),
     [
-        ("Record", "judges.record.judge_record"),
+        ("Record", "judges.record.metric.judge_record"),
         ("Against physicians", "judges.quality.error_rates"),
         ("Criteria", "judges.criteria.metric.criterion_health"),
         ("Between physicians", "judges.agreement.pair_agreement"),

@@ -215,14 +215,6 @@ def test_without_a_pair_there_is_no_row(n_models):
     assert quick(framed(np.zeros((3, n_models)))).empty
 
 
-def test_an_example_that_comes_twice_is_refused():
-    scores = framed(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="a model twice"):
-        quick(scores.set_axis([1, 1]))
-    with pytest.raises(ValueError, match="a model twice"):
-        quick(scores.set_axis(["A", "A"], axis=1))
-
-
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
     scores = framed(chance().random((30, 3)))
     pd.testing.assert_frame_equal(quick(scores, 4), quick(scores, 4))

@@ -116,12 +116,6 @@ def test_a_category_brings_the_clusters_of_its_criteria():
     assert group_scores(of_verdicts(verdicts), "judge", by=["cluster"])["tag"].tolist() == ["cluster:a"]
 
 
-def test_a_grouping_that_is_not_known_is_refused():
-    rubric_data = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
-    with pytest.raises(ValueError, match=r"by: expected some of overall, theme, .*, got colour"):
-        group_scores(rubric_data, "Magpie", by=["theme", "colour"])
-
-
 DRAWING = """
     response | example | criterion | points | axis     | theme   | judge
     r1       | e1      | c1        |   5    | accuracy | hedging |  +
