@@ -3,16 +3,14 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-import msgspec
 import pandas as pd
 from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
 from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
-from evalcore.reading.queries import raters_of, shown_judges
+from evalcore.reading.queries import Given, given, raters_of, shown_judges
 from evalcore.reading.reference import TASK
 from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
@@ -81,12 +79,14 @@ def newest_of(
     return session.exec(statement).first()
 
 
-def verdict_numbered(session: Session, number: int) -> Verdict | None:
-    """The verdict of this number."""
-    return session.get(Verdict, number)
-
-
 # ---------------------------------------------------------------- what one person, and what all have read
+
+
+_ASK = case(
+    (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
+    (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
+    else_=schema.Ask.GOLD_ACUITY.value,
+).label("ask")
 
 
 def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
@@ -96,12 +96,7 @@ def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
         ask, example_id, response_id (missing for a case), first_words, model (missing for a case), read_at; and, missing where it was not read in
         Review: reading_id, state, seconds, locked_at.
     """
-    ask = case(
-        (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
-        (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
-        else_=schema.Ask.GOLD_ACUITY.value,
-    ).label("ask")
-    task: tuple[Any, ...] = (ask, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
+    task: tuple[Any, ...] = (_ASK, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
     given = (
         select(*task, func.max(col(Verdict.created_at)).label("read_at"))
         .join(Example, col(Example.id) == col(Verdict.example_id))
@@ -299,31 +294,21 @@ def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
 
 
 def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | int | None = None) -> pd.DataFrame:
-    """Physicians' standing verdicts, as `conflicts.needing` takes them, with verdict_id.
+    """Physicians' standing verdicts, as `conflicts.needing` takes them: all, on one response or case, or on everything of an example.
 
     Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
-
-    Args:
-        judge: The judge that the study shows, or None, as `queries.judge_on` chooses.
-        on: Only on this response or case; or on everything of this example.
     """
     verdict, criterion = TABLES["verdict"], TABLES["criterion"]
     names = ("example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
     drawn = verdict.c.selection.in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
     submitted = (verdict.c.stage == schema.Stage.OPEN) & drawn
     statement = (
-        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points)
+        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points, _ASK)
         .select_from(verdict.outerjoin(criterion, criterion.c.id == verdict.c.criterion_id))
         .where(verdict.c.label.is_not(None), or_(not_superseded(), submitted), *_on(on))
     )
     table = _numbered(frame(session, statement), "response_id", "criterion_id", "points")
-    kinds = zip(table["criterion_id"].notna(), table["response_id"].isna(), strict=True)
-    asks = [
-        schema.Ask.RUBRIC if rubric else schema.Ask.GOLD_ACUITY if of_case else schema.Ask.RESPONSE_ACUITY
-        for rubric, of_case in kinds
-    ]
-    table["ask"] = pd.Series(asks, index=table.index, dtype="str")
-    table = table.merge(_wanted(session, on), on=TASK, how="left")
+    table = table.astype({"ask": "str"}).merge(_wanted(session, on), on=TASK, how="left")
     # chosen and assigned: such reads fill a place too
     table["selection"] = table["selection"].mask(table.pop("chosen").eq(1), None)
     if not with_judge:
@@ -383,14 +368,16 @@ def readers(session: Session, on: Key | int | None = None) -> dict[Key, set[str]
 
 
 def settled_by(session: Session, rater_ids: list[int]) -> pd.DataFrame:
-    """What some raters have settled: example_id, response_id, n_items, settled_at; the newest first."""
+    """What some raters have settled: example_id, response_id (missing for a case), first_words, n_items, settled_at; the newest first."""
     verdict = TABLES["verdict"].c
     settled_at = func.max(verdict.created_at)
+    of = (verdict.example_id, verdict.response_id, TABLES["example"].c.first_words)
     statement = (
-        select(verdict.example_id, verdict.response_id, func.count().label("n_items"), settled_at.label("settled_at"))
+        select(*of, func.count().label("n_items"), settled_at.label("settled_at"))
+        .join(TABLES["example"], TABLES["example"].c.id == verdict.example_id)
         .where(verdict.stage == schema.Stage.ADJUDICATED, verdict.rater_id.in_(rater_ids), *_on(None))
         .where(verdict.label.is_not(None), not_superseded())
-        .group_by(verdict.example_id, verdict.response_id)
+        .group_by(*of)
         .order_by(settled_at.desc())
     )
     return frame(session, statement)
@@ -403,44 +390,11 @@ def beginnings(session: Session, example_ids: list[int]) -> dict[int, tuple[str,
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-class Said(msgspec.Struct, frozen=True):
-    """A physician's standing verdict on one item, in full; who gave it is not told."""
-
-    verdict_id: int
-    criterion_id: int | None
-    stage: schema.Stage
-    label: str | None
-    explanation: str | None
-    reason: str | None
-    cause: str | None
-    severity: str | None
-    error_kind: str | None
-    right_for_wrong_reason: bool
-    conflict_cause: str | None
-    blinded: bool | None
-    created_at: datetime
-
-
-class SaidBy(Said, frozen=True):
-    """The same with who gave it, as a number."""
-
-    rater_id: int
-
-    def nameless(self) -> Said:
-        """The verdict without who gave it."""
-        return Said(**{name: getattr(self, name) for name in Said.__struct_fields__})
-
-
-def said(session: Session, key: Key) -> list[SaidBy]:
-    """Every standing verdict of physicians on a response or a case, oldest first; settlements taken back too (label None)."""
+def said(session: Session, key: Key) -> list[tuple[int, Given]]:
+    """Every standing verdict of physicians on a response or a case, behind who gave it, oldest first; settlements taken back too (label None)."""
     verdict = TABLES["verdict"].c
-    names = [name for name in SaidBy.__struct_fields__ if name != "verdict_id"]
-    statement = (
-        select(verdict.id.label("verdict_id"), *(verdict[name] for name in names))
-        .where(or_(verdict.label.is_not(None), verdict.stage == schema.Stage.ADJUDICATED), *_on(key), not_superseded())
-        .order_by(verdict.id)
-    )
-    return [msgspec.convert(dict(row), SaidBy) for row in session.connection().execute(statement).mappings()]
+    stands = or_(verdict.label.is_not(None), verdict.stage == schema.Stage.ADJUDICATED), not_superseded()
+    return given(session, *stands, *_on(key))
 
 
 def judge_shown(session: Session, actor: str, subject: str) -> set[int | None]:

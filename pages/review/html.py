@@ -100,12 +100,7 @@ def compared(  # noqa: PLR0913 - what a line holds
     record: str = "",
     is_current: bool,
 ) -> str:
-    """A line after the lock.
-
-    Args:
-        labels: By whom ("you", "judge", "final").
-        decided: What was kept or revised, in words; empty while it waits.
-    """
+    """A line after the lock: labels by whom ("you", "judge", "final"), and what was kept or revised, in words (empty while it waits)."""
     told = _judge_says(judge, judged) + (html.quiet(record) if record else "")
     return _row(
         item,
