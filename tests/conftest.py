@@ -49,8 +49,8 @@ from tests.world import World
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 # Every property is tried on so many drawn cases, or on more where a case costs next to nothing.
-# `make unit ARGS="--hypothesis-profile thorough"` takes nearly 40 times as many.
-settings.register_profile("quick", max_examples=8, stateful_step_count=15, deadline=None)
+# `make unit ARGS="--hypothesis-profile thorough"` takes 60 times as many.
+settings.register_profile("quick", max_examples=5, stateful_step_count=15, deadline=None)
 settings.register_profile("thorough", max_examples=300, stateful_step_count=40, deadline=None)
 settings.load_profile("quick")
 
@@ -89,8 +89,13 @@ Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")
 
 
-ON_BOTH_DATABASES = (Path(__file__).parent / "study", Path(__file__).parent / "reading")
-"""Storage and reading: what the other rooms do behaves alike on both databases, and the everyday run tries it on SQLite alone."""
+HERE = Path(__file__).parent
+ON_BOTH_DATABASES = (
+    HERE / "study",
+    *(HERE / "reading").glob("test_*_at_once.py"),
+    *(HERE / "reading" / f"test_{name}.py" for name in ("adjudicating_unnamed", "blind_reads", "exposures", "reading_queries", "reading_queue")),
+)  # fmt: skip
+"""Storage, and of reading what locks, queues and hides: all else behaves alike on both databases, and the everyday run tries it on SQLite alone."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
@@ -100,7 +105,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         drawn = getattr(item, "callspec", None)
         if drawn is None or not any(value == "postgresql" for value in drawn.params.values() if isinstance(value, str)):
             continue
-        if item.get_closest_marker("slow_on_postgresql") or item.path.parent not in ON_BOTH_DATABASES:
+        is_told = item.path in ON_BOTH_DATABASES or item.path.parent in ON_BOTH_DATABASES
+        if item.get_closest_marker("slow_on_postgresql") or not is_told:
             item.add_marker(pytest.mark.slow)
 
 
@@ -419,15 +425,27 @@ def small(database_url):
     made.engine.dispose()
 
 
-@pytest.fixture
-def conflicting(database_url: str) -> Iterator[World]:
-    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
-    made = world.made(database_url, points=((7, -4, 3),), judged="+-+")
+def _conflicting(url: str) -> World:
+    made = world.made(url, points=((7, -4, 3),), judged="+-+")
     for name in (SOL, RUNE):
         world.add_researcher(made.engine, name, Role.ADJUDICATOR)
     world.assigned(made)
     world.submitted(made, IMANI, "++?")
     world.submitted(made, TOVE, "+-+")
+    return made
+
+
+@pytest.fixture(scope="session")
+def conflicting_file(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> World:
+    path = shutil.copyfile(sqlite_template, tmp_path_factory.mktemp("conflicting") / "made.db")
+    return world.at_rest(_conflicting(str(path)))
+
+
+@pytest.fixture
+def conflicting(database_url: str, conflicting_file: World) -> Iterator[World]:
+    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
+    is_sqlite = database_url.startswith("sqlite")
+    made = world.copied(conflicting_file, database_url) if is_sqlite else _conflicting(database_url)
     yield made
     made.engine.dispose()
 
