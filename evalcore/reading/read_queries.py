@@ -15,20 +15,7 @@ from evalcore.reading.reference import TASK
 from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AuditEvent,
-    Criterion,
-    Example,
-    ExampleSubset,
-    Model,
-    Rater,
-    Reading,
-    Response,
-    Task,
-    Verdict,
-)  # fmt: skip
+from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
 Key = tuple[int, int | None]
 """A case of adjudication: example_id, and response_id or None for the case of triage itself."""
@@ -54,8 +41,9 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
     statement = select(col(Response.example_id).label("example_id"), given.label("judge_label"))
     statement = statement.where(col(Response.id) == response_id)
     if criterion_id is not None:
-        beside = col(Criterion.example_id) == col(Response.example_id)
-        statement = statement.join(Criterion, beside).where(col(Criterion.id) == criterion_id)
+        criterion = TABLES["criterion"]
+        beside = criterion.c.example_id == col(Response.example_id)
+        statement = statement.join(criterion, beside).where(criterion.c.id == criterion_id)
     return session.connection().execute(statement).mappings().first()
 
 
@@ -132,7 +120,7 @@ def _readings(*columns: Any) -> Any:
 
 def reading_times(session: Session) -> pd.DataFrame:
     """The newest locked readings of whole responses: seconds (of each pause two minutes at most), n_criteria (1 or more)."""
-    of_example = col(Criterion.example_id)
+    of_example = TABLES["criterion"].c.example_id
     rubric = select(of_example.label("example_id"), func.count().label("n_criteria")).group_by(of_example).subquery()
     readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(
         rubric, rubric.c.example_id == col(Task.example_id)
@@ -249,7 +237,8 @@ def open_example(session: Session, example_id: int) -> Opened | None:
         .where(not_superseded(), or_(verdict.label.is_not(None), verdict.stage == schema.Stage.OPEN))
         .order_by(verdict.id)
     )
-    subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
+    subset = TABLES["example_subset"].c
+    subsets = select(subset.subset).where(subset.example_id == example_id)
     rubric = select(TABLES["criterion"]).where(criterion.example_id == example_id).order_by(criterion.position)
     verdicts = frame(session, statement).rename(columns={"id": "verdict_id"})
     is_imported = verdicts["rater_kind"].eq(schema.RaterKind.REVIEWER) & verdicts["source"].eq(schema.Source.IMPORT)
@@ -267,12 +256,11 @@ def open_example(session: Session, example_id: int) -> Opened | None:
 def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
     if not hashes:
         return {}
-    named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
-    imports = select(col(AuditEvent.actor), col(AuditEvent.detail)).where(
-        col(AuditEvent.action) == FILE_IMPORTED, named
-    )
+    event = TABLES["audit_event"].c
+    named = or_(*(event.detail.contains(each) for each in hashes))
+    imports = select(event.actor, event.detail).where(event.action == FILE_IMPORTED, named).order_by(event.id)
     importers: dict[str, str] = {}
-    for actor, detail in session.connection().execute(imports.order_by(col(AuditEvent.id))):
+    for actor, detail in session.connection().execute(imports):
         for each in hashes:
             if each in detail:
                 importers.setdefault(each, actor)
@@ -399,6 +387,7 @@ def said(session: Session, key: Key) -> list[tuple[int, Given]]:
 
 def judge_shown(session: Session, actor: str, subject: str) -> set[int | None]:
     """On which items of a response or case somebody has looked at the judge's verdict, by criterion_id (None: acuity)."""
-    looked = (col(AuditEvent.action) == JUDGE_SHOWN) & (col(AuditEvent.actor) == actor)
-    details = select(col(AuditEvent.detail)).where(looked, col(AuditEvent.subject) == subject)
+    event = TABLES["audit_event"].c
+    of_subject = event.action == JUDGE_SHOWN, event.actor == actor, event.subject == subject
+    details = select(event.detail).where(*of_subject)
     return {json.loads(detail)["criterion"] for detail in session.connection().execute(details).scalars()}
