@@ -12,7 +12,7 @@ import numpy as np
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.reading import queries
 from evalcore.reading.assigning import MAX_SEED
-from evalcore.reading.queries import Asked, Draft, Given, Material
+from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
 from evalcore.study.db import Engine, Session, writing
@@ -66,6 +66,10 @@ class OpenReview:
     def keys(self) -> list[int | None]:
         """The items: criteria in order, or the one question on the whole."""
         return [item.criterion_id for item in self.material.items] or [None]
+
+    def item(self, key: int | None) -> Item | None:
+        """A criterion; None for the question on the whole."""
+        return next((item for item in self.material.items if item.criterion_id == key), None)
 
     @property
     def differing(self) -> list[int | None]:

@@ -94,7 +94,6 @@ class ListPanel(ItemPanel):
         self.number = desk.reading.id or 0
         self.ask = desk.asked.ask
         self.keys: Sequence[int | None] = desk.keys
-        self.items = {item.criterion_id: item for item in desk.material.items}
         self.said = ""
 
     def draw(self) -> None:
@@ -269,12 +268,9 @@ class _Marking(ListPanel):
 
     def _list(self) -> None:
         lines = [
-            html.marked(
-                self.items.get(key or 0), self.ask, place, self._drafts.get(key), self.desk.judge or "", self.desk.judged.get(key),
-                is_current=place == self.at,
-            )
+            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == self.at)
             for place, key in enumerate(self.keys)
-        ]  # fmt: skip
+        ]
         st.html(html.rows(lines))
 
     def _last_row(self) -> None:
@@ -444,7 +440,7 @@ class _Revealing(DecidingPanel):
             super()._last_row()
 
     def _record(self) -> str:
-        item, name = self.items.get(self.key or 0), f"records_{self.number}"
+        item, name = self.desk.item(self.key), f"records_{self.number}"
         if item is None or self.desk.judge is None or self.at >= self._n_first:
             return ""
         if name not in st.session_state:
@@ -457,10 +453,6 @@ class _Revealing(DecidingPanel):
             first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
             labels = {"you": first.label, "judge": judged.label if judged else None}
             decided = html.decided_words(first, self.desk.decided.get(key))
-            lines.append(
-                html.compared(
-                    self.items.get(key or 0), self.ask, place, labels, decided, self.desk.judge or "", judged,
-                    record=self._record() if is_current else "", is_current=is_current,
-                )
-            )  # fmt: skip
+            how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}
+            lines.append(html.compared(self.desk, key, labels, decided, **how))
         st.html(html.looked_again(lines) if self._is_looking else html.differing_first(lines, self._n_first))
