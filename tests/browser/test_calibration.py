@@ -51,6 +51,7 @@ def show(page: Page, section: str) -> None:
     expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     expect(page.locator(".or-warning")).to_contain_text("Magpie states a confidence with")

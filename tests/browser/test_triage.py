@@ -65,6 +65,7 @@ def n_of(cell: Locator) -> int:
     return int(found.group(1)) if found else 0
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_opens_its_cases_one_of_them_opens_in_browse_and_back_returns(
     page: Page, triage_server: AppServer
 ):

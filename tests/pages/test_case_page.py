@@ -201,6 +201,7 @@ def test_one_case_is_what_the_whole_study_holds_of_it(engine):
             assert len(one.confidence) == len(part.confidence)
 
 
+@pytest.mark.slow
 def test_a_study_of_nothing_but_cases_opens_everywhere(location, open_page):
     made = open_study(location)
     triage_data, _ = drawn(np.random.default_rng(5), n_cases=8, share_read=0.3)
