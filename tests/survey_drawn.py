@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Population, Sample
 
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10_000)
 
 

@@ -77,11 +77,7 @@ def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
 
 
 def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
-    """Leave an event where somebody comes by a browser by which somebody else came last, or nobody yet.
-
-    Args:
-        browser: What it says of itself: browsers that say the same are taken for one.
-    """
+    """Leave an event where somebody comes by a browser (those that say the same of themselves are one) by which somebody else came last, or nobody."""
     subject = "".join(filter(str.isprintable, browser))[:MAX_BROWSER] or "a browser that does not say which"
     with reading(engine) as session:
         last = trail.last_actor(session, READER_CHOSEN, subject)

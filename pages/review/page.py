@@ -103,7 +103,5 @@ left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
     texts(desk)
 with right, st.container(key="desk"):
-    if desk.state is ReadingState.READING:
-        panels.mark(viewer, desk, guideline.text if guideline else None, names_model=names_model(desk))
-    else:
-        panels.reveal(viewer, desk.reading.id or 0, guideline.text if guideline else None)
+    is_named = desk.state is ReadingState.READING and names_model(desk)
+    panels.panel(viewer, desk, guideline.text if guideline else None, names_model=is_named)

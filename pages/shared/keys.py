@@ -148,7 +148,7 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
 
 # ---------------------------------------------------------------- what is read out of it
 
-WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
+WORDS: Mapping[str, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
 SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 

@@ -129,7 +129,7 @@ class Cells:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
             st.html(html.notice(changed, kind="warning"))
         stored = Decision(
-            label=as_label(mine["label"]) if mine else None,  # type: ignore[arg-type]
+            label=as_label(mine["label"]) if mine and mine["label"] else None,  # type: ignore[arg-type]
             cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
             severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
             right_for_wrong_reason=bool(mine and mine["right_for_wrong_reason"]),

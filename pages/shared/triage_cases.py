@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.reading import assignment_queries
-from evalcore.reading.assigning import READERS_EACH, assign_responses
+from evalcore.reading.assigning import READERS_EACH, Choice, assign
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
 from evalcore.study.schema import Ask, Format, Role, Viewer
@@ -124,7 +124,9 @@ def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: st
     if pressed:
         reviewers = sum(Role.REVIEWER in person.roles for person in common.read("people"))
         with common.shown_errors():
-            assign_responses(common.engine(), [item[1]], actor=viewer, n_readers=min(READERS_EACH, max(reviewers, 1)))
+            n_readers = min(READERS_EACH, max(reviewers, 1))
+            choice = Choice(ask=Ask.RESPONSE_ACUITY, chosen=(item[1],), n_readers=n_readers)
+            assign(common.engine(), choice, actor=viewer)
             st.rerun()
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import assignment_queries, exposing
+from evalcore.reading import assignment_queries, exposing, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
@@ -113,7 +113,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
 def _offers_blind() -> bool:
     with reading(common.engine()) as session:
         rules = contents.rules(session)
-        return rules.mode is ReadingMode.BLIND and not rules.blind and not assignment_queries.is_any_assigned(session)
+        return rules.mode is ReadingMode.BLIND and not rules.blind and not queries.n_assignments(session)
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:

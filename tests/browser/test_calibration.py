@@ -51,6 +51,7 @@ def show(page: Page, section: str) -> None:
     expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     expect(page.locator(".or-warning")).to_contain_text("Magpie states a confidence with")
@@ -82,6 +83,7 @@ def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(
     expect(listed.first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     shown = steps.keyed(page, "calibration_show").locator("[aria-checked=true]")

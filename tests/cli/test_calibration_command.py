@@ -158,6 +158,7 @@ def test_what_is_not_known_is_refused_by_name(arguments: tuple[str, ...], expect
         ran(db, *arguments)
 
 
+@pytest.mark.slow
 def test_a_study_without_cases_prints_the_majority_of_its_judges(tmp_path: Path):
     location = str(tmp_path / "overread.db")
     small = world.made(location, judged="+-++")

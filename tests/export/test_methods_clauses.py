@@ -184,7 +184,7 @@ def nothing(sqlite_template) -> methods.Facts:
             return methods.facts(engine)
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(
     seed=some.integers(0, 9_999),
     n_cases=some.integers(0, 6),

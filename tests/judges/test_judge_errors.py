@@ -16,7 +16,7 @@ from tests.opinion_rows import shuffled
 from tests.population import drawn
 from tests.quality_rows import opinions_of
 
-many = settings(max_examples=8, deadline=None)
+many = settings(max_examples=4, deadline=None)
 
 
 def row_of(table: pd.DataFrame, group: str = OVERALL, judge: str = "Magpie") -> pd.Series:

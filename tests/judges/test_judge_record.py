@@ -22,7 +22,7 @@ from evalcore.judges.record import (
 from evalcore.stats.intervals import interval_words, share_interval
 from tests.drawn_reads import drawn, read, reads_of
 
-many = settings(max_examples=20, deadline=None)
+many = settings(max_examples=8, deadline=None)
 
 
 def counts(record):

@@ -14,7 +14,7 @@ from tests.opinion_rows import of_drawing as study
 from tests.population import drawn
 from tests.quality_rows import row_of
 
-many = settings(max_examples=50, deadline=None)
+many = settings(max_examples=15, deadline=None)
 LABELS = st.sampled_from([1.0, 0.0, math.nan])
 
 

@@ -1,7 +1,7 @@
 """A reader who knows which model wrote a response says so; that is kept with the lock, exported and counted."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
 
@@ -36,6 +36,7 @@ def test_a_text_that_names_a_model_of_the_study_or_its_maker_is_told(said, is_na
     assert mentions(said, ["gpt-4.1-2025-04-14", "claude-sonnet-4"], families.default()) is is_named
 
 
+@settings(max_examples=20)
 @given(WORDS, WORDS, st.sampled_from(["Alder-2", "org/Birch.1", "claude-3", "x(y)*z"]))
 def test_a_model_is_told_by_its_whole_name_alone(before, after, name):
     assert mentions(f"{before} {name.upper()} {after}", [name], [])

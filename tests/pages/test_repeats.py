@@ -97,7 +97,7 @@ def everything(small):
     found = {}
     with reading(small.engine) as session:
         known = rubric_queries.load(session)
-        asked = Asked(1, 1, Ask.RUBRIC, 1, small.responses[0], 1, 1.0, Selection.RANDOM, 1, 45)
+        asked = Asked(1, 1, Ask.RUBRIC, 1, small.responses[0], 1.0, Selection.RANDOM, 1, 45)
         found = {
             "judges": contents.judges(session),
             "counts": contents.counts(session),

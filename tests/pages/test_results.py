@@ -85,7 +85,7 @@ WORTH_COMPARING = ["judge_only", "physicians_only", "corrected", "corrected_low"
 
 
 @settings(
-    max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(spec=specs, seed=some.integers(0, 999), share=some.sampled_from([0.02, 0.3, 1.0]), readers=some.integers(1, 4))
 def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specification(

@@ -79,6 +79,7 @@ def read_one(location: str, triage_data: TriageData) -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
@@ -107,6 +108,7 @@ def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_pag
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_what_most_judges_say_stands_while_physicians_read(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
@@ -131,6 +133,7 @@ def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, 
     assert asked == {"qa": 1, "conversation": 1}
 
 
+@pytest.mark.slow
 def test_what_is_read_ahead_is_what_the_page_asks_for_first(look: Look, location: str, monkeypatch: pytest.MonkeyPatch):
     counted = counting(monkeypatch, triage_choice, "predictions")
     monkeypatch.setenv("OVERREAD_DB", location)

@@ -32,7 +32,7 @@ from tests.opinion_rows import shuffled
 from tests.population import corrected_scores, drawn
 
 FULL_BENCHMARK = 57_237  # criteria of HealthBench
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=15, deadline=None)
 
 
 def study(seed=1, **how):

@@ -1,7 +1,7 @@
 """Who has seen others' verdicts on what: recorded once, never changed, and their reads are not blind."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
@@ -16,6 +16,7 @@ from evalcore.study import auditing, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import ReadingMode, Role, Rules, Seen
 from tests import world
+from tests.assigning_steps import assign_responses
 from tests.storage_steps import refused
 
 
@@ -143,11 +144,11 @@ def test_a_sibling_response_of_an_opened_conversation_is_left_out(database_url):
     study = world.made(database_url, models=("Alder-2", "Birch-1"))
     first, sibling = study.responses[:2]
     to = {"readers": (NOOR,), "n_readers": 1, "ask": "rubric", "actor": study.viewer("Ana Ruiz"), "alone": True}
-    assigning.assign_responses(study.engine, [first], **to)
+    assign_responses(study.engine, [first], **to)
     world.submitted(study, NOOR, "+-")  # agrees with the judge throughout: the conversation opens
     opened(study, NOOR, 1)
     with pytest.raises(OverreadError, match="Nobody is left to read blind"):
-        assigning.assign_responses(study.engine, [sibling], **to)
+        assign_responses(study.engine, [sibling], **to)
     study.engine.dispose()
 
 
@@ -226,6 +227,7 @@ ACTS = st.lists(
 )
 
 
+@settings(max_examples=8)
 @given(ACTS)
 def test_no_read_counts_as_blind_after_its_reader_has_seen_verdicts(acts):
     study = world.made("sqlite://")

@@ -17,6 +17,8 @@ from tests.benchmarks._kept import Read, Said, faults
 from tests.benchmarks.reviewers import in_order
 from tests.world import assigned, submitted
 
+pytestmark = pytest.mark.slow  # the tests of a program that tests
+
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "reviewers.py"
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 WORDS = {1: "Names warning sign 1.", 2: "Names warning sign 2."}
@@ -34,7 +36,6 @@ def ran(*options):
     return done.stdout
 
 
-@pytest.mark.slow
 def test_four_reviewers_at_once_lose_nothing_and_double_nothing():
     said = ran("--seconds", "6", "--pause", "0.02", "0.1")
     assert "in the database: nothing lost, nothing doubled; the audit trail holds" in said

@@ -366,5 +366,5 @@ def test_whatever_readers_do_in_whatever_order_their_reads_hold(template):
     Reading.template = template
     run_state_machine_as_test(
         Reading,
-        settings=settings(suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=8, suppress_health_check=list(HealthCheck)),
     )

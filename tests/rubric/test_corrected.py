@@ -26,7 +26,7 @@ from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
-some = settings(max_examples=8, deadline=None)
+some = settings(max_examples=4, deadline=None)
 seeds = st.integers(0, 10_000)
 NUMBERS = [kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")]
 

@@ -16,7 +16,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
-some = settings(max_examples=10, deadline=None)
+some = settings(max_examples=4, deadline=None)
 READERS = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")
 
 

@@ -73,7 +73,7 @@ def test_a_response_that_was_drawn_and_never_read_counts_as_if_each_criterion_of
     )
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.05, 0.3]), st.integers(0, 12))
 def test_the_bounds_hold_what_is_estimated_and_what_would_have_been_read(seed, share_unknown, n_late):
     truth = study(seed, share_unknown=0.0, share_read=1.0, models=("Alder", "Birch"), n_examples=40)

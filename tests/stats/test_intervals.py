@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evalcore.stats.intervals import interval_words, share_interval, share_words
 
-many = settings(max_examples=200, deadline=None)
+many = settings(max_examples=60, deadline=None)
 drawn = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=60)
 
 

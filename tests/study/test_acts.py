@@ -91,7 +91,6 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "export.tables.record": ("export", lambda w, a, _f, _n: export_tables.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),
     "export.tables.check": ("export", lambda w, a, _f, _n: export_tables.check(w.engine, a)),
     "reading.assigning.assign": ("assign", lambda w, a, _f, _n: assigning.assign(w.engine, Choice(readers=("Dr. Tove Lind",), n_readers=1), actor=a)),
-    "reading.assigning.assign_responses": ("assign", lambda w, a, _f, _n: assigning.assign_responses(w.engine, [w.responses[1]], n_readers=1, actor=a)),
     "runs.start": ("run", lambda w, a, _f, _n: runs.start(w.engine, run_world.responding(), concurrency=1, actor=a)),
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
@@ -120,7 +119,7 @@ OF_ONES_OWN = {
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
     "importing.staging._written": "goes on with an import that was allowed when it began",
-    "reading.reviewing._marking": "checks the reader's own rule; what is written in it is that of `mark`, `move` and `undo_mark`",
+    "reading.reviewing._acting": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
@@ -155,6 +154,7 @@ def tried(act: Callable[[], Any]) -> NotAllowed | None:
     return None
 
 
+@pytest.mark.slow_on_postgresql
 def test_every_act_called_directly_is_refused_or_allowed_as_the_table_of_rules_says(database_url, tmp_path):
     """Whatever the caller remembers of their roles: those of the study count. The administrator may what a researcher and a lead may."""
     small = world.made(database_url)
@@ -237,7 +237,7 @@ def test_only_the_first_comes_without_being_added(database_url):
     engine.dispose()
 
 
-WRITES = {"writing", "_marking"}
+WRITES = {"writing", "_acting"}
 
 
 def writers() -> dict[str, str]:

@@ -197,6 +197,7 @@ def test_a_change_is_found_on_postgresql_too(postgres_database_url):
     small.engine.dispose()
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_event_is_named_also_far_into_a_long_trail(database_url):
     engine = open_study(database_url)
     with writing(engine) as session:

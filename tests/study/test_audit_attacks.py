@@ -313,6 +313,7 @@ def test_an_import_and_a_completed_rubric_hold(database_url, tmp_path):
     small.engine.dispose()
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_demo_study_holds(demo_url):
     engine = open_study(demo_url)
     report = report_on(engine)

@@ -103,6 +103,7 @@ def engine(demo_url):
     found.dispose()
 
 
+@pytest.mark.slow_on_postgresql
 def test_filters_find_what_the_same_filters_written_out_find(engine):
     with reading(engine) as session:
         items = items_of(session)
@@ -125,7 +126,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
 
     with_rubric = {item.example_id for item in items}
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(any_filters)
     def check(filters):
         wanted = {

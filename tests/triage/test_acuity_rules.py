@@ -223,7 +223,7 @@ def test_any_text_gives_a_level_or_the_reason_why_there_is_none_and_quotes_are_i
         "a:\n\n", "(if a) ", "not , a , ", "I do not think , a , ", "er now ", "ask if a ", "~~a", "a. ",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("length", [1_400, 20_000])
+@pytest.mark.parametrize("length", [pytest.param(1_400, marks=pytest.mark.slow), 20_000])
 def test_long_hostile_text_takes_no_long_time(piece, length):
     text = (piece * (length // len(piece)) + ". ") * (20_000 // length)
     assert recommended_level(text).why

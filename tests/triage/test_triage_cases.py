@@ -72,7 +72,7 @@ def test_boundary_cases_have_two_right_answers():
 
 
 @given(st.integers(0, 200))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_a_boundary_answer_is_inside_above_or_below(seed):
     _, found = study(seed, share_panel=1.0)
     table = boundary(found).pivot(index=["model", "format"], columns="measure")
@@ -111,7 +111,7 @@ def test_ambiguous_cases_have_levels_and_sureness_and_no_right_answer():
 
 
 @given(st.integers(0, 200), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_every_case_and_sample_is_accounted_for_once(seed, invalid):
     triage_data, found = study(seed, n_cases=30, invalid=invalid)
     table = accounted(triage_data, found)
@@ -161,7 +161,7 @@ def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal()
 
 
 @given(st.integers(0, 200))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_a_miss_shows_the_first_text_that_says_what_the_model_said(seed):
     triage_data, found = study(seed, n_cases=25, noise=1.4, n_samples=4)
     rng = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ from tests.triage_cases import CONVERSATION, WORDS, drawn
 
 JUDGE = "Magpie"
 BY = {CONVERSATION: JUDGE}
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=4, deadline=None)
 seeds = st.integers(0, 10_000)
 
 

@@ -32,7 +32,7 @@ from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import RULES, Measure
 from tests.triage_cases import CONVERSATION, QA, drawn
 
-few = settings(max_examples=6, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.integers(0, 10_000)
 
 

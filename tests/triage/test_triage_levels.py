@@ -25,7 +25,7 @@ from evalcore.triage.reads import (
 )
 from tests.triage_cases import CONVERSATION, drawn
 
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=5, deadline=None)
 seeds = st.integers(0, 10_000)
 
 

@@ -25,7 +25,7 @@ from evalcore.triage.rates import RULES, SCORES, Measure, rates, summary
 from evalcore.triage.reads import VOTES, drawn_votes
 from tests.triage_cases import CONVERSATION, WORDS, drawn
 
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
