@@ -1,7 +1,7 @@
 """Drawn cases of triage for the statistics, with models, judges and physicians that err as they are told to; and how to store them."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from sqlmodel import Session
 from evalcore.study import store
 from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, MappingMethod, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
+from evalcore.triage.corrected import USUAL, Held, answered
 from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
 
 SOURCES = ("clinic", "hotline", "vignettes")
@@ -236,3 +237,14 @@ def _verdict(
         "created_at": now(),
     }
     return row | more
+
+
+def put_right(
+    make: Callable[..., pd.DataFrame],
+    triage_data: TriageData,
+    judges: Mapping[str, str],
+    *more: object,
+    held: Held = USUAL,
+) -> pd.DataFrame:
+    """What a function of `triage.corrected` gives of what judges say of all responses and physicians of those that they read."""
+    return make(answered(triage_data, judges, held.claim, settled=held.settled), *more, held)

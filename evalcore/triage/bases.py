@@ -32,7 +32,6 @@ from evalcore.triage.corrected import (  # fmt: skip
     USUAL,
     Answers,
     Held,
-    answered,
     corrected_cells,
     corrected_harm,
     corrected_rates,
@@ -46,9 +45,9 @@ from evalcore.triage.corrected import (  # fmt: skip
 from evalcore.triage.data import TriageData
 from evalcore.triage.harm import (
     SHOWN,
+    Weights,
     by_holm,
     changes,
-    costs,
     expected_harm,
     harm_differences,
     on_same_cases,
@@ -90,22 +89,26 @@ WHOSE = {
 
 
 @dataclass(frozen=True)
-class Weights:
-    """What errors cost: weights of an answer too low and of one too high, 0 or more; steps: an error counts as many times as it is levels wide, or once."""
+class LevelsBy:
+    """Whose levels of the answers count.
 
-    under: float
-    over: float
-    steps: bool = True
+    Attributes:
+        found: Predictions by the chosen judges, with gold and kind of their cases.
+        known: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
+    """
+
+    basis: Basis
+    triage_data: TriageData
+    found: pd.DataFrame
+    held: Held = USUAL
+    known: Sequence[Answers] = ()
 
 
-def usual_held(
-    triage_data: TriageData, judges: Mapping[str, str], spec: Analysis, *, known: Sequence[Answers] | None = None
-) -> tuple[Held, str]:
+def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
     """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
 
-    `known` is what `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
+    `known` is what `answered` gave for further cases and the stated rule of settling.
     """
-    known = answered(triage_data, judges, settled=spec.settled) if known is None else known
     exact = MEASURES[Measure.EXACT]
     enough = [about for about in known if made_from(about, about.estimand(exact), "", Physicians.THESE)["enough"]]
     usual = widest_claim([about.n_effective_readers for about in enough])
@@ -143,70 +146,41 @@ class Matrices:
     summary: pd.DataFrame
 
 
-def by_judge(triage_data: TriageData, found: pd.DataFrame) -> Matrices:
-    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`."""
-    cells = _judged(triage_data, found)
-    return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
-
-
-def _judged(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    cells = confusion(found).astype(_WORDS)
-    if not len(triage_data.published):
-        return cells
-    finished = of_matrices(triage_data.published.assign(model=triage_data.published["model"] + PUBLISHED))
-    return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
-
-
-def by_physicians(triage_data: TriageData, *, settled: bool = False) -> Matrices:
-    """What physicians of the study say of the responses that they have read; responses are counted, not cases."""
+def matrices(of: LevelsBy) -> Matrices:
+    """The matrices of all models: of cases by judge, with the published ones behind them, of responses by physicians, estimates where corrected."""
+    if of.basis is Basis.CORRECTED:
+        return _corrected(of)
+    if of.basis is Basis.JUDGE:
+        cells = _judged(of)
+        return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
     cells, rated, whole = (
-        make(triage_data, settled=settled).astype(_WORDS)
+        make(of.triage_data, settled=of.held.settled).astype(_WORDS)
         for make in (physicians_cells, physicians_rates, physicians_summary)
     )
     return Matrices(cells.assign(n_open=cells["n"] + cells["n_volunteered"]), rated, whole)
 
 
-def corrected(
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
-) -> Matrices:
-    """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
+def _judged(of: LevelsBy) -> pd.DataFrame:
+    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`."""
+    cells, published = confusion(of.found).astype(_WORDS), of.triage_data.published
+    if not len(published):
+        return cells
+    finished = of_matrices(published.assign(model=published["model"] + PUBLISHED))
+    return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
 
-    Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not. `known` is what
-    `answered` gave for the same cases, judges and claim, where it is at hand.
-    """
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-    cells = corrected_cells(triage_data, judges, held, known=known).astype(_WORDS)
-    judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
+
+def _corrected(of: LevelsBy) -> Matrices:
+    """Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not."""
+    cells = corrected_cells(of.known, of.held).astype(_WORDS)
+    judged = confusion(of.found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(triage_data, judges, held, known=known).astype({**_WORDS, "measure": str})
+    made = corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
     shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
-    of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
-    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=of, reason=made["needed"])
+    words = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
+    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=words, reason=made["needed"])
     return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), table, pd.DataFrame())
-
-
-def matrices(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> Matrices:
-    """The matrices of all models by the chosen basis; all as for `harm`."""
-    if basis is Basis.PHYSICIANS:
-        return by_physicians(triage_data, settled=held.settled)
-    if basis is Basis.CORRECTED:
-        return corrected(triage_data, found, judges, held, known=known)
-    return by_judge(triage_data, found)
 
 
 def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
@@ -222,28 +196,14 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
 # ---------------------------------------------------------------- harm
 
 
-def harm(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    weights: Weights,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> pd.DataFrame:
-    """Expected harm of all models by the chosen basis; model and format as plain words.
-
-    By judge with the published matrices, by physicians of responses, corrected with the further columns of `corrected_harm`; judges (by format), held and
-    known do not matter by judge.
-    """
-    under, over, steps = weights.under, weights.over, weights.steps
-    if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triage_data, under, over, steps=steps, settled=held.settled)
-    elif basis is Basis.CORRECTED:
-        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=known)
+def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
+    """Expected harm of all models, model and format as plain words: by judge with the published matrices, corrected with the columns of `corrected_harm`."""
+    if of.basis is Basis.PHYSICIANS:
+        made = physicians_harm(of.triage_data, weights, settled=of.held.settled)
+    elif of.basis is Basis.CORRECTED:
+        made = corrected_harm(of.known, weights, of.held)
     else:
-        made = expected_harm(_judged(triage_data, found), under, over, steps=steps)
+        made = expected_harm(_judged(of), weights)
     return made.astype(_WORDS)
 
 
@@ -256,36 +216,22 @@ class Ranked:
     differences: pd.DataFrame
 
 
-def ranked(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    weights: Weights,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> Ranked:
-    """The models on the same cases, published matrices in none of it; arguments as of `harm`.
+def ranked(of: LevelsBy, weights: Weights) -> Ranked:
+    """The models on the same cases, published matrices in none of it.
 
     By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
     """
-    under, over, steps = weights.under, weights.over, weights.steps
-    if basis is Basis.JUDGE:
-        made = expected_harm(confusion(on_same_cases(found)), under, over, steps=steps)
-        differences = harm_differences(found, under, over, steps=steps)
-        return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences)
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-    largest = max(under, over) or 1.0
-    cost = costs(STEP, under, over, steps=steps) / largest
-    differences = paired_costs(known, cost, held, kind=_kind(basis))
+    if of.basis is Basis.JUDGE:
+        made = expected_harm(confusion(on_same_cases(of.found)), weights)
+        differences = harm_differences(of.found, weights)
+        return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences)
+    largest = max(weights.under, weights.over) or 1.0
+    differences = paired_costs(of.known, weights.costs(STEP) / largest, of.held, kind=_kind(of.basis))
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
-    if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triage_data, under, over, steps=steps).iloc[:0]
-    else:
-        same = on_same_answers(known)
-        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=same)
-    return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences.assign(**scaled))
+    made = physicians_harm(of.triage_data, weights).iloc[:0]
+    if of.basis is Basis.CORRECTED:
+        made = corrected_harm(on_same_answers(of.known), weights, of.held)
+    return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
 
 
 def _kind(basis: Basis) -> str:
@@ -302,11 +248,11 @@ _PAIR_COLUMNS = (
 NO_PAIR = "no such case has a level of both models"
 
 
-def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), held: Held = USUAL) -> pd.DataFrame:
+def safety(of: LevelsBy) -> pd.DataFrame:
     """Differences of under-triage and of missed emergencies of every two models: `judged_differences` or `read_differences`."""
-    if basis is Basis.JUDGE:
-        return judged_differences(found)
-    return read_differences(known, held, kind=_kind(basis))
+    if of.basis is Basis.JUDGE:
+        return judged_differences(of.found)
+    return read_differences(of.known, of.held, kind=_kind(of.basis))
 
 
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:

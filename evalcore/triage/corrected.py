@@ -17,7 +17,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
-from evalcore.triage.harm import HARM_COLUMNS, costs, highest
+from evalcore.triage.harm import HARM_COLUMNS, USUAL_WEIGHTS, Weights
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -299,9 +299,7 @@ def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -
     return claim_sentence(claim, physicians, value=value, item="response with a text", of="cases")
 
 
-def corrected_cells(
-    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
-) -> pd.DataFrame:
+def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
 
     Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi) over the read ones:
@@ -317,8 +315,8 @@ def corrected_cells(
     count that were made blind of a drawn response and gave a level (`reads.drawn_votes`); a read of a response in which the judge found none does not.
     Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
     of those with a text; for these cases alone they are left out.
-    `judges`: By format the judge whose levels count. `held`: What the interval is to hold for. For these cases alone its width is 0 where everything was
-    read. `known`: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand. Gives sixteen rows a model and format:
+    `known`: What `answered` gave for the claim and the rule of settling of `held`. For these cases alone the width of the interval is 0 where everything was
+    read. Gives sixteen rows a model and format:
     model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
     a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the share as it was estimated (corrected may lie a little
     outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses, n_unreached and n_no_level (of the model and format); n_read
@@ -327,7 +325,7 @@ def corrected_cells(
     Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
-    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
+    for about in known:
         for gold in range(N_LEVELS):
             which = f"with the gold {LETTERS[gold].value}"
             masks = [np.where(gold == _GOLD, place == _LEVEL, np.nan) for place in range(N_LEVELS)]
@@ -338,32 +336,24 @@ def corrected_cells(
                 n_gold = cell["n_cases"]
                 of_cell = {"gold": gold + 1.0, "predicted": place + 1.0, "n": share * n_gold, "n_gold": n_gold}
                 rows.append(cell | of_cell | {"share": share, "low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)})
-    columns = (*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS)
-    return _table(rows, columns, triage_data)
+    columns = [*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def corrected_rates(
-    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
-) -> pd.DataFrame:
+def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
     Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
     of.
     """
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in known
         for measure, counts in MEASURES.items()
     ]
-    table = _table(rows, (*rates.KEYS, "measure", *ALL_COLUMNS), triage_data)
+    table = pd.DataFrame(rows, columns=[*rates.KEYS, "measure", *ALL_COLUMNS])
     return table.astype({"measure": pd.CategoricalDtype([measure.value for measure in MEASURES])})
-
-
-def _table(rows: list[dict[str, Any]], columns: Sequence[str], triage_data: TriageData) -> pd.DataFrame:
-    samples = triage_data.samples
-    return pd.DataFrame(rows, columns=list(columns)).astype({name: samples[name].dtype for name in rates.KEYS})
 
 
 def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[str, Any]:
@@ -423,20 +413,16 @@ def on_simplex(shares: Floats) -> Floats:
     return np.asarray(np.maximum(shares - above[n_kept], 0.0))
 
 
-_WAYS = [(kind, way, w) for kind in ("n", "steps") for way, w in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))]
-"""Columns of `HARM_COLUMNS`: what is counted, which way, and the weights that leave the other way out."""
+_WAYS = {
+    "n_under": Weights(1, 0, steps=False),
+    "n_over": Weights(0, 1, steps=False),
+    "steps_under": Weights(1, 0),
+    "steps_over": Weights(0, 1),
+}
+"""Columns of `HARM_COLUMNS`, and the weights that count them."""
 
 
-def corrected_harm(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    under: float,
-    over: float,
-    held: Held = USUAL,
-    *,
-    steps: bool = True,
-    known: Sequence[Answers] | None = None,
-) -> pd.DataFrame:
+def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUAL) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
 
     With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
@@ -445,27 +431,28 @@ def corrected_harm(
     Gives the columns of `harm.expected_harm` (n_under, n_over, steps_under and steps_over estimated; reason: what has still to be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
-    largest = max(under, over) or 1.0
-    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
-        share = about.estimand(costs(rates.STEP, under, over, steps=steps) / largest)
+    largest = max(weights.under, weights.over) or 1.0
+    for about in known:
+        share = about.estimand(weights.costs(rates.STEP) / largest)
         made = made_from(about, share, "", held.physicians)
         n = made["n_cases"]
         row = dict.fromkeys(HARM_COLUMNS, np.nan) | {"model": about.model, "format": about.format, "n": n}
         if made["enough"]:
             ways = {}
-            for kind, way, weights in _WAYS:
-                estimate = about.estimand(costs(rates.STEP, *weights, steps=kind == "steps")).corrected.value
-                ways[f"{kind}_{way}"] = max(0.0, estimate)  # it may lie a little below 0, what it stands for cannot
-            of = "steps" if steps else "n"
+            for name, of_way in _WAYS.items():
+                estimate = about.estimand(of_way.costs(rates.STEP)).corrected.value
+                ways[name] = max(0.0, estimate)  # it may lie a little below 0, what it stands for cannot
+            of = "steps" if weights.steps else "n"
             row |= {name: value * n for name, value in ways.items()}
-            row |= {"of_under": under * ways[f"{of}_under"], "of_over": over * ways[f"{of}_over"]}
+            row["of_under"] = weights.under * ways[f"{of}_under"]
+            row["of_over"] = weights.over * ways[f"{of}_over"]
             row["harm"] = row["of_under"] + row["of_over"]
             made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
             low, high = (float(made_of.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
-            row["high"] = max(min(high, highest(under, over, steps=steps)), row["harm"])
+            row["high"] = max(min(high, weights.highest), row["harm"])
         rows.append(row | made | {"reason": made["needed"]})
-    return _table(rows, (*HARM_COLUMNS, *COUNTS), triage_data)
+    return pd.DataFrame(rows, columns=[*HARM_COLUMNS, *COUNTS])
 
 
 # ---------------------------------------------------------------- by physicians alone
@@ -572,29 +559,28 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
 
 
 def physicians_harm(
-    triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
+    triage_data: TriageData, weights: Weights = USUAL_WEIGHTS, *, settled: bool = False
 ) -> pd.DataFrame:
     """What a response costs on average by what physicians read, weighted, with a t interval clustered by case; as `harm.expected_harm`, counting responses."""
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)
     n_names = len(items.names)
 
-    def cost(weights: tuple[float, float], *, steps: bool) -> Floats:
-        of_levels = costs(rates.STEP[items.gold], *weights, steps=steps)
-        return np.asarray((items.votes * of_levels).sum(axis=1), dtype=np.float64)
+    def cost(weights: Weights) -> Floats:
+        return np.asarray((items.votes * weights.costs(rates.STEP[items.gold])).sum(axis=1), dtype=np.float64)
 
     def mean(values: Floats) -> pd.DataFrame:
         return clustered_means(items.number, items.row, values, n_cells=n_names, weights=items.weights)
 
-    whole = mean(cost((under, over), steps=steps))
+    whole = mean(cost(weights))
     few, same = whole["n_clusters"].to_numpy() < rates.MIN_CASES, whole["low"].isna().to_numpy()
     n = whole["n_values"].to_numpy(dtype=float)
     found = items.names.assign(n=whole["n_values"], harm=whole["mean"], low=whole["low"].clip(lower=0).mask(few))
-    found["high"] = whole["high"].clip(upper=highest(under, over, steps=steps)).mask(few)
-    for way, weights in (("under", (under, 0.0)), ("over", (0.0, over))):
-        found[f"of_{way}"] = mean(cost(weights, steps=steps))["mean"].to_numpy()
-    for kind, way, weights in _WAYS:
-        found[f"{kind}_{way}"] = np.bincount(items.number, cost(weights, steps=kind == "steps"), n_names)
+    found["high"] = whole["high"].clip(upper=weights.highest).mask(few)
+    found["of_under"] = mean(cost(replace(weights, over=0.0)))["mean"].to_numpy()
+    found["of_over"] = mean(cost(replace(weights, under=0.0)))["mean"].to_numpy()
+    for name, of_way in _WAYS.items():
+        found[name] = np.bincount(items.number, cost(of_way), n_names)
     why = [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD]
     return found.assign(reason=np.select([n == 0, few, same], why, "").astype(object))[list(HARM_COLUMNS)]
 

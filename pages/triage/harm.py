@@ -1,6 +1,5 @@
 """Harm: a section of the Triage page. What errors cost when one too low weighs more than one too high."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.wording import chance_words, counted, decimal
-from evalcore.triage import figures, harm
-from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
-from evalcore.triage.harm import harm_sentences
+from evalcore.triage import bases, figures, harm
+from evalcore.triage.bases import Basis, Ranked, with_cases
+from evalcore.triage.harm import Weights, harm_sentences
 from evalcore.triage.words import count_words, number_words
 from pages.shared import html, routes, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Here
@@ -51,14 +50,20 @@ def show(here: Here) -> None:
         over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
         how = triage_choice.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
     weights = Weights(under, over, how == STEPS)
-    table, ranked = counts.harm(here, by, weights), counts.ranked(here, by, weights)
+    table = triage_choice.in_order(by.computed(bases.harm, weights))
+    ranked: Ranked = by.computed(bases.ranked, weights)
     if not under and not over:
         st.html(html.notice(NOTHING_COSTS, kind="warning"))
     rows = ranked.harm if len(ranked.harm) else with_cases(table)
-    for sentence in harm_sentences(rows, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
+    for sentence in harm_sentences(rows, weights, ranked.differences, ranked=bool(len(ranked.harm))):
         st.html(html.finding(sentence))
     if table["harm"].isna().all():
-        st.html(html.notice(_nothing(table, by.basis), kind="warning"))
+        lacking = "No case has both a clear gold and a level, so there is no harm to expect."
+        if by.basis is Basis.PHYSICIANS:
+            lacking = counts.NOT_READ
+        elif by.basis is Basis.CORRECTED and len(table):
+            lacking = counts.nearest_words(table)
+        st.html(html.notice(lacking, kind="warning"))
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     if words := by.words("expected harm"):
         st.html(html.quiet(words))
@@ -82,24 +87,13 @@ def _weight(label: str, usual: float, key: str) -> float:
     )  # fmt: skip
 
 
-def _nothing(table: pd.DataFrame, basis: Basis) -> str:
-    """Why no model has an expected harm."""
-    if basis is Basis.PHYSICIANS:
-        return counts.NOT_READ
-    if basis is Basis.CORRECTED and len(table):
-        return counts.nearest_words(table)
-    return "No case has both a clear gold and a level, so there is no harm to expect."
-
-
-def _harm_words(row: Mapping[Any, Any]) -> str:
-    """In short: what has to be read for it stands whole above, of whom least is lacking."""
-    lacking = row.get("n_needed", 0)
-    reason = f"{lacking:,} more to read" if lacking else row["reason"]
-    return number_words(row["harm"], row["low"], row["high"], reason)
-
-
 def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
     rows = table.to_dict(orient="records")
+    harms = []
+    for row in rows:  # in short: what has to be read for it stands whole above, of whom least is lacking
+        lacking = row.get("n_needed", 0)
+        reason = f"{lacking:,} more to read" if lacking else row["reason"]
+        harms.append(number_words(row["harm"], row["low"], row["high"], reason))
     more: dict[str, Any] = (
         {"Read": table["n_read"], "Physicians": table["n_readers"]}
         if basis is Basis.CORRECTED
@@ -111,7 +105,7 @@ def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
         }
     )
     columns: dict[str, Any] = {"Model": table["model"], "Format": table["format"]}
-    columns |= {"Expected harm": [_harm_words(row) for row in rows], "By under-triage": table["of_under"].map(decimal)}
+    columns |= {"Expected harm": harms, "By under-triage": table["of_under"].map(decimal)}
     columns |= {"By over-triage": table["of_over"].map(decimal), responses.capitalize(): table["n"], **more}
     tables.show(columns, key="triage_harm_table", alt="Expected harm of each model in each format", names=("Model",))
 

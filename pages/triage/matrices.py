@@ -18,7 +18,6 @@ from evalcore.triage.bases import (
     WHOSE,
     Basis,
     Matrices,
-    Weights,
     difference_words,
     margin_sentences,
     rates_columns,
@@ -28,6 +27,7 @@ from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS
+from evalcore.triage.harm import Weights
 from evalcore.triage.rates import SCORES, accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from evalcore.triage.settings import METRICS, TriageSettings
@@ -94,7 +94,8 @@ def show(here: Here) -> None:
         names = [*here.known.models, *(f"{name}{PUBLISHED}" for name in here.known.published)]
         model = triage_choice.one_of("Model", names, "triage_matrix_of", width=170)
         by = counts.basis_control(here)
-    basis, matrices = by.basis, counts.matrices(here, by)
+    basis = by.basis
+    matrices: Matrices = by.computed(bases.matrices)
     cells, rates = matrices.cells, matrices.rates
     first, *others = _findings(here, basis, rates, model) or [""]
     if first:
@@ -116,11 +117,11 @@ def show(here: Here) -> None:
         _corrected_rates(rates, model, here.settings)
     else:
         weights = Weights(here.settings.under_weight, here.settings.over_weight)
-        _rates(matrices, model, here.settings, counts.harm(here, by, weights))
+        _rates(matrices, model, here.settings, by.computed(bases.harm, weights))
     if chosen.gold is Gold.PHYSICIANS:
         _transitions(replace(here, chosen=replace(chosen, gold=Gold.FILE)))
     if is_known:
-        _safer(here, by)
+        _safer(by)
         st.subheader("All models", anchor=False)
         _all_models(cells, rates, counted)
     with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
@@ -424,8 +425,8 @@ SAFETY = {
 }
 
 
-def _safer(here: Here, by: By) -> None:
-    table = counts.safety(here, by)
+def _safer(by: By) -> None:
+    table: pd.DataFrame = by.computed(bases.safety)
     if table.empty:
         return
     st.subheader("Who is safer, on the same cases", anchor=False)

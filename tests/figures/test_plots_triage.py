@@ -197,7 +197,7 @@ def two() -> pd.DataFrame:
 
 
 def test_harm_is_drawn_with_its_interval_in_the_models_colour():
-    table = expected_harm(two(), 5, 1)
+    table = expected_harm(two())
     figure = figures.harm(table, {"Alder": "#0072B2"}, FORMATS)
     marks = next(trace for trace in figure.data if trace.name == "qa" and trace.x[0] is not None)
     # 43 levels too low and 96 too high on 527 cases: (5 * 43 + 96) / 527

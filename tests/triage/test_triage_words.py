@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import physicians_rates
 from evalcore.triage.data import described
-from evalcore.triage.harm import expected_harm, harm_sentences
+from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
 from evalcore.triage.words import MEANINGS, NAMES, View, by_model, decision_lines, findings, flip_sentence, leans
@@ -114,7 +114,7 @@ def test_without_a_case_the_finding_says_so():
         "No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."
     ]
     nothing = expected_harm(of_matrices(published().iloc[:0]))
-    assert harm_sentences(nothing, 5, 1) == []
+    assert harm_sentences(nothing, Weights(5, 1)) == []
 
 
 def test_flips_are_told_with_their_paired_difference():
@@ -134,18 +134,18 @@ def test_harm_names_a_model_that_does_less_only_where_the_paired_difference_show
         "GPT-5.4's is 0.59 [0.47, 0.71]."
     )
     pair = pd.DataFrame({"format": ["qa"], "model_1": [MODEL], "model_2": ["Alder-2"], "difference": [0.59]})
-    said = [harm_sentences(harm, 5, 1, pair.assign(p_holm=p))[0] for p in (0.001, 0.06, np.nan)]
+    said = [harm_sentences(harm, Weights(5, 1), pair.assign(p_holm=p))[0] for p in (0.001, 0.06, np.nan)]
     assert said == [
         f"{head} On the same cases Alder-2 does less harm than the other.",
         f"{head} On the same cases no two models are shown to differ.",
         f"{head} Which of them differ cannot be said yet.",
     ]
-    apart = harm_sentences(harm, 5, 1, pair.assign(p_holm=np.nan), ranked=False)[
+    apart = harm_sentences(harm, Weights(5, 1), pair.assign(p_holm=np.nan), ranked=False)[
         0
     ]  # of other responses each: no lowest, no highest
     assert "each model's expected harm is of other responses. Which of them differ cannot be said yet." in apart
     alone = expected_harm(of_matrices(published(qa=GPT_QA)))
-    assert harm_sentences(alone, 5, 1)[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
+    assert harm_sentences(alone, Weights(5, 1))[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
 
 
 def test_physicians_reads_are_told_as_responses_with_their_halves():
