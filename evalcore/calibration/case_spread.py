@@ -32,7 +32,6 @@ N_DRAWS = 400
 MOST_DRAWS = 400_000
 """Over all different panels together: with more than a thousand of them each is drawn fewer times, since their floors are averaged."""
 BLOCK = 250
-"""Panels simulated at a time."""
 NO_CASES = "No case has both a panel of two votes and a valid sample of the model."
 NO_PAIRS = "No case with a panel has two valid samples, which the unbiased distance needs."
 NO_SPREAD = (

@@ -30,7 +30,6 @@ BY_MODEL = ("model", "format")
 # ---------------------------------------------------------------- what a confidence means
 
 MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
-"""What a stated confidence is the probability of."""
 HALF = 0.5
 CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
@@ -204,7 +203,6 @@ DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."
 NAMED = 3
-"""Models that a sentence names; more are counted."""
 
 
 def who(row: Row) -> str:

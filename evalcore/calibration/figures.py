@@ -20,7 +20,6 @@ NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
 """How far models that stand at the same confidence are moved apart, and how many at most."""
 PANELS = {"distance": "Distance, unbiased", "entropy_model": "Entropy (bits)"}
-"""Measures from left to right, with the words of their axes."""
 FORMAT_SYMBOLS = {"qa": "circle", "conversation": "diamond"}
 ROW_PIXELS, FRAME_PIXELS = 34, 96
 

@@ -46,7 +46,6 @@ class Items(NamedTuple):
     keys: pd.DataFrame
     """The groups by number, as the columns of `by`."""
     n_left_out: Codes
-    """Items of each group that do not enter."""
     refused: list[str]
     """Why a group has no value where it has no item."""
     places: Codes

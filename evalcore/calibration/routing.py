@@ -24,7 +24,6 @@ SHARES = {
     "exact_kept": "no case is kept",
     "ambiguous_routed": "no ambiguous case",
 }
-"""The shares of `curves`, and why one has no value."""
 COUNTS = [f"{end}_{name}" for name in SHARES for end in "kn"]
 NO_MISSES = "No emergency was sent lower and no case with gold C was sent home, so there is nothing to catch."
 NONE_SURE = (
@@ -106,7 +105,6 @@ class _Columns(NamedTuple):
     ambiguous: Truths
     right: Truths
     missed: Truths
-    """A dangerous miss."""
 
     @property
     def n_without(self) -> int:

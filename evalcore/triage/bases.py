@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import (
-    EstimatorInputs,
-    ModelEstimate,
-    no_estimate,
-    of_reads,
-    paired_differences,
-    widest_claim,
-)
+from evalcore.rubric import corrected as estimates
 from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.estimator import by_physicians as fit_by_physicians
 from evalcore.stats.intervals import LEVEL
@@ -23,47 +16,14 @@ from evalcore.stats.pair_tests import against_margin, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Format, Physicians
+from evalcore.triage import corrected
+from evalcore.triage import harm as triage_harm
+from evalcore.triage import rates as triage_rates
 from evalcore.triage.cases import bonett_price, mcnemar
-from evalcore.triage.corrected import (  # fmt: skip
-    BOUNDS,
-    CORRECTED,
-    MEASURES,
-    PHYSICIANS,
-    USUAL,
-    Answers,
-    Held,
-    corrected_cells,
-    corrected_harm,
-    corrected_rates,
-    made_from,
-    on_same_answers,
-    physicians_cells,
-    physicians_harm,
-    physicians_rates,
-    physicians_summary,
-)
+from evalcore.triage.corrected import BOUNDS, CORRECTED, MEASURES, USUAL, Answers, Held
 from evalcore.triage.data import TriageData
-from evalcore.triage.harm import (
-    SHOWN,
-    Weights,
-    by_holm,
-    changes,
-    expected_harm,
-    harm_differences,
-    on_same_cases,
-    paired_sums,
-)
-from evalcore.triage.rates import (
-    RULES,
-    STEP,
-    Measure,
-    clear_answers,
-    confusion,
-    denominator_words,
-    of_matrices,
-    rates,
-    summary,
-)
+from evalcore.triage.harm import SHOWN, Weights, changes, expected_harm
+from evalcore.triage.rates import RULES, STEP, Measure, confusion, denominator_words
 from evalcore.triage.words import NAMES, by_model, points, rate_words, short_reason
 
 PUBLISHED = " (published)"
@@ -85,7 +45,6 @@ WHOSE = {
     Basis.PHYSICIANS: "By what physicians read",
     Basis.CORRECTED: "After correction",
 }
-"""Who says so, at the head of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +69,9 @@ def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
     `known` is what `answered` gave for further cases and the stated rule of settling.
     """
     exact = MEASURES[Measure.EXACT]
-    enough = [about for about in known if made_from(about, about.estimand(exact), "", Physicians.THESE)["enough"]]
-    usual = widest_claim([about.n_effective_readers for about in enough])
+    made_from, these = corrected.made_from, Physicians.THESE
+    enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
+    usual = estimates.widest_claim([about.n_effective_readers for about in enough])
     held = Held(spec.claim or usual.claim, spec.physicians or usual.physicians, spec.settled)
     return held, "" if spec.claim and spec.physicians else usual.why
 
@@ -152,10 +112,10 @@ def matrices(of: LevelsBy) -> Matrices:
         return _corrected(of)
     if of.basis is Basis.JUDGE:
         cells = _judged(of)
-        return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
+        return Matrices(cells.assign(n_open=cells["n"]), triage_rates.rates(cells), triage_rates.summary(cells))
     cells, rated, whole = (
         make(of.triage_data, settled=of.held.settled).astype(_WORDS)
-        for make in (physicians_cells, physicians_rates, physicians_summary)
+        for make in (corrected.physicians_cells, corrected.physicians_rates, corrected.physicians_summary)
     )
     return Matrices(cells.assign(n_open=cells["n"] + cells["n_volunteered"]), rated, whole)
 
@@ -165,18 +125,18 @@ def _judged(of: LevelsBy) -> pd.DataFrame:
     cells, published = confusion(of.found).astype(_WORDS), of.triage_data.published
     if not len(published):
         return cells
-    finished = of_matrices(published.assign(model=published["model"] + PUBLISHED))
+    finished = triage_rates.of_matrices(published.assign(model=published["model"] + PUBLISHED))
     return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
 
 
 def _corrected(of: LevelsBy) -> Matrices:
     """Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not."""
-    cells = corrected_cells(of.known, of.held).astype(_WORDS)
+    cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
     judged = confusion(of.found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
+    made = corrected.corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
     shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
     words = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
     table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=words, reason=made["needed"])
@@ -199,9 +159,9 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
 def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
     """Expected harm of all models, model and format as plain words: by judge with the published matrices, corrected with the columns of `corrected_harm`."""
     if of.basis is Basis.PHYSICIANS:
-        made = physicians_harm(of.triage_data, weights, settled=of.held.settled)
+        made = corrected.physicians_harm(of.triage_data, weights, settled=of.held.settled)
     elif of.basis is Basis.CORRECTED:
-        made = corrected_harm(of.known, weights, of.held)
+        made = corrected.corrected_harm(of.known, weights, of.held)
     else:
         made = expected_harm(_judged(of), weights)
     return made.astype(_WORDS)
@@ -222,20 +182,16 @@ def ranked(of: LevelsBy, weights: Weights) -> Ranked:
     By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
     """
     if of.basis is Basis.JUDGE:
-        made = expected_harm(confusion(on_same_cases(of.found)), weights)
-        differences = harm_differences(of.found, weights)
+        made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
+        differences = triage_harm.harm_differences(of.found, weights)
         return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences)
     largest = max(weights.under, weights.over) or 1.0
-    differences = paired_costs(of.known, weights.costs(STEP) / largest, of.held, kind=_kind(of.basis))
+    differences = paired_costs(of, weights.costs(STEP) / largest)
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
-    made = physicians_harm(of.triage_data, weights).iloc[:0]
+    made = corrected.physicians_harm(of.triage_data, weights).iloc[:0]
     if of.basis is Basis.CORRECTED:
-        made = corrected_harm(on_same_answers(of.known), weights, of.held)
+        made = corrected.corrected_harm(corrected.on_same_answers(of.known), weights, of.held)
     return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
-
-
-def _kind(basis: Basis) -> str:
-    return CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
 
 
 # ---------------------------------------------------------------- which of two models is safer
@@ -249,10 +205,17 @@ NO_PAIR = "no such case has a level of both models"
 
 
 def safety(of: LevelsBy) -> pd.DataFrame:
-    """Differences of under-triage and of missed emergencies of every two models: `judged_differences` or `read_differences`."""
+    """Differences of under-triage and of missed emergencies of every two models, case by case: by the judge those of `judged_differences`.
+
+    By what physicians have read, or by the judge corrected by it, from influence values: a case's influence is what it adds to either rate
+    (`estimator.influences`); their difference over the cases of both has the variance and the degrees of freedom of `rubric.corrected.paired_differences`.
+    Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and reason says of whom what lacks.
+    """
     if of.basis is Basis.JUDGE:
         return judged_differences(of.found)
-    return read_differences(of.known, of.held, kind=_kind(of.basis))
+    tables = [paired_costs(of, MEASURES[measure]).assign(measure=measure.value) for measure in SAFETY]
+    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
+    return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
 
 
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
@@ -263,12 +226,12 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
     Gives one row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
     either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
     """
-    counts, gold, predicted = clear_answers(found)
+    counts, gold, predicted = triage_rates.clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))
     tables = []
     for measure in SAFETY:
         rule = RULES[measure]
-        sums = paired_sums(found, counts & rule.base[level, 0], rule.hits[level, answer].astype(float))
+        sums = triage_harm.paired_sums(found, counts & rule.base[level, 0], rule.hits[level, answer].astype(float))
         n = sums["n"].to_numpy()
         k_1, k_2, both = (sums[name].to_numpy(dtype=np.int64) for name in ("sum_1", "sum_2", "product"))
         low, high = bonett_price(k_1 - both, k_2 - both, n)
@@ -276,32 +239,19 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
             measure=measure.value, k_1=k_1, k_2=k_2, difference=quotient(k_1 - k_2, n), low=low, high=high,
             se=np.nan, df=np.nan, p=mcnemar(k_1 - both, k_2 - both, n), reason=np.where(n > 0, "", NO_PAIR),
         )  # fmt: skip
-        tables.append(table.assign(p_holm=by_holm(table["p"], table["format"])))
+        tables.append(table.assign(p_holm=triage_harm.by_holm(table["p"], table["format"])))
     together = pd.concat(tables).sort_values("format", kind="stable", ignore_index=True)
     columns = [*_PAIR_COLUMNS[:5], "k_1", "k_2", *_PAIR_COLUMNS[5:]]
     return together[columns].astype({"format": str, "model_1": str, "model_2": str})
 
 
-def read_differences(known: Sequence[Answers], held: Held = USUAL, *, kind: str = CORRECTED) -> pd.DataFrame:
-    """The same by what physicians have read, or by the judge corrected by it: by influence values, case by case.
-
-    A case's influence is what it adds to either rate (`estimator.influences`); their difference over the cases of both has the variance and the degrees of
-    freedom of `rubric.corrected.paired_differences`. Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and
-    reason says of whom what lacks. `known` is what `answered` gave for this claim.
-    """
-    by = {measure: paired_costs(known, MEASURES[measure], held, kind=kind) for measure in SAFETY}
-    tables = [table.assign(measure=measure.value) for measure, table in by.items()]
-    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
-    return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
-
-
-def paired_costs(known: Sequence[Answers], counts: Floats, held: Held, *, kind: str) -> pd.DataFrame:
-    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `read_differences`."""
+def paired_costs(of: LevelsBy, counts: Floats) -> pd.DataFrame:
+    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `safety`."""
     columns = [name for name in _PAIR_COLUMNS if name != "measure"]
     tables = []
-    for word in dict.fromkeys(about.format for about in known):
-        models = [_scored(about, counts, kind, held) for about in known if about.format == word]
-        rows = paired_differences([one for one, _ in models], held.claim, held.physicians, LEVEL)
+    for word in dict.fromkeys(about.format for about in of.known):
+        models = [_scored(about, counts, of) for about in of.known if about.format == word]
+        rows = estimates.paired_differences([one for one, _ in models], of.held.claim, of.held.physicians, LEVEL)
         if rows.empty:
             continue
         lacking = {one.inputs.model: needed for one, needed in models}
@@ -313,18 +263,18 @@ def paired_costs(known: Sequence[Answers], counts: Floats, held: Held, *, kind: 
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
-def _scored(about: Answers, counts: Floats, kind: str, held: Held) -> tuple[ModelEstimate, str]:
+def _scored(about: Answers, counts: Floats, of: LevelsBy) -> tuple[estimates.ModelEstimate, str]:
     """One model's share as `paired_differences` takes a score, and what has still to be read for it."""
-    share = about.estimand(counts)
-    made = made_from(about, share, "", held.physicians)
+    share, held = about.estimand(counts), of.held
+    made = corrected.made_from(about, share, "", held.physicians)
     kept = ~np.isnan(counts[:, 0])[about.gold]
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[kept[about.read][about.places]]))
-    of = (share.population, share.sample)
-    inputs = EstimatorInputs(about.model, about.format, *of, about.cases[kept], (), readers, {})
+    read = (share.population, share.sample)
+    inputs = estimates.EstimatorInputs(about.model, about.format, *read, about.cases[kept], (), readers, {})
     if not made["enough"]:
-        return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
-    fit = share.corrected if kind == CORRECTED else fit_by_physicians(*of)
-    return ModelEstimate(inputs, of_reads(*of, fit, held.claim, held.physicians)), ""
+        return estimates.ModelEstimate(inputs, estimates.no_estimate(share.population)), str(made["needed"])
+    fit = share.corrected if of.basis is Basis.CORRECTED else fit_by_physicians(*read)
+    return estimates.ModelEstimate(inputs, estimates.of_reads(*read, fit, held.claim, held.physicians)), ""
 
 
 _NAMES = {Measure.UNDER.value: "under-triage", Measure.MISSED_EMERGENCIES.value: "missed emergencies"}

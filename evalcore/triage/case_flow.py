@@ -51,7 +51,6 @@ LEFT_OUT = {
     Why.INFORMATION: "no panel has voted",
     Why.NO_LABEL: "no label, no votes",
 }
-"""Why an excluded case is left out, in a few words for the end of the flow."""
 MOST_SOURCES = 14
 
 
@@ -185,7 +184,6 @@ def folded(flow: pd.DataFrame, most: int = MOST_SOURCES) -> pd.DataFrame:
 
 
 Stages = tuple[dict[str, int], dict[str, int], dict[str, int]]
-"""Three columns of names from top to bottom, each with its cases."""
 
 
 def stages(flow: pd.DataFrame) -> Stages:

@@ -22,7 +22,6 @@ COLUMNS = (
     "dataset", *_OF_CASE, "votes", "gold", "gold_read_here", "gold_how", "gold_readers", "model", "format", "judge", "predicted", *COUNTS,
     "n_no_level", "n_samples", "share", "confidence", "n_read", "levels_read",
 )  # fmt: skip
-"""Columns of `case_table`."""
 
 
 def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
@@ -71,14 +70,12 @@ class Miss(StrEnum):
     """Which way an answer is wrong."""
 
     UNDER = "under"
-    """It asks for less care than the case needs."""
     OVER = "over"
 
 
 WORST_FIRST = ((4, 1), (4, 2), (4, 3), (3, 1), (3, 2), (2, 1))
 """Gold and prediction of each miss, the most dangerous first."""
 DANGEROUS = WORST_FIRST[:4]
-"""The misses that are dangerous: an emergency sent lower, and a case for tomorrow sent home."""
 _MISS_COLUMNS = (
     "row", "case_id", "source", "strength", "first_words", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples",
     "n_unread", "n_invalid", "n_valid", *COUNTS, "sample", "response_id", "says_so",
@@ -182,7 +179,6 @@ class Direction(StrEnum):
     """Which way the conversation differs from qa."""
 
     LOWER = "lower"
-    """Less urgent when the patient tells it as a conversation."""
     HIGHER = "higher"
 
 

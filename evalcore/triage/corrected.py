@@ -274,7 +274,6 @@ BOUNDS = ("", "_low", "_high")
 COUNTS = (
     "n_cases", "n_responses", "n_unreached", "n_no_level", "n_read", "n_cases_read", "n_readers", "n_effective_readers", "enough", "n_needed", "needed",
 )  # fmt: skip
-"""Columns of what a share was made from."""
 _OF_READS = [kind + bound for kind in (PHYSICIANS, CORRECTED) for bound in BOUNDS]
 ALL_COLUMNS = (*(JUDGE + bound for bound in BOUNDS), *_OF_READS, *COUNTS)
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
@@ -285,7 +284,6 @@ MEASURES: Mapping[rates.Measure, Floats] = {
 _WHICH: Mapping[rates.Base, str] = {
     rates.OF_ALL: "", rates.OF_EMERGENCIES: "with the gold D", rates.BELOW_D: "with a gold below D", rates.ABOVE_A: "with a gold above A",
 }  # fmt: skip
-"""The cases that reads are lacking of, in words."""
 
 
 def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -> str:
@@ -419,7 +417,6 @@ _WAYS = {
     "steps_under": Weights(1, 0),
     "steps_over": Weights(0, 1),
 }
-"""Columns of `HARM_COLUMNS`, and the weights that count them."""
 
 
 def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUAL) -> pd.DataFrame:
@@ -472,7 +469,6 @@ _BASES: Mapping[rates.Base, rates.Base] = {
         (rates.ABOVE_A, "to a case above A", "of {} responses to cases above A", "a case above A"),
     )
 }
-"""What rates are of, where responses are counted."""
 
 
 @dataclass(frozen=True)

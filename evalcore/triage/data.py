@@ -21,14 +21,12 @@ LEVELS = {
     Acuity.REMOVE: np.nan,
 }  # fmt: skip
 LABELS = {level: label.value for label, level in LEVELS.items() if label is not Acuity.REMOVE}
-"""A level as its letter or letters."""
 LETTERS = (Acuity.A, Acuity.B, Acuity.C, Acuity.D)
 """The levels 1, 2, 3, 4 by name."""
 N_LEVELS = len(LETTERS)
 NO_LEVEL = 0.0
 """In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
 READ_HERE = "read here"
-"""Strength of a gold that physicians here have changed."""
 
 CASE_COLUMNS = (
     "example_id", "case_id", "source", "original_label", "mapped_label", "file_gold", "method", "is_edge_case", "uncertainty",
@@ -42,7 +40,6 @@ READ_COLUMNS = (
 ELSEWHERE_COLUMNS = ("row", "model")
 CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
 SHARES = ("h_A", "h_B", "h_C", "h_D")
-"""Columns of a case's vote distribution."""
 MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
 
 

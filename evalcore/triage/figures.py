@@ -37,7 +37,6 @@ CELL_TEXT_PIXELS, SMALL_PIXELS = 15, 12
 HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
 NAME_CHARACTERS, BLANK = 16, "\u00a0"
 _SHARES: dict[str, Any] = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False}
-"""An axis of shares."""
 _HOVERED: dict[str, Any] = {"hovertemplate": "%{customdata}<extra></extra>"}
 _INSIDE: dict[str, Any] = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
 
@@ -332,7 +331,6 @@ SIDES = (
     ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),
     ("over", "over-triage", "triangle-up", LEVEL_RAMP[3], 1.0, -0.15),
 )
-"""Measure, words, mark, its colour, the width of its border, its place within the row."""
 _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
@@ -400,7 +398,6 @@ def apart(
 # ---------------------------------------------------------------- harm
 
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
-"""Format, its mark, its place within a model's row."""
 _HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30
 _HEAD_PIXELS, _LEGEND_PIXELS, _BELOW_PIXELS = 30, 50, 84
 """Of the figure of orders: above the lines, from them to the legend below the axis and its title, and below them in all."""
@@ -510,12 +507,10 @@ def orders(
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
 """Of a node with its words; around all nodes; and the least that the nodes have."""
 COLUMNS = (0.0, 0.5, 1.0)
-"""Where the three columns stand."""
 WIDTH, GAP, MARGIN = 0.01, 0.045, 0.22
 """Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
 LEAST_HEIGHT = 0.004
 LONGEST = (18, 40, 26)
-"""Characters of a name in each column; what is longer is cut off."""
 BEND = np.linspace(0.0, 1.0, 24)
 SMOOTH = BEND * BEND * (3 - 2 * BEND)
 RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"

@@ -16,7 +16,6 @@ _STATES = 2 * N_LEVELS + 1
 _WORDS = [word.value for word in Format]
 _FORMATS = pd.CategoricalDtype(_WORDS)
 COUNTS = ("n_A", "n_B", "n_C", "n_D")
-"""Columns of a prediction's valid samples by level."""
 
 
 def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
@@ -124,7 +123,6 @@ def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] 
 # ---------------------------------------------------------------- several judges as one
 
 JURY = "majority of the judges"
-"""What several judges as one are called where one judge is chosen."""
 _MIN_JUDGES = 2
 
 

@@ -15,7 +15,6 @@ from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS, LETTERS, N_LEVELS, READ_HERE, Kind, TriageData
 
 KEYS = ("model", "format")
-"""What one confusion matrix is of."""
 N_CELLS = N_LEVELS * N_LEVELS
 NO_CASE = "no case has both a clear gold and a prediction"
 _GOLD, _PREDICTED = np.indices((N_LEVELS, N_LEVELS))
@@ -443,14 +442,11 @@ class TriageGrouping(StrEnum):
     """By what cases are told apart."""
 
     SOURCE = "source"
-    """The data set that they come from."""
     GOLD = "gold"
-    """The level that they need; between two letters: a boundary."""
     STRENGTH = "strength"
     """How many votes of the panel stand together: unanimous, 4-1, 3-2; direct: the source's own label."""
     LANGUAGE = "language"
     KIND = "kind"
-    """Clear, boundary, ambiguous, unlabelled."""
 
 
 def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.DataFrame:

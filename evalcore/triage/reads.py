@@ -22,9 +22,7 @@ from evalcore.triage.rates import KEYS, clustered_summary, coded
 MEDIAN = "median"
 """Value of `how`: readers differ by less than two levels, and the median of their levels stands."""
 _WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
-"""Why there is no level; empty where there is one."""
 VOTES = ("v_A", "v_B", "v_C", "v_D")
-"""Columns of a response's mean vote by level."""
 
 
 # ---------------------------------------------------------------- of drawn responses, read blind
@@ -191,7 +189,7 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
     Gives one row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
+    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases).
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -204,8 +202,7 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     pairs = pairs.assign(new_gold=np.where(settled, level, np.nan), why=here["why"].to_numpy(dtype=object))
     pairs["changed"] = settled & ~_same(old, level)
     keys = ["old_kind", "old_gold", "new_kind", "new_gold", "why", "changed"]
-    grouped = pairs.groupby(keys, dropna=False, observed=True, sort=True)["row"]
-    return grouped.agg(n="size", rows=lambda rows: tuple(sorted(int(row) for row in rows))).reset_index()
+    return pairs.groupby(keys, dropna=False, observed=True, sort=True).size().rename("n").reset_index()
 
 
 def _same(one: Floats, other: Floats) -> Truths:
@@ -216,7 +213,6 @@ def _same(one: Floats, other: Floats) -> Truths:
 # ---------------------------------------------------------------- how far two who read levels say the same
 
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
-"""Rows and columns that are shown whether they occur or not."""
 NO_PAIR = "no response was given one level by both"
 ONE_LEVEL = "both give one and the same level throughout"
 

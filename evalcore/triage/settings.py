@@ -14,7 +14,6 @@ from evalcore.study.schema import Format
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 
 MAX_BYTES = 65_536
-"""A longer file of settings is not taken apart."""
 LEVEL_NAMES = {
     "A": "at home",
     "B": "a doctor within weeks",
@@ -39,7 +38,6 @@ METRICS = {
     "mean_signed": "Mean signed error",
     "expected_harm": "Expected harm",
 }
-"""The metrics that can be shown, with their words."""
 UNDER_WEIGHT, OVER_WEIGHT = 5.0, 1.0
 HIGHEST_WEIGHT, HIGHEST_SPREAD, HIGHEST_UNCERTAINTY = 1000.0, 9.0, 1.0
 LONGEST_NAME = 60

@@ -20,14 +20,12 @@ from evalcore.triage.settings import METRICS
 
 Row = Mapping[Any, Any]
 Rates = Mapping[tuple[str, str], Mapping[str, Row]]
-"""By model and format, then by measure."""
 NAMES: Mapping[str, str] = METRICS | {
     "constituent": "One of the two letters",
     "upper_share": "The more severe letter, of these",
     "outside_high": "Above both letters",
     "outside_low": "Below both letters",
 }
-"""Every measure by name, as heads of tables."""
 MEANINGS: Mapping[str, str] = {
     "exact": "The answer is the level that the case needs. Exact, too high and too low add up to all cases.",
     "over": "The answer lies above the level that the case needs, of all cases.",
@@ -306,18 +304,12 @@ class View(StrEnum):
     """A part of a page that answers a question."""
 
     QA = "qa"
-    """Matrices and rates in qa."""
     CONVERSATION = "conversation"
     FLIPS = "flips"
-    """Cases whose answer changes with the format."""
     RATES = "rates"
-    """All models: exact, too high, too low."""
     UNCERTAINTY = "uncertainty"
-    """How models spread over ambiguous cases, beside the panel."""
     CALIBRATION = "calibration"
-    """The model's confidence against being right."""
     ROUTING = "routing"
-    """At which confidence cases would go to a human."""
 
 
 @dataclass(frozen=True)

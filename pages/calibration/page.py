@@ -21,7 +21,6 @@ TITLES = {
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 SHOWN = {JUDGES: judges.show, MODELS: models.show, AMBIGUOUS: models.show_ambiguous, ROUTING: models.show_routing}
-"""The section that is chosen; the others are not computed."""
 
 
 def line(section: str, known: About, chosen: Chosen) -> str:

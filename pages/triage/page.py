@@ -25,7 +25,6 @@ TITLES = {
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 PUBLISHED_TOO = {MATRICES, HARM}
-"""Sections that show published matrices, which have no cases."""
 
 
 def nothing() -> None:
@@ -85,7 +84,6 @@ SHOWN = {
     READERS: readers.show,
     VIEWS: views.show,
 }
-"""The section that is chosen; the others are not computed."""
 
 
 viewer = common.require()

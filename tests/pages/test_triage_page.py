@@ -175,8 +175,8 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
 
 def test_a_cells_name_leads_back_to_the_cell():
     for word, gold, predicted in product(("qa", "conversation"), range(1, 5), range(1, 5)):
-        assert triage_cell.cell_of(cell(word, gold, predicted)) == (word, gold, predicted)
-    assert triage_cell.cell_of("something else") is None
+        assert triage_cell.CELLS[cell(word, gold, predicted)] == (word, gold, predicted)
+    assert "something else" not in triage_cell.CELLS
 
 
 def test_html_of_a_case_escapes_what_came():

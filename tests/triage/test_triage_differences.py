@@ -20,13 +20,13 @@ from evalcore.triage.bases import (
     judged_differences,
     margin_sentences,
     ranked,
-    read_differences,
+    safety,
     safety_sentences,
     stated_judges,
     usual_held,
 )
 from evalcore.triage.cases import bonett_price
-from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
+from evalcore.triage.corrected import MEASURES, USUAL, answered, corrected_rates, on_same_answers
 from evalcore.triage.data import TriageData, described
 from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import joined, predictions, usual_judges
@@ -89,9 +89,14 @@ def test_models_without_a_case_in_common_have_a_reason():
 # ---------------------------------------------------------------- by physicians, and corrected
 
 
-@given(seeds, st.sampled_from(["corrected", "physicians_only"]))
+def corrected_by(known, held=USUAL) -> LevelsBy:
+    return LevelsBy(Basis.CORRECTED, study(1), pd.DataFrame(), held, known)
+
+
+@given(seeds, st.sampled_from([(Basis.CORRECTED, "corrected"), (Basis.PHYSICIANS, "physicians_only")]))
 @few
-def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_are_of_both(seed, kind):
+def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_are_of_both(seed, by):
+    basis, kind = by
     triage_data = study(seed)
     levels = triage_data.levels.where(
         triage_data.levels.isna() | triage_data.levels.gt(0), 2.0
@@ -100,7 +105,7 @@ def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_a
     judges = usual_judges(triage_data)
     known = answered(triage_data, judges, settled=False)
     rates = corrected_rates(known).set_index(["model", "format", "measure"])[kind]
-    table = read_differences(known, kind=kind)
+    table = safety(LevelsBy(basis, triage_data, found_of(triage_data), known=known))
     assert set(table["measure"]) == {measure.value for measure in SAFETY}
     for row in table.loc[table["difference"].notna()].to_dict(orient="records"):
         one, other = (rates[row[f"model_{n}"], row["format"], row["measure"]] for n in (1, 2))
@@ -114,7 +119,7 @@ def test_a_pair_of_a_model_with_itself_differs_by_nothing():
     """What both are wrong about together is taken out: the same responses and reads twice give 0, and no width but that of votes not seen."""
     known = [about for about in answered(study(3), {CONVERSATION: "Magpie"}) if about.model == "Clover-mini"]
     twin = replace(known[0], model="Twin")
-    row = read_differences([*known, twin]).iloc[0]
+    row = safety(corrected_by([*known, twin])).iloc[0]
     assert row["difference"] == pytest.approx(0, abs=1e-12)
     rates = put_right(corrected_rates, study(3), {CONVERSATION: "Magpie"}).set_index(["model", "measure"])
     alone = rates.loc[("Clover-mini", "under")]
@@ -123,7 +128,7 @@ def test_a_pair_of_a_model_with_itself_differs_by_nothing():
 
 def test_too_little_read_is_said_of_each_model():
     known = answered(study(2, share_read=0.1), {CONVERSATION: "Magpie"})
-    table = read_differences(known)
+    table = safety(corrected_by(known))
     assert table["difference"].isna().all()
     assert table["reason"].str.contains("Alder-2: .* to be read").any()
     assert table["reason"].str.contains("Briar-1: .*; Clover-mini: ").any()
@@ -132,7 +137,7 @@ def test_too_little_read_is_said_of_each_model():
 
 def test_physicians_in_general_are_wider_than_these():
     known = answered(study(4), {CONVERSATION: "Magpie"})
-    these, general = (read_differences(known, held=Held(physicians=who)) for who in Physicians)
+    these, general = (safety(corrected_by(known, Held(physicians=who))) for who in Physicians)
     width = [(table["high"] - table["low"]).to_numpy() for table in (these, general)]
     assert np.nanmean(width[1]) > np.nanmean(width[0])
 

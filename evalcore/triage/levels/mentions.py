@@ -19,7 +19,6 @@ class Mention:
     care: Care | None
     """Who is to give it; None: care at home."""
     soon: Soon | None
-    """None where nothing says it."""
     mood: Mood
     is_outright: bool = False
     """Of care at home: it says that home is the place."""

@@ -52,11 +52,9 @@ class Sentence:
     text: str = ""
     """Its words in lower case, joined by single spaces; of punctuation `, ; : -` are words too."""
     places: list[int] = field(default_factory=list)
-    """Where in `text` each word begins."""
     spans: list[tuple[int, int]] = field(default_factory=list)
     """The place in the response of each word (those of one contraction share it)."""
     quoted: list[bool] = field(default_factory=list)
-    """Whether a word stands in quotation marks."""
     is_question: bool = False
     outer: "Sentence | None" = None
     """The sentence in whose brackets this one stands."""
