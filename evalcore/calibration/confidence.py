@@ -5,8 +5,7 @@ that is known.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,56 +34,38 @@ CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST_LABELS = 10
 """With fewer labels of one kind nothing is said against a meaning."""
-OF_COUNTS = [
-    "judge",
-    "meaning",
-    "n",
-    "n_met",
-    "share_met",
-    "mean_confidence",
-    "mean_confidence_met",
-    "mean_confidence_not_met",
-]
 OF_LEVELS = ["judge", "meaning", "n", "mean_confidence"]
-CHECKED = ["contradicted", "usable", "why"]
+OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met"]
 
 
-def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
     Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of the labels "met" with
     one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is contradicted where more than half of
     the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
-    those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
+    those of `queries.stated`; a judge that is missing in `meanings` has not been asked about.
     Gives one row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted, usable
-    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
+    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable), against_met and against_right
+    (what the labels say against that meaning, "" where nothing).
     """
-    rows = []
+    rows, against = [], []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
         sums = mine.set_index("label").reindex([1.0, 0.0]).fillna({"n": 0, "n_above": 0, "n_below": 0})
         n, means, total = sums["n"], sums["mean_confidence"], int(sums["n"].sum())
-        rows.append(
-            {
-                "judge": str(judge),
-                "n": total,
-                "n_met": int(n[1.0]),
-                "share_met": n[1.0] / total if total else np.nan,
-                "mean_confidence": (means.fillna(0) * n).sum() / total if total else np.nan,
-                "mean_confidence_met": means[1.0],
-                "mean_confidence_not_met": means[0.0],
-                "why": _against(meaning.get(str(judge)), sums),
-            }
-        )
-    return _usable(pd.DataFrame(rows, columns=[*OF_COUNTS, *CHECKED]), meaning)
+        row = {"judge": str(judge), "n": total, "n_met": int(n[1.0]), "share_met": n[1.0] / total if total else np.nan}
+        row["mean_confidence"] = (means.fillna(0) * n).sum() / total if total else np.nan
+        rows.append(row | {"mean_confidence_met": means[1.0], "mean_confidence_not_met": means[0.0]})
+        against.append({word: _against(word, sums) for word in ConfidenceMeaning})
+    return _checked(pd.DataFrame(rows, columns=OF_COUNTS), against, meanings)
 
 
-def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
-    """What in the labels contradicts the meaning; "" where nothing does."""
+def _against(meaning: ConfidenceMeaning, sums: pd.DataFrame) -> str:
     of_met = meaning is ConfidenceMeaning.MET
     for label, row in zip(("met", "not met"), sums.to_dict(orient="records"), strict=True):
         side = "above" if of_met and label == "not met" else "below"
         n, n_contrary = int(row["n"]), int(row[f"n_{side}"])
-        if meaning is None or n < FEWEST_LABELS or n_contrary <= n * HALF:
+        if n < FEWEST_LABELS or n_contrary <= n * HALF:
             continue
         labels = f'{n_contrary:,} of {n:,} labels "{label}" come with a confidence {side} 0.5'
         mean = f"their mean is {row['mean_confidence']:.3f}"
@@ -95,54 +76,42 @@ def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
     return ""
 
 
-def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    `labels` are levels with a stated confidence: judge, confidence in [0, 1]. P(right) is contradicted where more than half lie below a guess among
-    four, 0.25. Returned are `OF_LEVELS`, contradicted, usable and why.
+    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS` and the further columns.
+    `of_parser`: For what models state themselves, which the parser reads (one row, or none).
     """
-    rows = []
-    for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
-        stated, n = meaning.get(str(judge)), len(mine)
-        low = int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
-        against = ""
-        if stated is ConfidenceMeaning.MET:
-            against = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
-        elif stated is ConfidenceMeaning.RIGHT and n >= FEWEST_LABELS and low > n * HALF:
-            less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
-            against = f"{less}: so it is not the probability that its own level is right."
-        mean = float(mine["confidence"].mean())
-        rows.append({"judge": str(judge), "n": n, "mean_confidence": mean, "why": against})
-    return _usable(pd.DataFrame(rows, columns=[*OF_LEVELS, *CHECKED]), meaning)
+    stated = stated_levels(triage_data)
+    rows, against = [], []
+    for judge, mine in stated.loc[stated["judge"].eq(PARSER).eq(of_parser)].groupby("judge", sort=True, observed=True):
+        n, low = len(mine), int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
+        less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
+        is_less = n >= FEWEST_LABELS and low > n * HALF
+        neither = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
+        right = f"{less}: so it is not the probability that its own level is right." if is_less else ""
+        against.append({ConfidenceMeaning.MET: neither, ConfidenceMeaning.RIGHT: right})
+        rows.append({"judge": str(judge), "n": n, "mean_confidence": float(mine["confidence"].mean())})
+    return _checked(pd.DataFrame(rows, columns=OF_LEVELS), against, meanings)
 
 
-def _usable(table: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def _checked(table: pd.DataFrame, against: Sequence[Mapping[Any, str]], meanings: Meanings) -> pd.DataFrame:
+    known = [meanings.get(judge) for judge in table["judge"]]
     # as objects: a column of texts would turn the meanings into texts, and None into NaN
-    meanings = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
-    why = table["why"].where(meanings.notna(), table["judge"].map(_unasked))
-    return table.assign(meaning=meanings, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
+    table["meaning"] = pd.Series(known, index=table.index, dtype=object)
+    objections = [row.get(meaning, "") for row, meaning in zip(against, known, strict=True)]
+    why = [
+        _unasked(judge) if meaning is None else objection
+        for judge, meaning, objection in zip(table["judge"], known, objections, strict=True)
+    ]
+    table["contradicted"] = np.array([bool(objection) for objection in objections], dtype=bool)
+    table["usable"] = np.array([not sentence for sentence in why], dtype=bool)
+    table["why"] = pd.Series(why, dtype=object)
+    return table.assign(**{f"against_{word.value}": [row[word] for row in against] for word in ConfidenceMeaning})
 
 
 def _unasked(judge: str) -> str:
     return f"Nobody has said what the confidence of {judge} means: answer on the Calibration page, or import its file again with --confidence-means."
-
-
-def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
-    """As `checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where nothing."""
-    return _with_objections(partial(checked_counts, counts), meanings)
-
-
-def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
-    """The same for judges that read levels of care; `of_parser`: for what models state themselves, which the parser reads (one row, or none)."""
-    stated = stated_levels(triage_data)
-    return _with_objections(partial(checked_levels, stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]), meanings)
-
-
-def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanings) -> pd.DataFrame:
-    table = check(meanings)
-    for word in ConfidenceMeaning:
-        table[f"against_{word.value}"] = check(dict.fromkeys(table["judge"], word))["why"]
-    return table
 
 
 def takes_stated(meaning: pd.DataFrame) -> bool:
@@ -155,7 +124,7 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
 
     P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no such probability: NaN,
     with the sentence that says why, so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met)
-    alone), confidence; `checked` is that of `checked_counts` or `checked_levels`. Returned are the same rows with the new confidence and refused (the
+    alone), confidence; `checked` is that of `criteria_meanings` or `level_meanings`. Returned are the same rows with the new confidence and refused (the
     sentence; "" where usable), categorical.
     """
     by_judge = checked.set_index("judge")
@@ -171,7 +140,7 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
 
 
 def stated_words(row: Row) -> str:
-    """What a judge states, before anybody says what it means: a row of `checked_counts` or `checked_levels` in words.
+    """What a judge states, before anybody says what it means: a row of `criteria_meanings` or `level_meanings` in words.
 
     >>> row = {"judge": "Wren", "n": 1000, "share_met": 0.004, "mean_confidence": 0.903}
     >>> stated_words(row | {"mean_confidence_met": 0.81, "mean_confidence_not_met": 0.9034})

@@ -179,7 +179,7 @@ class Ranked:
 def ranked(of: LevelsBy, weights: Weights) -> Ranked:
     """The models on the same cases, published matrices in none of it.
 
-    By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
+    By physicians nothing is ranked, and the differences alone are told.
     """
     if of.basis is Basis.JUDGE:
         made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
@@ -188,9 +188,10 @@ def ranked(of: LevelsBy, weights: Weights) -> Ranked:
     largest = max(weights.under, weights.over) or 1.0
     differences = paired_costs(of, weights.costs(STEP) / largest)
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
-    made = corrected.physicians_harm(of.triage_data, weights).iloc[:0]
     if of.basis is Basis.CORRECTED:
         made = corrected.corrected_harm(corrected.on_same_answers(of.known), weights, of.held)
+    else:  # of each model other responses were read
+        made = corrected.physicians_harm(of.triage_data, weights).iloc[:0]
     return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, ndtri
 
-from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import CASES, Acuity, Format
 from evalcore.triage.data import N_LEVELS, Kind, TriageData, case_keys, labels_of
-from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions, usual_judges
+from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions
 from evalcore.triage.rates import clear_answers, coded
 from evalcore.triage.reads import case_levels, response_levels
 
@@ -76,10 +76,9 @@ class Miss(StrEnum):
 WORST_FIRST = ((4, 1), (4, 2), (4, 3), (3, 1), (3, 2), (2, 1))
 """Gold and prediction of each miss, the most dangerous first."""
 DANGEROUS = WORST_FIRST[:4]
-_MISS_COLUMNS = (
-    "row", "case_id", "source", "strength", "first_words", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples",
-    "n_unread", "n_invalid", "n_valid", *COUNTS, "sample", "response_id", "says_so",
-)  # fmt: skip
+_MISS_COLUMNS = [
+    "row", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples", "n_unread", "n_invalid", "n_valid", *COUNTS, "sample",
+]  # fmt: skip
 
 
 def chosen_cases(
@@ -111,36 +110,29 @@ def chosen_cases(
     return frozenset(cases["example_id"].to_numpy()[fits].tolist())
 
 
-def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
+def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
-    `judges`: By format the judge whose levels `found` has; default: `usual_judges`.
-    Gives one row a case, model and format: row (of `cases`), case_id, source, strength, first_words, model, format, gold, predicted (1..4), rank (0: the most
-    dangerous kind of miss, to 5), steps (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid, n_valid,
-    n_A .. n_D; sample and says_so as `shown_samples`, response_id (of that sample, -1: none).
+    `judges`: By format the judge whose levels `found` has.
+    Gives one row a case, model and format: row (of `cases`), model, format, gold, predicted (1..4), rank (0: the most dangerous kind of miss, to 5), steps
+    (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid, n_valid, n_A .. n_D; sample as `shown_samples`.
     """
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
     mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
     ranks = np.zeros((N_LEVELS + 1, N_LEVELS + 1), dtype=np.int64)
     ranks[tuple(zip(*WORST_FIRST, strict=True))] = np.arange(len(WORST_FIRST))
-    sample, says_so = shown_samples(triage_data, mine, judges or usual_judges(triage_data))
-    rows = mine["row"].to_numpy()
-    response_ids = np.append(triage_data.samples["response_id"].to_numpy(dtype=np.int64), -1)
-    of_case = joined(triage_data, mine, ("case_id", "source", "strength", "first_words"))
-    table = of_case.assign(rank=ranks[gold.astype(int), predicted.astype(int)])
-    table = table.assign(steps=(gold - predicted).astype(np.int64), sample=sample, response_id=response_ids[sample])
-    table = table.assign(says_so=says_so)
+    table = mine.assign(rank=ranks[gold.astype(int), predicted.astype(int)], steps=(gold - predicted).astype(np.int64))
+    table = table.assign(sample=shown_samples(triage_data, mine, judges))
     codes = [pd.Categorical(table[name]).codes for name in ("format", "model")]
-    order = np.lexsort((*codes, rows, -table["share"].to_numpy(), table["rank"].to_numpy()))
-    return table.iloc[order].reset_index(drop=True)[list(_MISS_COLUMNS)]
+    order = np.lexsort((*codes, mine["row"].to_numpy(), -table["share"].to_numpy(), table["rank"].to_numpy()))
+    return table.iloc[order].reset_index(drop=True)[_MISS_COLUMNS]
 
 
-def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> tuple[Numbers, Truths]:
+def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> Numbers:
     """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
 
-    Gives for each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either letter of
-    a boundary counts).
+    Gives for each row the row in `triage_data.samples` (-1: no response has a text); either letter of a boundary counts.
     """
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
@@ -160,32 +152,20 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     sample = mine["first"].to_numpy(dtype=np.int64).copy()
     sample[of[agrees][::-1]] = texts[agrees][::-1]  # the earliest is written last
-    says_so = np.zeros(len(mine), dtype=bool)
-    says_so[of[agrees]] = True
-    return sample, says_so
+    return sample
 
 
 # ---------------------------------------------------------------- what the format changes
 
 NOT_BOTH = "no case with a clear gold has a prediction in both formats"
 _SIDES = (Format.QA.value, Format.CONVERSATION.value)
-_FLIP_COLUMNS = (
-    "row", "model", "gold", "kind", "qa", "conversation", "steps", "direction", "crosses", "nearer", "qa_share", "conversation_share",
-    "qa_first", "conversation_first",
-)  # fmt: skip
-
-
-class Direction(StrEnum):
-    """Which way the conversation differs from qa."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
+_FLIP_COLUMNS = ["row", "model", "gold", "kind", "qa", "conversation", "crosses", "qa_first", "conversation_first"]
 
 
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
     """Cases with a prediction in both formats.
 
-    Gives one row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _share and _first.
+    Gives one row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _first.
     """
     known = found["predicted"].notna().to_numpy()
     n_rows = int(found["row"].max()) + 1 if len(found) else 1
@@ -197,11 +177,8 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
         place[key[here]] = here
     both = (places >= 0).all(axis=0)
     sides = {side: found.iloc[place[both]].reset_index(drop=True) for side, place in zip(_SIDES, places, strict=True)}
-    columns = {
-        f"{side}{after}": table[name]
-        for name, after in (("predicted", ""), ("share", "_share"), ("first", "_first"))
-        for side, table in sides.items()
-    }
+    columns = {side: table["predicted"] for side, table in sides.items()}
+    columns |= {f"{side}_first": table["first"] for side, table in sides.items()}
     of_case = sides[Format.QA][["row", "model", "gold", "kind"]]
     return of_case.assign(model=of_case["model"].astype(names["model"].dtype), **columns)
 
@@ -209,25 +186,16 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
 def flips(found: pd.DataFrame) -> pd.DataFrame:
     """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
 
-    Gives one row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps (conversation - qa, -3..3), direction, crosses
-    (one of them is D, the other is not), nearer (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share,
-    conversation_share (of the valid samples), qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
+    Gives one row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), crosses (one of them is D, the other is not),
+    qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
     """
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
-    qa, conversation, gold = (changed[name].to_numpy(dtype=float) for name in ("qa", "conversation", "gold"))
-    steps = (conversation - qa).astype(np.int64)
-    off = np.where(changed["kind"].eq(Kind.CLEAR), np.abs(conversation - gold) - np.abs(qa - gold), 0)
-    columns: dict[str, Any] = {
-        "steps": steps,
-        "direction": pd.Categorical(np.where(steps < 0, Direction.LOWER, Direction.HIGHER), categories=list(Direction)),
-        "crosses": (qa == N_LEVELS) != (conversation == N_LEVELS),
-        "nearer": pd.Categorical(np.select([off < 0, off > 0], [Format.CONVERSATION.value, Format.QA.value], "")),
-    }
-    changed = changed.assign(**columns)
+    qa, conversation = (changed[name].to_numpy(dtype=float) for name in _SIDES)
+    crosses = (qa == N_LEVELS) != (conversation == N_LEVELS)
     models = changed["model"].cat.codes.to_numpy()
-    order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(steps), ~changed["crosses"].to_numpy()))
-    return changed.iloc[order].reset_index(drop=True)[list(_FLIP_COLUMNS)]
+    order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(conversation - qa), ~crosses))
+    return changed.assign(crosses=crosses).iloc[order].reset_index(drop=True)[_FLIP_COLUMNS]
 
 
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:

@@ -354,13 +354,13 @@ _OF_INSIDE = Base(
 _FEW_ANSWERS = 2
 
 
-def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+def boundary(found: pd.DataFrame) -> pd.DataFrame:
     """How models answer cases whose gold lies between two letters, either of which is right.
 
     Gives one row a model and format that occur in `found` and each of `BOUNDARY_MEASURES`, with the columns of `rates`. constituent, outside_high and
     outside_low are of all boundary cases with a prediction and add up to 1; upper_share is of those answered with one of their letters.
     """
-    numbers, names = coded(found, keys)
+    numbers, names = coded(found, KEYS)
     gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
     counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
     low, high = np.floor(gold), np.ceil(gold)
@@ -433,65 +433,35 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
 FEW = 10
 """With fewer cases a rate is shown in grey."""
 NO_PANEL, NO_CLEAR_LEVEL = "no panel", "no clear level"
-NO_RIGHT = "physicians do not agree: no answer is right or wrong"
-NO_GOLD = "nobody has said which level these cases need"
 _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 
 
-class TriageGrouping(StrEnum):
-    """By what cases are told apart."""
+def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The rates for each group of cases: by source, gold, strength (how the panel's votes stand together) or language, as `TriageData.cases` has them.
 
-    SOURCE = "source"
-    GOLD = "gold"
-    STRENGTH = "strength"
-    """How many votes of the panel stand together: unanimous, 4-1, 3-2; direct: the source's own label."""
-    LANGUAGE = "language"
-    KIND = "kind"
-
-
-def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rates for each group of cases.
-
-    Boundary cases have those of `boundary` instead, where they are told apart (by gold or kind); ambiguous and unlabelled cases, by kind, have one row
-    without a value and why.
     Gives one row a model, format, group (words, categorical, in order) and measure, with the columns of `rates`, and n_group (cases of the group with a
     prediction), is_small (fewer than 10 cases in the denominator). Only combinations that occur.
     """
-    grouping = TriageGrouping(name)
-    keys = [*KEYS, "group"]
-    group = _groups(triage_data.cases, grouping).take(found["row"].to_numpy(dtype=np.int64))
+    values, keys = triage_data.cases[column], [*KEYS, "group"]
+    words = values.astype(object)
+    if column == "gold":
+        words, order = values.map(LABELS).fillna(NO_CLEAR_LEVEL), [*LABELS.values(), NO_CLEAR_LEVEL]
+    elif column == "strength":
+        words = words.where(words.ne(""), NO_PANEL)
+        order = sorted(words.unique(), key=_place_of_strength)
+    else:
+        words = words.where(words.notna(), UNKNOWN)
+        order = sorted(words.unique(), key=lambda word: (word == UNKNOWN, word))
+    group = pd.Categorical(words, categories=order).take(found["row"].to_numpy(dtype=np.int64))
     mine = found[[*KEYS, "gold", "kind", "predicted"]].assign(group=group)
-    kind = mine["kind"]
-    parts = [rates(confusion(mine.loc[kind.eq(Kind.CLEAR)], keys=keys), keys=keys)]
-    if grouping in (TriageGrouping.GOLD, TriageGrouping.KIND):
-        parts.append(boundary(mine.loc[kind.eq(Kind.BOUNDARY)], keys=keys))
-    if grouping is TriageGrouping.KIND:
-        for word, why in ((Kind.AMBIGUOUS, NO_RIGHT), (Kind.UNLABELLED, NO_GOLD)):
-            _, names = coded(mine.loc[kind.eq(word)], keys)
-            none = np.zeros((len(names), 1))
-            parts.append(as_rates(names, [Measure.EXACT.value], none, none, [Base("", "", why)]))
-    measures = pd.CategoricalDtype([*(word.value for word in Measure), *BOUNDARY_MEASURES])
-    together = pd.concat([part.astype({"measure": measures}) for part in parts], ignore_index=True)
+    table = rates(confusion(mine.loc[mine["kind"].eq(Kind.CLEAR)], keys=keys), keys=keys)
     numbers, names = coded(mine, keys)
     sizes = names.assign(n_group=np.bincount(numbers, mine["predicted"].notna(), len(names)).astype(np.int64))
-    table = together.merge(sizes, on=keys, how="left", validate="many_to_one")
+    table = table.merge(sizes, on=keys, how="left", validate="many_to_one")
     return table.assign(is_small=table["n"].lt(FEW)).sort_values(keys, kind="stable", ignore_index=True)
 
 
-def _groups(cases: pd.DataFrame, grouping: TriageGrouping) -> "pd.Categorical[Any]":
-    column = cases[grouping.value]
-    if grouping is TriageGrouping.GOLD:
-        return pd.Categorical(column.map(LABELS).fillna(NO_CLEAR_LEVEL), categories=[*LABELS.values(), NO_CLEAR_LEVEL])
-    if grouping is TriageGrouping.KIND:
-        return pd.Categorical(column, categories=[word.value for word in Kind])
-    words = column.astype(object)
-    if grouping is TriageGrouping.STRENGTH:  # unanimous, then the panels that agree most, then what has no panel
-        words = words.where(words.ne(""), NO_PANEL)
-
-        def order(word: str) -> tuple[int, list[int]]:
-            split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
-            return _FIRST_STRENGTHS.get(word, 1), split
-
-        return pd.Categorical(words, categories=sorted(words.unique(), key=order))
-    words = words.where(words.notna(), UNKNOWN)
-    return pd.Categorical(words, categories=sorted(words.unique(), key=lambda word: (word == UNKNOWN, word)))
+def _place_of_strength(word: str) -> tuple[int, list[int]]:
+    """Unanimous, then the panels that agree most, then what has no panel."""
+    split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
+    return _FIRST_STRENGTHS.get(word, 1), split

@@ -140,9 +140,8 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
-    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
-    n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear (drawn, with a
-    level, on clear cases: the n of `corrected.physicians_cells`).
+    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_unsettled, n_cannot_assess, n_remove (of them),
+    n_volunteered (not both blind and drawn), n_clear (drawn, with a level, on clear cases: the n of `corrected.physicians_cells`).
     """
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -151,11 +150,9 @@ def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     voted = found["sample"].isin(drawn_votes(triage_data)["sample"]).to_numpy(dtype=bool)
     masks = {
         "n_read": np.ones(len(found), dtype=bool),
-        "n_level": why == "",
         "n_unsettled": why == UNSETTLED,
         "n_cannot_assess": why == Label.CANNOT_ASSESS.value,
         "n_remove": why == Acuity.REMOVE.value,
-        "n_drawn": drawn,
         "n_volunteered": ~drawn,
         "n_clear": voted & triage_data.is_clear()[found["row"].to_numpy(dtype=np.int64)],
     }
@@ -224,9 +221,6 @@ class Agreement:
     Attributes:
         n: Responses that both have looked at.
         n_one_none, n_other_none: Of them, those that one, or the other, found no level in.
-        n_both_none: Those that neither found a level in.
-        n_boundary: Those that either placed between two levels, with a level by both: not in `exact`.
-        n_within: Of `n_boundary`, those where some letter of the one is a letter of the other.
         exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
         kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; NaN where undefined.
         kappa_low, kappa_high: 95 %, by the jackknife that leaves out one case with all its responses (`rates.clustered_summary`).
@@ -236,9 +230,6 @@ class Agreement:
     n: int
     n_one_none: int
     n_other_none: int
-    n_both_none: int
-    n_boundary: int
-    n_within: int
     exact: Share
     kappa: float
     kappa_low: float
@@ -253,13 +244,11 @@ def judge_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
     return pairs.loc[triage_data.samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
 
 
-def physicians_pairs(
-    triage_data: data.TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
-) -> pd.DataFrame:
+def physicians_pairs(triage_data: data.TriageData, judge: str, *, asked: str) -> pd.DataFrame:
     """The responses that physicians have read (one) and a judge has looked at (other), as `judge_pairs`.
 
     The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
-    Of those not drawn_only some may have been chosen for reading because of a judge's level.
+    Some may have been chosen for reading because of a judge's level.
     """
     found = response_levels(triage_data, blind=True)
     samples = triage_data.samples.take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -270,12 +259,7 @@ def physicians_pairs(
             "other": triage_data.level_of(judge)[found["sample"].to_numpy(dtype=np.int64)].astype(float),
         }
     )
-    kept = pairs[["one", "other"]].notna().all(axis=1)
-    if asked is not None:
-        kept &= samples["format"].eq(asked)
-    if drawn_only:
-        kept &= found["is_drawn"].astype(bool)
-    return pairs.loc[kept].reset_index(drop=True)
+    return pairs.loc[samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -297,9 +281,7 @@ def agreement(pairs: pd.DataFrame) -> Agreement:
     """How often the two of `judge_pairs` or `physicians_pairs` say the same."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     none, other_none = one == data.NO_LEVEL, other == data.NO_LEVEL
-    given = ~none & ~other_none
-    letters = given & (one == np.floor(one)) & (other == np.floor(other))
-    overlap = (np.floor(one) <= np.ceil(other)) & (np.floor(other) <= np.ceil(one))
+    letters = ~none & ~other_none & (one == np.floor(one)) & (other == np.floor(other))
     cases, level, answer = pairs["row"].to_numpy()[letters], one[letters], other[letters]
     items = np.zeros((len(cases), data.N_LEVELS, data.N_LEVELS))
     items[np.arange(len(cases)), level.astype(np.int64) - 1, answer.astype(np.int64) - 1] = 1
@@ -311,9 +293,6 @@ def agreement(pairs: pd.DataFrame) -> Agreement:
         n=len(pairs),
         n_one_none=int(none.sum()),
         n_other_none=int(other_none.sum()),
-        n_both_none=int((none & other_none).sum()),
-        n_boundary=int((given & ~letters).sum()),
-        n_within=int((given & ~letters & overlap).sum()),
         exact=share_interval(level == answer, cases),
         kappa=kappa,
         kappa_low=low,

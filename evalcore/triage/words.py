@@ -101,9 +101,9 @@ def count_words(k: float) -> str:
 def _share(row: Row) -> str:
     if math.isnan(row["k"]):  # an estimate
         return percent_words(row["value"])
-    of = f"{count_words(row['k'])}/{count_words(row['n'])}"
     is_weighted = abs(row["value"] * row["n"] - row["k"]) > _WEIGHTED * row["n"]
-    return f"{percent_words(row['value'])} ({'weighted; ' if is_weighted else ''}{of})"
+    weighted = "weighted; " if is_weighted else ""
+    return f"{percent_words(row['value'])} ({weighted}{count_words(row['k'])}/{count_words(row['n'])})"
 
 
 def score_words(row: Row, name: str) -> str:
@@ -136,8 +136,9 @@ def exact_words(rates: Mapping[str, Row]) -> str:
     exact = rates[Measure.EXACT]
     if math.isnan(exact["value"]):
         return f"{NO_VALUE} ({exact['reason']})"
-    high, low = (f"{_share(row)} {_interval(row)}" for row in (rates[Measure.OVER], rates[Measure.UNDER]))
-    return f"exact {_share(exact)}, too high {high}, too low {low}"
+    return (
+        f"exact {_share(exact)}, too high {rate_words(rates[Measure.OVER])}, too low {rate_words(rates[Measure.UNDER])}"
+    )
 
 
 def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
@@ -173,13 +174,12 @@ def findings(
     if flips is None:
         return sentences
     known = flips if about is None else flips.loc[flips["model"].astype(str).eq(about)]
-    if len(known):
-        both = known.loc[known["n"].gt(0)]
-        sentences.append(
-            flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict())
-            if len(both)
-            else "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
-        )
+    both = known.loc[known["n"].gt(0)]
+    if len(both):
+        sentences.append(flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict()))
+    elif len(known):
+        none = "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
+        sentences.append(none)
     return sentences
 
 
@@ -188,16 +188,15 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     missed = {key: row for key, row in every.items() if not math.isnan(row["value"])}
     estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
     if not missed:
-        none = "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
-        if by_physicians:
-            none = (
-                "None of the responses that physicians read is to an emergency, so nothing can be said of missed ones."
-            )
-        if estimated:
-            none = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
-        return none
+        corrected = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
+        none = (
+            "None of the responses that physicians read is to"
+            if by_physicians
+            else "None of the cases that were answered is"
+        )
+        return corrected if estimated else f"{none} an emergency, so nothing can be said of missed ones."
     (model, asked), worst = max(missed.items(), key=lambda item: (item[1]["value"], item[1]["n"]))
-    share = f"{percent_words(worst['value'])} {_interval(worst)}"
+    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     if estimated:
         lacking = f"; in {len(of) - len(missed)} of {len(of)} pairs of a model and a format too little was read to say"
         return f"In {asked} {model} sends {share} of emergencies to a lower level after correction{lacking if len(missed) < len(of) else ''}."
@@ -226,25 +225,21 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     return f"No model{who} sends any of {of_how_many} to a lower level; {excluded}."
 
 
-def leans(rates: Mapping[str, Row]) -> int:
-    """Which way one model errs in one format: 1 too high, -1 too low, 0 where the intervals of the two shares meet, so that no direction shows.
-
-    Intervals that lie apart are stricter than one of the difference: its standard error is never more than the sum of theirs.
-    """
-    over, under = rates[Measure.OVER], rates[Measure.UNDER]
-    return int(over["low"] > under["high"]) - int(under["low"] > over["high"])
-
-
 def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
+    """Which way models err in one format: told where the intervals of the two shares lie apart, the widest gap first.
+
+    That is stricter than one interval of the difference: its standard error is never more than the sum of theirs.
+    """
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
-    if not mine:
-        return []
-    gap = {model: abs(rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"]) for model, rows in mine.items()}
-    if shown := sorted((model for model in mine if leans(mine[model])), key=lambda model: -gap[model]):
-        way = {1: "high", -1: "low"}
-        return [
-            f"In {word} {model} leans too {way[leans(mine[model])]}: {exact_words(mine[model])}." for model in shown
-        ]
+    shown = []
+    for model, rows in mine.items():
+        over, under = rows[Measure.OVER], rows[Measure.UNDER]
+        for way, more, less in (("high", over, under), ("low", under, over)):
+            if more["low"] > less["high"]:
+                sentence = f"In {word} {model} leans too {way}: {exact_words(rows)}."
+                shown.append((abs(over["value"] - under["value"]), sentence))
+    if shown or not mine:
+        return [sentence for _, sentence in sorted(shown, key=lambda one: -one[0])]
     if about is None and len(mine) > 1:
         return [f"In {word} no model's errors show a direction: the intervals of too high and too low meet."]
     model, rows = next(iter(mine.items()))
@@ -276,10 +271,9 @@ def elsewhere_words(n: int) -> str:
     >>> elsewhere_words(1)
     '1 response to these cases belongs to neither format, qa or conversation: it counts nowhere here.'
     """
-    belong, they = ("belongs", "it counts") if n == 1 else ("belong", "they count")
-    return (
-        f"{counted(n, 'response')} to these cases {belong} to neither format, qa or conversation: {they} nowhere here."
-    )
+    neither = "belongs to neither format, qa or conversation: it counts"
+    neither = neither if n == 1 else "belong to neither format, qa or conversation: they count"
+    return f"{counted(n, 'response')} to these cases {neither} nowhere here."
 
 
 def points(share: float) -> str:
@@ -331,6 +325,8 @@ def decision_lines(
     (`routing.chosen`); None: not known.
     """
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
+    in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
+    qa = tuple(f"In qa {model}: {exact_words(rows)}." for model, rows in in_qa[:_MOST_MODELS])
     return [
         DecisionLine(
             "Will patients act on its advice on how urgent they are?",
@@ -343,7 +339,7 @@ def decision_lines(
             "Will it only inform, with little at stake?",
             "A low-risk information bot can be judged by the qa view, with the direction of its errors.",
             (View.QA,),
-            _qa(of),
+            qa or ("No clear case has a prediction in qa yet.",),
         ),
         DecisionLine(
             "Which of these models?",
@@ -374,10 +370,8 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
     }
     if not gaps:
         known = sorted(word.value for word, mine in by_format.items() if mine)
-        here = "no clear case has a prediction yet"
-        if known:
-            here = f"here there are clear cases with a prediction in {listed(known)} alone"
-        return (f"This needs one model in both formats; {here}.",)
+        here = f"here there are clear cases with a prediction in {listed(known)} alone"
+        return (f"This needs one model in both formats; {here if known else 'no clear case has a prediction yet'}.",)
     model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
     rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
     widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
@@ -393,21 +387,12 @@ def _sureness(ambiguous: pd.DataFrame | None) -> tuple[str, ...]:
         return ()
     known = ambiguous.loc[ambiguous["n_several"].gt(0)]
     if known.empty:
-        return (
-            "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not.",
-        )
+        none = "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
+        return (none,)
     row = known.iloc[int(known["sure"].to_numpy().argmax())]
     share = share_words(row["n_sure"], row["n_several"], row["sure"])
-    return (
-        f"Where physicians do not agree, all samples of {row['model']} in {row['format']} say one level on {share} of the cases.",
-    )
-
-
-def _qa(of: Rates) -> tuple[str, ...]:
-    mine = _of_format(of, Format.QA)
-    models = sorted(mine, key=lambda model: -mine[model][Measure.EXACT]["value"])
-    words = tuple(f"In qa {model}: {exact_words(mine[model])}." for model in models[:_MOST_MODELS])
-    return words or ("No clear case has a prediction in qa yet.",)
+    said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
+    return (f"Where physicians do not agree, {said}.",)
 
 
 def _least_under(of: Rates) -> str:
@@ -441,8 +426,4 @@ def _routing(routing: pd.DataFrame | None) -> str:
 
 
 def _rate(row: Row) -> str:
-    return f"{share_words(row['k'], row['n'], row['value'])} {_interval(row)}"
-
-
-def _interval(row: Row) -> str:
-    return interval_words(row["low"], row["high"])
+    return f"{share_words(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"

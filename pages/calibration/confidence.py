@@ -14,7 +14,6 @@ from evalcore.study.policies import check_can_set_meaning, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import set_confidence_meaning
-from evalcore.triage.data import TriageData
 from pages.shared import common, html, page_cache, routes, tables, triage_choice
 from pages.shared.triage_choice import Here, Read
 
@@ -65,13 +64,12 @@ def meanings() -> Meanings:
 
 def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFrame:
     """As `level_meanings`: of judges, or of what models state themselves."""
-    of_what = partial(common.triage_data, viewer)
-    kept: pd.DataFrame = page_cache.computed(_of_levels, viewer, of_what, meanings(), of_parser)
+    known = meanings()
+    about = ("meanings of levels", known, of_parser)
+    triage_data = common.triage_data(viewer)
+    make = partial(confidence.level_meanings, triage_data, dict(known), of_parser=of_parser)
+    kept: pd.DataFrame = page_cache.shared(make, viewer, about)
     return kept
-
-
-def _of_levels(triage_data: TriageData, known: Meanings, of_parser: bool) -> pd.DataFrame:  # noqa: FBT001 - as it is kept
-    return confidence.level_meanings(triage_data, dict(known), of_parser=of_parser)
 
 
 def source(here: Here, *, asked: bool = True) -> str:

@@ -19,7 +19,7 @@ from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS, apart
 from evalcore.triage.figures import by_group as group_figure
 from evalcore.triage.queries import told
-from evalcore.triage.rates import FEW, TriageGrouping, by_group
+from evalcore.triage.rates import FEW, by_group
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import flip_sentence, points, rate_words
 from pages.calibration import confidence
@@ -51,8 +51,7 @@ MISSES_FOOT = (
 def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
     """The dangerous misses of all models, worst first, without their texts."""
     rows = misses(read.triage_data, read.found, judges=dict(judges))
-    kept = rows.loc[rows["rank"].lt(len(DANGEROUS))]
-    return kept.drop(columns=["case_id", "source", "strength", "first_words"]).reset_index(drop=True)
+    return rows.loc[rows["rank"].lt(len(DANGEROUS))].reset_index(drop=True)
 
 
 def show_misses(here: Here) -> None:
@@ -88,12 +87,7 @@ def misses_words(rows: pd.DataFrame) -> str:
 
 # ---------------------------------------------------------------- groups
 
-GROUPINGS = {
-    "Source": TriageGrouping.SOURCE,
-    "Level": TriageGrouping.GOLD,
-    "Panel": TriageGrouping.STRENGTH,
-    "Language": TriageGrouping.LANGUAGE,
-}
+GROUPINGS = {"Source": "source", "Level": "gold", "Panel": "strength", "Language": "language"}
 IN_TABLE = {
     "under": "Under-triage",
     "exact": "Exact",
@@ -124,13 +118,13 @@ def show_groups(here: Here) -> None:
         )  # fmt: skip
     name = str(name or "Source")
     grouping = GROUPINGS[name]
-    rates = here.computed(grouped, grouping.value)
+    rates = here.computed(grouped, grouping)
     mine = rates.loc[rates["model"].astype(str).eq(model)]
     if mine["value"].notna().sum() == 0:
         st.html(html.notice(f"{model} has no answer with a level on a case with a clear gold."))
         return
     words = {str(group): str(group) for group in mine["group"].unique()}
-    if grouping is TriageGrouping.LANGUAGE:
+    if grouping == "language":
         words = {code: LANGUAGES.get(code, code) for code in words}
     for sentence in spread(mine, words):
         st.html(html.finding(sentence))

@@ -82,7 +82,9 @@ def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(lo
 def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look_at_triage: Look, drawn_triage: Engine):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    found = misses(triage_data, joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
+    judges = usual_judges(triage_data)
+    found = misses(triage_data, joined(triage_data, predictions(triage_data, judges)), judges=judges)
+    found["case_id"] = triage_data.cases["case_id"].take(found["row"]).to_numpy()
     dangerous = found.loc[found["rank"].lt(4)]
     shown = words(look_at_triage(triage_show="Dangerous misses"))
     assert f"{len(dangerous)} dangerous misses" in shown

@@ -13,7 +13,7 @@ from evalcore.study.schema import Ask
 from evalcore.triage.corrected import physicians_cells
 from evalcore.triage.data import LEVELS, READ_COLUMNS, READ_HERE, Kind, TriageData, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.rates import TriageGrouping, by_group
+from evalcore.triage.rates import by_group
 from evalcore.triage.reads import (
     VOTES,
     case_levels,
@@ -222,7 +222,7 @@ def test_changed_golds_are_a_group_of_their_own_by_strength(mixed):
     row = of_kind(mixed, Kind.AMBIGUOUS)
     here = with_physicians_gold(read(mixed, (row, "1", "B"), of_case=True))
     found = by_group(
-        here, joined(here, predictions(here, usual_judges(here)), ("gold", "kind", "strength")), TriageGrouping.STRENGTH
+        here, joined(here, predictions(here, usual_judges(here)), ("gold", "kind", "strength")), "strength"
     )
     assert READ_HERE in set(found["group"].astype(str))
 
@@ -278,7 +278,7 @@ def test_a_cell_counts_responses_drawn_and_the_chosen_ones_apart(mixed):
     assert found.loc[found["gold"].ne(4), "share"].isna().all()
     counts = read_counts(read(mixed, *said)).iloc[0]
     assert counts["n_read"] == 4
-    assert (counts["n_drawn"], counts["n_volunteered"], counts["n_clear"], counts["n_level"]) == (3, 1, 3, 4)
+    assert (counts["n_volunteered"], counts["n_clear"]) == (1, 3)
 
 
 def test_the_interval_of_a_cell_is_wilsons_clustered_by_case(mixed):

@@ -14,7 +14,7 @@ from evalcore.triage.data import described
 from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
-from evalcore.triage.words import MEANINGS, NAMES, View, by_model, decision_lines, findings, flip_sentence, leans
+from evalcore.triage.words import MEANINGS, NAMES, View, decision_lines, findings, flip_sentence
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
@@ -94,18 +94,17 @@ def test_a_direction_is_told_where_the_intervals_lie_apart(over, under, n, way):
     """2 too high against 1 too low in 45, [1, 15] % and [0, 12] %, and 1 in 6, [3, 56] % against [0, 39] %, show none."""
     matrix = ((0, 0, 0, 0), (under, n - over - under, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     table = rates(of_matrices(published(qa=matrix)))
-    (rows,) = by_model(table).values()
-    assert leans(rows) == way
     said = findings(table)[1]
-    assert ("leans" in said) == bool(way)
+    words = {1: "leans too high", -1: "leans too low", 0: "no direction"}
+    assert words[way] in said
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 40))
 def test_where_a_direction_is_told_the_difference_itself_excludes_nought(over, under, exact):
     matrix = ((0, 0, 0, 0), (under, exact, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
-    (rows,) = by_model(rates(of_matrices(published(qa=matrix)))).values()
+    said = findings(rates(of_matrices(published(qa=matrix))))[1]
     n, p, q = over + under + exact, over / (over + under + exact), under / (over + under + exact)
-    if leans(rows):  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
+    if "leans" in said:  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
         assert abs(p - q) > 1.96 * np.sqrt((p + q - (p - q) ** 2) / n) * 0.99
 
 
