@@ -299,24 +299,16 @@ def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_columns(summary: pd.DataFrame) -> dict[str, list[Any]]:
-    """A `summary` by the headers of a table: a row a model and format, in their order."""
+    """A `summary` by the headers of a table: a row a model and format, in their order; in brackets what chance alone gives."""
     columns: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *MEASURES.values())}
     for (model, word), rows in from_zero(summary).groupby(list(BY), sort=False, observed=True):
         of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
-        cells = (str(model), str(word), of[DISTANCE]["n_cases"], *(spread_words(of[measure]) for measure in MEASURES))
+        cells: list[Any] = [str(model), str(word), of[DISTANCE]["n_cases"]]
+        for measure in MEASURES:
+            row = of[measure]
+            value = NO_VALUE if row["undefined"] else number_words(row["value"], row["low"], row["high"])
+            by_chance = f" ({number_words(row['floor'], math.nan, math.nan)})"
+            cells.append(value if row["undefined"] or measure == DISTANCE else f"{value}{by_chance}")
         for column, cell in zip(columns.values(), cells, strict=True):
             column.append(cell)
     return columns
-
-
-def spread_words(row: Row) -> str:
-    """A measure of `from_zero` with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
-
-    >>> row = {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
-    >>> spread_words(row)
-    '0.10 [0.00, 0.25] (0.66)'
-    """
-    if row["undefined"]:
-        return NO_VALUE
-    value = number_words(row["value"], row["low"], row["high"])
-    return value if row["measure"] == DISTANCE else f"{value} ({number_words(row['floor'], math.nan, math.nan)})"

@@ -157,13 +157,6 @@ def stated_words(row: Row) -> str:
     return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
 
 
-def meaning_words(row: Row) -> str:
-    """What a judge's confidence means, and that its labels are consistent with it; the row is usable."""
-    label = "level" if "share_met" not in row else "label"
-    of_what = MEANINGS[row["meaning"]].replace("label", label)
-    return f"{row['judge']} states the probability {of_what}. Its {counted(row['n'], label)} with a confidence are consistent with this."
-
-
 # ---------------------------------------------------------------- models, on clear cases
 
 FEWEST = 2

@@ -1,7 +1,7 @@
 """Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -308,9 +308,11 @@ def _null(
             gaps = (drawn - times * value) @ (place[:, None] == np.arange(place.max() + 1))
             of_draws = np.abs(gaps).sum(axis=1) / len(stated) * np.sqrt(effect[number])
             null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
-            misfit[number] = effect[number] * np.mean(
-                [_misfit(value, draw / times, times.astype(float)) for draw in drawn[:N_FITTED]]
-            )
+            misfits = []
+            for mean in drawn[:N_FITTED] / times:
+                fitted = isotonic_regression(mean, weights=times.astype(float)).x
+                misfits.append((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
+            misfit[number] = effect[number] * np.mean(misfits)
     return {"ece": ece, "null": null, "null_high": high, "null_miscalibration": misfit}
 
 
@@ -325,12 +327,6 @@ def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
     above = np.bincount(of_group[known], mass * clustered[known], n_groups)
     effect = quotient(above, np.bincount(of_group[known], mass * alone[known], n_groups))
     return np.where(np.isnan(effect), 1.0, effect)
-
-
-def _misfit(value: Floats, mean: Floats, times: Floats) -> float:
-    """The miscalibration of data whose items come as means of so many of one confidence."""
-    fitted = isotonic_regression(mean, weights=times).x
-    return float((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
 
 
 class Calibrated(NamedTuple):
@@ -453,52 +449,33 @@ def _temperature(table: pd.DataFrame) -> float:
 Row = Mapping[Any, Any]
 
 
-def _interval(name: str) -> Callable[[Row], str]:
-    return lambda row: number_words(*(row[f"{name}{end}"] for end in ENDS))
-
-
-def _ece_words(row: Row) -> str:
-    return (
-        NO_VALUE
-        if math.isnan(row["ece"])
-        else f"{row['ece']:.2f} (perfect: {row['null']:.2f}, up to {row['null_high']:.2f})"
-    )
-
-
-def _miscalibration_words(row: Row) -> str:
-    words = _interval("miscalibration")(row)
-    null = row["null_miscalibration"]
-    return words if words == NO_VALUE or math.isnan(null) else f"{words} (perfect: {null:.2f})"
-
-
-_HOW_FAR: Mapping[str, Callable[[Row], str]] = {
-    "Mean confidence": lambda row: percent_words(row["mean_confidence"]),
-    "Right": lambda row: percent_words(row["share_right"]),
-    "Difference": _interval("difference"),
-    "Debiased error": _interval("error"),
-    "Plain error (ECE)": _ece_words,
-}
-_BRIER: Mapping[str, Callable[[Row], str]] = {
-    "Brier's score": _interval("brier"),
-    "Miscalibration": _miscalibration_words,
-    "Discrimination": _interval("discrimination"),
-    "Uncertainty": _interval("uncertainty"),
-}
+def _interval(row: Row, name: str) -> str:
+    return number_words(*(row[f"{name}{end}"] for end in ENDS))
 
 
 def error_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
     """How far off, by the headers of a table: a row of `calibration_error` each."""
-    return _columns(errors, _HOW_FAR)
+    rows = errors.to_dict(orient="records")
+    plain = [f"{row['ece']:.2f} (perfect: {row['null']:.2f}, up to {row['null_high']:.2f})" for row in rows]
+    return {
+        "Mean confidence": [percent_words(row["mean_confidence"]) for row in rows],
+        "Right": [percent_words(row["share_right"]) for row in rows],
+        "Difference": [_interval(row, "difference") for row in rows],
+        "Debiased error": [_interval(row, "error") for row in rows],
+        "Plain error (ECE)": np.where(errors["ece"].isna(), NO_VALUE, plain).tolist(),
+    }
 
 
 def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
     """Brier's score in its parts, likewise."""
-    return _columns(errors, _BRIER)
-
-
-def _columns(errors: pd.DataFrame, cells: Mapping[str, Callable[[Row], str]]) -> dict[str, list[str]]:
     rows = errors.to_dict(orient="records")
-    return {head: [cell(row) for row in rows] for head, cell in cells.items()}
+    names = {"Brier's score": "brier", "Miscalibration": "miscalibration"}
+    names |= {"Discrimination": "discrimination", "Uncertainty": "uncertainty"}
+    columns = {head: [_interval(row, name) for row in rows] for head, name in names.items()}
+    for place, row in enumerate(rows):
+        if not (math.isnan(row["miscalibration"]) or math.isnan(row["null_miscalibration"])):
+            columns["Miscalibration"][place] += f" (perfect: {row['null_miscalibration']:.2f})"
+    return columns
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
@@ -514,7 +491,7 @@ def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority:
         f"{subject} on average and right on {percent_words(row['share_right'])} of "
         f"{labels} in {counted(row['n_clusters'], cluster)}"
     )
-    error, difference = f"debiased error {_interval('error')(row)}", _interval("difference")(row)
+    error, difference = f"debiased error {_interval(row, 'error')}", _interval(row, "difference")
     neither = f"neither over- nor under-confident (difference {difference})"
     plain, usual = row.get("ece", math.nan), row.get("null_high", math.nan)
     if math.isnan(row["difference_low"]):

@@ -33,7 +33,7 @@ TOO_FEW = "The dangerous misses are too few to fall into both halves of the case
 NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there is nothing to send to a human."
 
 
-def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
+def curves(own: pd.DataFrame, at: float | None = None) -> pd.DataFrame:
     """What sending every case below a confidence to a human would cost and catch, by model and format.
 
     A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and nothing stated)
@@ -55,7 +55,7 @@ def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
     return _with_shares(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names, dtype=float))
 
 
-def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTED) -> pd.DataFrame:
+def chosen(own: pd.DataFrame, wanted: float = WANTED, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, chosen on half of the cases and shown on the other half.
 
     On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model. `own` is as for `curves`,
@@ -64,6 +64,7 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
     there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined: a sentence
     where there is no threshold (then NaN), else "".
     """
+    rng = rng or np.random.default_rng(SEED)
     columns, rows, cells, keys = _cases(own)
     numbers = np.unique(rows)
     first = np.zeros(len(numbers), dtype=bool)
@@ -89,11 +90,6 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
     names = ["n_misses_first", "threshold", "caught_first", "n_without", "undefined", *COUNTS]
     table = pd.concat([keys.assign(wanted=wanted), pd.DataFrame(lines, columns=names)], axis=1)
     return _with_shares(table)
-
-
-def routing_chosen(own: pd.DataFrame, wanted: float) -> pd.DataFrame:
-    """As `chosen`, by the draw that the page and the command show."""
-    return chosen(own, rng=np.random.default_rng(SEED), wanted=wanted)
 
 
 class _Columns(NamedTuple):

@@ -193,7 +193,7 @@ def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Pa
     from evalcore.calibration.reliability import reasons
 
     if threshold is None:
-        chosen, share = routing.routing_chosen(own, wanted), wanted
+        chosen, share = routing.chosen(own, wanted), wanted
     else:
         chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
     tables = {}

@@ -222,10 +222,8 @@ def safety(of: LevelsBy) -> pd.DataFrame:
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
     """By the judge: the difference of every two models' rates on the cases that both answered. It is the judge's opinion.
 
-    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n; its interval is that of
-    `cases.bonett_price`, p is McNemar's exact one.
-    Gives one row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
-    either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
+    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n (below 0: the first does better), its
+    interval is that of `cases.bonett_price`, p is McNemar's exact one, p_holm over the pairs of the format and measure; reason (why there is none).
     """
     counts, gold, predicted = triage_rates.clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))

@@ -55,10 +55,9 @@ MOST_SOURCES = 14
 
 
 def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
-    """How many cases of each source and label went which way, described with this rule.
+    """How many cases of each source and label went which way, described with this rule; by source, label, outcome.
 
-    Gives one row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; "" where
-    nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases). By source, label, outcome.
+    meaning: What the label map made of the label. Words are "" where there is none.
     """
     cases = triage_data.cases
     why = _why(cases, rule)
@@ -199,11 +198,7 @@ def stages(flow: pd.DataFrame) -> Stages:
 
 
 def links(flow: pd.DataFrame) -> pd.DataFrame:
-    """The flow as the figure draws it.
-
-    Gives stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left out),
-    start, end, n.
-    """
+    """The flow as the figure draws it: stage 0 from a source to an outcome; 1 from an outcome to a level, ambiguous, or why cases are left out."""
     first = flow.assign(stage=0, start=flow["source"], end=flow["outcome"])
     second = flow.assign(stage=1, start=flow["outcome"], end=_ends(flow))
     both = pd.concat([first, second], ignore_index=True)

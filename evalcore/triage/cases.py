@@ -25,11 +25,9 @@ COLUMNS = (
 
 
 def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
-    """One row a case, model and format that has any response; a case that nobody answered has one row.
+    """One row a case, model and format that has any response, with `COLUMNS`; a case that nobody answered has one row. Levels are labels.
 
-    Gives `COLUMNS`: what is known of the case (votes in their order, joined by ";"; gold as the study takes it; gold_read_here, gold_how and gold_readers as
-    `reads.case_levels` has them), and of the model's answers by `judges` (predicted, its samples by level; a boundary counts half to each), n_read (responses
-    that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
+    votes in their order and levels_read (by physicians), joined by ";"; gold as the study takes it, gold_read_here as `reads.case_levels`.
     """
     cases, samples = triage_data.cases, triage_data.samples
     rows = np.arange(len(cases))
@@ -92,8 +90,8 @@ def chosen_cases(
 ) -> frozenset[int]:
     """The examples of the cases that fit.
 
-    `kind`: What can be asked about the case; None: anything. `miss`: At least one model's prediction in one format is wrong this way; counted are cases with
-    one letter as their gold, as in every rate. `judge`: Whose levels count where this judge has looked; else the usual one of each format.
+    `miss`: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate. `judge`: Whose
+    levels count where this judge has looked; else the usual one of each format.
     """
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
@@ -113,9 +111,7 @@ def chosen_cases(
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
-    `judges`: By format the judge whose levels `found` has.
-    Gives one row a case, model and format: row (of `cases`), model, format, gold, predicted (1..4), rank (0: the most dangerous kind of miss, to 5), steps
-    (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid, n_valid, n_A .. n_D; sample as `shown_samples`.
+    `judges`: By format the judge whose levels `found` has. Adds rank (0: the most dangerous kind of miss, to 5), steps (1..3 below the gold), `shown_samples`.
     """
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
@@ -163,10 +159,7 @@ _FLIP_COLUMNS = ["row", "model", "gold", "kind", "qa", "conversation", "crosses"
 
 
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases with a prediction in both formats.
-
-    Gives one row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _first.
-    """
+    """Cases with a prediction in both formats, a row a case and model: qa and conversation are their levels."""
     known = found["predicted"].notna().to_numpy()
     n_rows = int(found["row"].max()) + 1 if len(found) else 1
     numbers, names = coded(found, ["model"])
@@ -186,8 +179,7 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
 def flips(found: pd.DataFrame) -> pd.DataFrame:
     """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
 
-    Gives one row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), crosses (one of them is D, the other is not),
-    qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
+    crosses: One of the two is D, the other is not. qa_first, conversation_first: Row in `samples` of the first response with text, -1: none.
     """
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
@@ -201,10 +193,8 @@ def flips(found: pd.DataFrame) -> pd.DataFrame:
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     """How often the format changes a model's answer, and what that does to under-triage (interval of `bonett_price`, p of `mcnemar`).
 
-    Gives one row a model that occurs in `found`: model; of cases of every kind: n_both (with a prediction in both formats), n_flipped, flipped (share of
-    n_both), flipped_low, flipped_high (Wilson), n_lower and n_higher (conversation against qa; they add up to n_flipped), n_crossing (one of the two is D and
-    the other is not); of those with a clear gold: n (cases), under_qa, under_conversation (how many sent too low), only_qa, only_conversation (in that format
-    alone), difference (under-triage in conversation minus in qa, -1..1), low, high, p, reason (why these are NaN).
+    Of cases of every kind: n_both (with a prediction in both formats), n_flipped, n_lower and n_higher (conversation against qa), n_crossing (one of the two is
+    D and the other is not); of the n with a clear gold: how many were sent too low, difference (conversation minus qa, -1..1), reason (why it is NaN).
     """
     _, names = coded(found, ["model"])
     both = in_both(found)

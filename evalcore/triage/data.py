@@ -199,10 +199,7 @@ def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
 
 
 def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Shares of the levels among the votes of each case (0 to n - 1), n x 4: a letter counts 1, a boundary half to each of its letters.
-
-    NaN for a case without votes; no vote may be missing.
-    """
+    """Shares of the levels among the votes of each case, n x 4: a boundary counts half to each of its letters; NaN without votes. No vote may be missing."""
     low, high = np.floor(vote).astype(int) - 1, np.ceil(vote).astype(int) - 1
     counted = np.bincount(np.concatenate([row, row]) * N_LEVELS + np.concatenate([low, high]), minlength=n * N_LEVELS)
     counts = counted.reshape(n, N_LEVELS) / 2
@@ -260,10 +257,7 @@ def labels_of(levels: pd.Series) -> pd.Series:
 
 
 def case_keys(table: pd.DataFrame, samples: pd.DataFrame) -> Numbers:
-    """Case, model and format of each row as one number; model and format as `samples` number them.
-
-    `table`: row, model, format.
-    """
+    """Case, model and format of each row as one number; model and format as `samples` number them."""
     key = table["row"].to_numpy(dtype=np.int64)
     for name in ("model", "format"):
         known = samples[name].cat.categories

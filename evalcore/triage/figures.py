@@ -25,10 +25,12 @@ from evalcore.figures.frames import (
     percent,
     reach,
 )
+from evalcore.study.schema import Format
 from evalcore.triage.case_flow import Outcome, Stages
 from evalcore.triage.data import LABELS
 
 LETTERS = "ABCD"
+FORMATS = [word.value for word in Format]
 N = len(LETTERS)
 HALF = 0.46
 """Half the side of a cell; cells stand 1 apart."""
@@ -153,7 +155,6 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
 
 # ---------------------------------------------------------------- all models
 
-_BAR_PIXELS, _BARS_PIXELS = 34, 88
 SMALL_LINE, STEP = 5, N + 1
 """Models beside one another in the overview before the next line begins; from one small matrix to the next."""
 SMALL_CELL, SMALL_WIDE, SMALL_NAMES = 17, 34, 110
@@ -170,42 +171,39 @@ DIRECTIONS = (
 """What a bar is made of, from left to right: measure, words, colour, width of its border."""
 
 
-def overview(
-    cells: pd.DataFrame, formats: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
-) -> go.Figure:
+def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
     """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage.
 
-    `cells`: As `rates.cells_of`; models in the order in which they first occur. `formats`: Words by format, in the order from top to bottom.
+    `cells`: As `rates.cells_of`; models in the order in which they first occur.
     """
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
-        (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(formats) * STEP + 1) + place * STEP)
+        (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(FORMATS) * STEP + 1) + place * STEP)
         for n, model in enumerate(models)
-        for place, name in enumerate(formats)
+        for place, name in enumerate(FORMATS)
     }
     width = STEP * min(len(models), SMALL_LINE)
     depth: list[list[float | None]] = [
         [None] * width for _ in range(max((top for _, top in corners.values()), default=0) + N)
     ]
     words_of = [[""] * width for _ in depth]
-    rows = cells.loc[cells["format"].isin(list(formats)) & cells["share"].notna()].to_dict(orient="records")
+    rows = cells.loc[cells["share"].notna()].to_dict(orient="records")
     for row in rows:
         left, top = corners[str(row["model"]), str(row["format"])]
         down, across = top + int(row["gold"]) - 1, left + int(row["predicted"]) - 1
         depth[down][across] = row["share"]
-        head = f"{html.escape(str(row['model']))}, {html.escape(formats[row['format']])}"
-        words_of[down][across] = f"{head}<br>{hover(row, counts)}"
+        words_of[down][across] = f"{html.escape(str(row['model']))}, {row['format']}<br>{hover(row, counts)}"
     known = {(str(row["model"]), str(row["format"])) for row in rows}
     words: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     for (model, name), (left, top) in corners.items():
-        if name == next(iter(formats)):
+        if name == FORMATS[0]:
             above = {"x": left - 0.5, "y": top - 0.6, "xanchor": "left", "yanchor": "bottom"}
             words.append(above | {"text": f"<b>{on_one_line(model, 22)}</b>", "font": {"size": NAME_PIXELS}})
         if (model, name) in known:
             shapes.append({"type": "path", "path": _stair(left - 0.5, top - 0.5), "line": {"color": ink, "width": 2}})
         else:
-            missing = {"text": f"no {html.escape(formats[name])}", "font": {"size": SMALL_PIXELS}}
+            missing = {"text": f"no {name}", "font": {"size": SMALL_PIXELS}}
             words.append({"x": left + 1.5, "y": top + 1.5} | missing)
     figure = go.Figure(layout={"shapes": shapes, "annotations": [{"showarrow": False} | said for said in words]})
     figure.add_heatmap(
@@ -213,7 +211,7 @@ def overview(
         hovertemplate="%{customdata}<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(visible=False, range=[-0.8, width - 0.7], fixedrange=True)
-    labelled = [(top + 1.5, html.escape(formats[name])) for (_, name), (left, top) in corners.items() if not left]
+    labelled = [(top + 1.5, name) for (_, name), (left, top) in corners.items() if not left]
     figure.update_yaxes(tickvals=[place for place, _ in labelled], ticktext=[words for _, words in labelled])
     figure.update_yaxes(range=[len(depth) - 0.3, -1.7], automargin=True, showgrid=False, zeroline=False)
     figure.update_yaxes(fixedrange=True, tickfont_size=NAME_PIXELS)
@@ -235,41 +233,42 @@ def _stair(left: float, top: float) -> str:
     return "M " + " L ".join(f"{x},{y}" for x, y in points) + " Z"
 
 
-def directions(
-    rates: pd.DataFrame, formats: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
-) -> go.Figure:
+def directions(rates: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
     """Under-triage, exact and over-triage of each model and format as one bar that fills the row.
 
-    `rates`: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known. `formats`: Words by
-    format, in the order from top to bottom within a model.
+    `rates`: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known.
     """
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
         (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
     }
-    bars = [(model, word) for model in models for word in formats if (model, word, "exact") in known]
-    figure = go.Figure()
+    bars = [(model, word) for model in models for word in FORMATS if (model, word, "exact") in known]
+    parts = []
     for measure, words, colour, border in DIRECTIONS:
         rows = [known[*bar, measure] for bar in bars]
         hovers = [
-            f"{html.escape(model)}, {html.escape(formats[word])}<br>{words}: "
+            f"{html.escape(model)}, {word}<br>{words}: "
             f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval(row['low'], row['high'])}"
             for (model, word), row in zip(bars, rows, strict=True)
         ]
-        _add_bars(figure, [row["value"] for row in rows], words, colour, border, NAME_PIXELS, hovers, ink)
-    figure.update_xaxes(title=SHARE_OF.get(counts, SHARE_OF["cases"]), range=[-0.005, 1.005], **_SHARES)
-    named = [f"{on_one_line(model, 44)}, {html.escape(formats[word])}" for model, word in bars]
-    framed(figure, named, row_pixels=_BAR_PIXELS, frame_pixels=_BARS_PIXELS, ink=ink)
+        parts.append(([row["value"] for row in rows], words, colour, border, hovers))
+    named = [f"{on_one_line(model, 44)}, {word}" for model, word in bars]
+    return _stacked(parts, named, SHARE_OF.get(counts, SHARE_OF["cases"]), text_pixels=NAME_PIXELS, frame=88, ink=ink)
+
+
+def _stacked(
+    parts: Sequence[tuple[list[float], str, str, float, list[str]]], named: Sequence[str], title: str, *, text_pixels: int, frame: int, ink: str
+) -> go.Figure:  # fmt: skip
+    """Bars that fill their rows; of each part its shares, words, colour, width of its border, and what is said on hovering."""
+    figure = go.Figure()
+    for shares, name, colour, border, hovers in parts:
+        look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
+        words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares]
+        said = {"text": words, "textfont": {"size": text_pixels, "color": ink}, "customdata": hovers}
+        figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said, **_INSIDE, **_HOVERED)
+    figure.update_xaxes(title=title, range=[-0.005, 1.005], **_SHARES)
+    framed(figure, named, row_pixels=34, frame_pixels=frame, ink=ink)
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
-
-
-def _add_bars(
-    figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
-) -> None:  # fmt: skip
-    look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
-    words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares]
-    said = {"text": words, "textfont": {"size": pixels, "color": ink}, "customdata": hovers} | _INSIDE | _HOVERED
-    figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said)
 
 
 # ---------------------------------------------------------------- who reads the level
@@ -334,19 +333,15 @@ SIDES = (
 _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
-def by_group(
-    table: pd.DataFrame, formats: Mapping[str, str], words: Mapping[str, str], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them.
 
-    `table`: As `rates.by_group`; groups from top to bottom in the order in which they first occur. `formats`: Words by format, from left to right.
+    `table`: As `rates.by_group`; groups from top to bottom in the order in which they first occur.
     """
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
-    figure = make_subplots(
-        cols=max(len(formats), 1), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[html.escape(name) for name in formats.values()]
-    )  # fmt: skip
-    for column, word in enumerate(formats, start=1):
+    figure = make_subplots(cols=len(FORMATS), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=FORMATS)
+    for column, word in enumerate(FORMATS, start=1):
         for measure, name, symbol, fill, border, shift in SIDES:
             here = table["format"].astype(str).eq(word) & table["measure"].astype(str).eq(measure)
             for few in (False, True):
@@ -372,27 +367,22 @@ def by_group(
     return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
-def apart(
-    table: pd.DataFrame, formats: Mapping[str, str], parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
 
     `table`: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom. `parts`: Column and words of each part,
     from left to right; the first stands in a heavy border.
     """
-    figure = go.Figure()
+    drawn = []
     rows = table.to_dict(orient="records")
-    asked = [html.escape(formats[str(row["format"])]) for row in rows]
-    models = [f"{html.escape(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
+    models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]
     for place, (name, words) in enumerate(parts):
         said = [f"{words}: {counted(row[f'{name}_k'], row['n'], row[name])}" for row in rows]
         hovers = [f"{model}<br>{share}" for model, share in zip(models, said, strict=True)]
-        border = 0 if place else HEAVY
-        _add_bars(figure, [row[name] for row in rows], words, LEVEL_RAMP[place], border, TEXT_PIXELS, hovers, ink)
-    figure.update_xaxes(title="Share of boundary cases with a level", range=[-0.005, 1.005], **_SHARES)
-    named = [f"{on_lines(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
-    framed(figure, named, row_pixels=34, frame_pixels=92, ink=ink)
-    return figure.update_layout(barmode="stack", legend_traceorder="normal")
+        drawn.append(([row[name] for row in rows], words, LEVEL_RAMP[place], 0 if place else HEAVY, hovers))
+    named = [f"{on_lines(str(row['model']))}, {row['format']}" for row in rows]
+    title = "Share of boundary cases with a level"
+    return _stacked(drawn, named, title, text_pixels=TEXT_PIXELS, frame=92, ink=ink)
 
 
 # ---------------------------------------------------------------- harm
@@ -408,7 +398,6 @@ MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 def harm(
     table: pd.DataFrame,
     colours: Mapping[str, str],
-    formats: Mapping[str, str],
     *,
     counts: str = "cases",
     ink: str = INK_ON_PAPER,
@@ -421,20 +410,18 @@ def harm(
     places = {model: place for place, model in enumerate(models)}
     figure = go.Figure()
     for word, symbol, shift in MARKS:
-        if word not in formats:
-            continue
         rows = table.loc[table["format"].astype(str).eq(word) & table["harm"].notna()]
         for place in range(len(rows)):  # a trace each: an interval has the colour of its model
             one = rows.iloc[[place]]
             row = one.iloc[0].to_dict()
             colour = colours.get(str(row["model"]), MARK)
-            y, said = [places[str(row["model"])] + shift], [_harm_hover(row, formats[word], counts)]
+            y, said = [places[str(row["model"])] + shift], [_harm_hover(row, counts)]
             mark = {"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}}
             whiskers = reach(one, "harm", "low", "high", colour)
-            look = {"mode": "markers", "name": formats[word], "showlegend": False, "marker": mark, "error_x": whiskers}
+            look = {"mode": "markers", "name": word, "showlegend": False, "marker": mark, "error_x": whiskers}
             figure.add_scatter(x=one["harm"], y=y, customdata=said, **look, **_HOVERED)
         mark = {"color": MARK, "size": 12, "symbol": symbol}
-        figure.add_scatter(x=[None], y=[None], mode="markers", name=formats[word], marker=mark)
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=word, marker=mark)
     figure.update_xaxes(title="Expected harm of an answer (weighted levels; less is better)", rangemode="tozero")
     figure.update_xaxes(showgrid=True, gridcolor=FAINT, zeroline=False, tickformat=".2f")
     return framed(
@@ -442,9 +429,9 @@ def harm(
     )
 
 
-def _harm_hover(row: Mapping[Any, Any], word: str, counts: str) -> str:
+def _harm_hover(row: Mapping[Any, Any], counts: str) -> str:
     interval = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    head = f"{html.escape(str(row['model']))}, {html.escape(word)}: {row['harm']:.2f}{interval}"
+    head = f"{html.escape(str(row['model']))}, {row['format']}: {row['harm']:.2f}{interval}"
     ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
     return f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"
 
@@ -454,19 +441,18 @@ def orders(
     changes: pd.DataFrame,
     colours: Mapping[str, str],
     dashes: Mapping[str, str],
-    formats: Mapping[str, str],
     *,
     now: float | None = None,
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen.
 
-    `table`: As `harm.orders`, ratio above 0 and sorted. `formats`: Words by format, from left to right.
+    `table`: As `harm.orders`, ratio above 0 and sorted.
     """
-    present = {word: name for word, name in formats.items() if table["format"].astype(str).eq(word).any()}
+    present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
     figure = make_subplots(
-        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=[html.escape(name) for name in present.values()]
-    )  # fmt: skip
+        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
+    )
     named: set[str] = set()
     for column, word in enumerate(present, start=1):
         mine = table.loc[table["format"].astype(str).eq(word) & table["place"].notna()]

@@ -62,9 +62,8 @@ def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.D
 
     On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
     cases carry most of the harm, and in a small set they may be missing.
-    `cells`: As `rates.confusion` gives them: whole numbers of cases. Gives one row a model and format: model, format, n (cases), harm (0 or more; at most 3
-    times the larger weight), low, high (between 0 and that), of_under and of_over (the two parts, which add up to harm), n_under, n_over (cases),
-    steps_under, steps_over (levels), reason (why harm or interval is NaN). Raises ValueError: a weight is below 0 or no number.
+    `cells`: As `rates.confusion`: whole numbers of cases. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason (why harm
+    or interval is NaN). Raises ValueError: a weight is below 0 or no number.
     """
     if not (weights.under >= 0 and weights.over >= 0):
         msg = f"expected weights of 0 or more, got {weights.under:g} and {weights.over:g}"
@@ -117,11 +116,9 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
-    """What a value of each prediction adds up to on the cases that count of both of two models.
+    """What a value of each prediction adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products.
 
     `counts`: Which predictions count. `values`: What each is worth; any number where it does not count.
-    Gives one row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
-    square_1, square_2 (of their squares), product.
     """
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
@@ -152,8 +149,7 @@ def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
 def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
     """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
 
-    Gives one row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-    difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
+    difference is below 0 where the first does less; p is two-sided, of the same t, p_holm over the pairs of the format; reason (why one is NaN).
     """
     counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, weights.costs(predicted - gold))
@@ -172,8 +168,7 @@ def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> p
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
     """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
 
-    Gives one row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place; NaN
-    without cases).
+    harm is ratio * under + over; place 1 is the least harm, equals share the better place, NaN without cases.
     """
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
@@ -188,8 +183,7 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
     With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-    Gives one row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
-    that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
+    less_below: The model that does less harm when under-triage weighs less than that; less_above: when it weighs more; harm: of both, there.
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -224,8 +218,7 @@ def harm_sentences(
     """How much harm models do in each format at these weights, and which are shown to do less.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-    `harm`: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out. `differences`: As `harm_differences`;
-    None: nothing is known of how models differ. `ranked`: Whether the models are of the same cases; else no lowest and highest is told.
+    `harm`: Published matrices left out. `differences`: None: nothing is known of how models differ. `ranked`: The models are of the same cases.
     """
     sentences = []
     for word in Format:

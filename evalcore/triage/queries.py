@@ -62,18 +62,16 @@ def has_cases(session: Session) -> bool:
 
 def load(session: Session) -> data.TriageData:
     """Every case, panel vote, response, level and read."""
-    return with_reads(session, imported(session))
-
-
-def imported(session: Session) -> data.TriageData:
-    """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
     samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
-    return _joined(session, cases, _said(session), samples, _votes(session, cases))
+    return with_reads(session, _joined(session, cases, _said(session), samples, _votes(session, cases)))
 
 
 def imported_at(engine: Engine, beside: Executor) -> data.TriageData:
-    """As `imported`, over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other."""
+    """All but physicians' reads: only an import, or a judge that reads levels, changes it.
+
+    Over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other.
+    """
     with reading(engine) as session, reading(engine) as second:
         last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
         cases = _cases(session)
@@ -97,8 +95,11 @@ def _joined(
 
 
 def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
-    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
-    return replace(triage_data, reads=_reads(session, triage_data.cases, triage_data.samples))
+    """What `imported_at` gave, with physicians' reads. Cases and responses that came since are left out."""
+    reads = _reads(session, triage_data.cases, triage_data.samples)
+    drawn = _drawn(session, reads, triage_data.samples)
+    reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
+    return replace(triage_data, reads=reads[list(data.READ_COLUMNS)])
 
 
 def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
@@ -269,7 +270,7 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
     return np.where(is_between, row_of.take(response_ids - first, mode="clip"), -1)
 
 
-def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
     table = TABLES["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
@@ -280,7 +281,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
             col(Rater.person_id),
         )
         .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), is_read(table))
+        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), is_read(table), *conditions)
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
     found = frame(session, statement)
@@ -289,10 +290,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     found["sample"] = _places(samples, response_ids)
     found["asked"] = np.where(response_ids < 0, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
     found = found.loc[found["row"].ge(0) & (found["sample"].ge(0) | (response_ids < 0))].reset_index(drop=True)
-    kinds = {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object}
-    found = found.astype(kinds)
-    found.loc[found["sample"].ge(0), ["selection", "inclusion_probability"]] = _drawn(session, found, samples)
-    return found[list(data.READ_COLUMNS)]
+    return found.astype({"inclusion_probability": float, "blinded": object, "selection": object, "rater": object})
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -355,36 +353,28 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         has_text=samples["has_text"].astype(bool),
     )
     verdict = TABLES["verdict"].c
-    named = ("response_id", "label", "stage", "blinded", "selection", "inclusion_probability", "confidence")
+    mine = (verdict.example_id == example_id, verdict.rater_id.not_in(repeats(session)))
     statement = (
-        select(
-            verdict.id.label("verdict_id"), *(verdict[name] for name in named), col(Rater.name).label("rater"), col(Rater.kind).label("rater_kind"),
-        )
-        .join(Rater, col(Rater.id) == verdict.rater_id)
-        .where(verdict.example_id == example_id, verdict.criterion_id.is_(None), verdict.label.is_not(None), not_superseded())
-        .where(verdict.rater_id.not_in(repeats(session)))
+        select(verdict.response_id, verdict.label, verdict.confidence, col(Rater.name).label("rater"))
+        .join(Rater, and_(col(Rater.id) == verdict.rater_id, is_judge()))
+        .where(*mine, verdict.criterion_id.is_(None), verdict.label.is_not(None), not_superseded())
         .order_by(verdict.id)
-    )  # fmt: skip
-    found = frame(session, statement)
-    asked = found["response_id"].isna().map({True: Ask.GOLD_ACUITY.value, False: Ask.RESPONSE_ACUITY.value})
-    kinds = {"inclusion_probability": float, "confidence": float, "blinded": object, "selection": object}
-    said = found.assign(asked=asked.astype(object)).astype(kinds)
-    place = pd.Index(samples["response_id"]).get_indexer(said["response_id"].astype(float).fillna(-1).astype(np.int64))
-    said = said.assign(row=0, sample=place)
-    judged = said.loc[said["rater_kind"].eq(RaterKind.JUDGE) & said["sample"].ge(0)]
+    )
+    judged = frame(session, statement)
+    judged["sample"] = _places(samples, judged["response_id"].fillna(-1).to_numpy(dtype=np.int64))
+    judged = judged.loc[judged["sample"].ge(0)]
     levels = {}
-    for judge, mine in judged.groupby("rater", sort=True):
-        levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
-        levels[str(judge)][mine["sample"].to_numpy()] = (
-            mine["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
-        )
+    for judge, said in judged.groupby("rater", sort=True):
+        level = levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
+        level[said["sample"].to_numpy()] = said["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
+    confidence = judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)]
     return data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
         samples=samples[list(data.SAMPLE_COLUMNS)],
         levels=pd.DataFrame(levels, index=pd.RangeIndex(len(samples))),
-        confidence=judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)].reset_index(drop=True),
-        reads=said.loc[said["rater_kind"].eq(RaterKind.REVIEWER), list(data.READ_COLUMNS)].reset_index(drop=True),
+        confidence=confidence.astype({"confidence": float}).reset_index(drop=True),
+        reads=_reads(session, cases, samples, *mine)[list(data.READ_COLUMNS)],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
 
@@ -446,10 +436,7 @@ class Standing(NamedTuple):
 def texts(
     session: Session, asked: Format, *, judge: str, versions: Collection[str] | None, batch: int
 ) -> Iterator[list[ResponseText]]:
-    """Responses of one format to cases, by number, in batches; those without a text are left out.
-
-    `versions`: Responses of which one of these versions has said anything are left out; None: none are.
-    """
+    """Responses of one format to cases, by number, in batches; left out are those without a text, and of which one of `versions` has said anything."""
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
     if versions is not None:

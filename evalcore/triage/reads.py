@@ -34,7 +34,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
     A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody chose,
     reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled, a level that
     was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
-    Gives one row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    Gives one row a response with a vote, by sample; v_A .. v_D add up to 1.
     """
     counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
@@ -48,10 +48,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
 
 
 def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
-    """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
-
-    Gives sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
-    """
+    """The reads that `drawn_votes` is made from, one by one: a row a reader and response, by sample; where settled, with the settled level."""
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
     counted = counted.assign(level=_levels_of(counted["label"]))
@@ -83,10 +80,9 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
     adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
     adjudicator settles it.
     `blind`: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have no
-    row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view. Gives one row a response, by sample: sample (row of
-    `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is none), n_readers (adjudicators left out), how
-    (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess, remove; else empty), is_drawn (a blind first read of
-    it counts in `drawn_votes`, so that it may stand for others).
+    row. Else each reader's newest read. Gives one row a response, by sample: sample, row (of `triage_data.cases`), level (NaN where there is none), n_readers
+    (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is none: unsettled, cannot_assess, remove; else empty), is_drawn
+    (a blind first read of it counts in `drawn_votes`).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _standing(reads, "sample", blind=blind)
@@ -97,10 +93,7 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
 
 
 def case_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
-    """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
-
-    Gives one row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
-    """
+    """The same, by row, of every case whose own need physicians here have judged (gold audit)."""
     return _standing(triage_data.reads.loc[triage_data.reads["sample"].lt(0)], "row", blind=blind)
 
 
@@ -140,8 +133,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
-    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_unsettled, n_cannot_assess, n_remove (of them),
-    n_volunteered (not both blind and drawn), n_clear (drawn, with a level, on clear cases: the n of `corrected.physicians_cells`).
+    n_volunteered: those not both blind and drawn. n_clear: drawn, with a level, on clear cases, the n of `corrected.physicians_cells`.
     """
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -165,8 +157,8 @@ def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
 def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
 
-    A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
-    conflict or cannot assess it, the gold stays. Blind levels count (`case_levels`). Cases whose gold is another now have the strength `READ_HERE`.
+    A blind level here makes a case clear or a boundary, whatever it was before; "remove" leaves it without gold (unlabelled). Where readers conflict or cannot
+    assess it, the gold stays. Cases whose gold is another now have the strength `READ_HERE`.
     """
     here = case_levels(triage_data, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]
@@ -185,8 +177,8 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
 def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
-    Gives one row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases).
+    Gives one row a pair, by old kind and level, then new; new_gold is NaN where physicians removed the case, conflict, or cannot assess it (`why`); changed:
+    the gold is another, as `with_physicians_gold` takes it.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -222,8 +214,7 @@ class Agreement:
         n: Responses that both have looked at.
         n_one_none, n_other_none: Of them, those that one, or the other, found no level in.
         exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
-        kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; NaN where undefined.
-        kappa_low, kappa_high: 95 %, by the jackknife that leaves out one case with all its responses (`rates.clustered_summary`).
+        kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; interval as in `rates.clustered_summary`.
         reason: Why kappa or its interval is undefined; "" where neither is.
     """
 
@@ -263,10 +254,9 @@ def physicians_pairs(triage_data: data.TriageData, judge: str, *, asked: str) ->
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What the other says by what the one says.
+    """What the other says by what the one says: a row a pair of levels (no level, the four letters, and boundaries where they occur), from no level to D.
 
-    Gives one row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one gave
-    this level); by one and other, from no level to D.
+    n_one: Responses that the one gave this level.
     """
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))

@@ -154,11 +154,9 @@ def findings(
 ) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
-    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none. A direction is told where
-    the intervals of too high and too low lie apart, which is stricter than an interval of their difference that excludes 0.
-    `rates`: Of all models; also corrected ones, which are estimates without counts. `flips`: As `cases.flip_counts` gives them; without them nothing is said
-    of the formats. `about`: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
-    None: all.
+    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
+    `rates`: Of all models; also corrected ones, without counts. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: The model that is
+    looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -290,6 +288,7 @@ def points(share: float) -> str:
 
 # ---------------------------------------------------------------- which view answers which question
 
+NO_PREDICTION = "no clear case has a prediction yet"
 _DIGITS, _MOST_MODELS = 9, 4
 """Decimals to which gaps are told apart; so many models are named in one line."""
 
@@ -321,8 +320,7 @@ def decision_lines(
 ) -> list[DecisionLine]:
     """The four questions of the article's decision matrix, with the figures of a study, or what it lacks for a line.
 
-    `ambiguous`: As `rates.ambiguous` gives them; None: not known. `routing`: model, format, threshold, and k_, n_ and the shares caught and routed at it
-    (`routing.chosen`); None: not known.
+    `ambiguous`: As `rates.ambiguous`; `routing`: as `routing.chosen`.
     """
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
     in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
@@ -370,8 +368,8 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
     }
     if not gaps:
         known = sorted(word.value for word, mine in by_format.items() if mine)
-        here = f"here there are clear cases with a prediction in {listed(known)} alone"
-        return (f"This needs one model in both formats; {here if known else 'no clear case has a prediction yet'}.",)
+        here = f"here there are clear cases with a prediction in {listed(known)} alone" if known else NO_PREDICTION
+        return (f"This needs one model in both formats; {here}.",)
     model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
     rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
     widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""

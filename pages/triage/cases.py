@@ -10,6 +10,7 @@ import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.triage import cases as triage_flips
@@ -48,6 +49,9 @@ MISSES_FOOT = (
 )
 
 
+NO_MISS = "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
+
+
 def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
     """The dangerous misses of all models, worst first, without their texts."""
     rows = misses(read.triage_data, read.found, judges=dict(judges))
@@ -64,25 +68,18 @@ def show_misses(here: Here) -> None:
         rows = rows.loc[rows["model"].astype(str).eq(model)]
     if word != BOTH:
         rows = rows.loc[rows["format"].astype(str).eq(word)]
-    st.html(html.finding(misses_words(rows)))
+    kinds = []
+    for rank, (gold, predicted) in enumerate(DANGEROUS):
+        if n := int(rows["rank"].eq(rank).sum()):
+            need = "needs" if n == 1 else "need"
+            kinds.append(f"{n:,} that {need} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}")
+    said = f"In the judges' opinion {counted(len(rows), 'dangerous miss', 'dangerous misses')}: {', '.join(kinds)}."
+    st.html(html.finding(said if kinds else NO_MISS))
     nothing = (
         "Nothing waits here. Boundary and ambiguous cases, which have no single gold, are in sections of their own."
     )
     triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
     st.html(html.foot(MISSES_FOOT))
-
-
-def misses_words(rows: pd.DataFrame) -> str:
-    """How many misses of each kind there are."""
-    counts = [(int(rows["rank"].eq(rank).sum()), *kind) for rank, kind in enumerate(DANGEROUS)]
-    kinds = [
-        f"{n:,} that {'needs' if n == 1 else 'need'} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}"
-        for n, gold, predicted in counts
-        if n
-    ]
-    if not kinds:
-        return "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
-    return f"In the judges' opinion {len(rows):,} dangerous miss{'' if len(rows) == 1 else 'es'}: {', '.join(kinds)}."
 
 
 # ---------------------------------------------------------------- groups
@@ -128,7 +125,7 @@ def show_groups(here: Here) -> None:
         words = {code: LANGUAGES.get(code, code) for code in words}
     for sentence in spread(mine, words):
         st.html(html.finding(sentence))
-    figure = group_figure(mine, FORMATS, words, ink=theme.ink())
+    figure = group_figure(mine, words, ink=theme.ink())
     theme.figure(figure, key="triage_groups", alt=f"Under-triage and over-triage of {model} by {name.lower()}")
     cells = mine.astype({"group": str, "format": str, "measure": str})
     cells = cells.assign(words=[rate_words(row) for row in mine.to_dict(orient="records")])
@@ -193,7 +190,7 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        figure = apart(drawn, FORMATS, PARTS, ink=theme.ink())
+        figure = apart(drawn, PARTS, ink=theme.ink())
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(
@@ -258,9 +255,16 @@ def show_ambiguous(here: Here) -> None:
         st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
         return
     table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
-    st.html(html.finding(ambiguous_words(table, n)))
-    of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     one = table.drop_duplicates(["model", "format"])
+    many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
+    known = one.loc[one["sure"].notna()]
+    said = f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
+    if len(known):
+        row = known.iloc[int(known["sure"].to_numpy().argmax())]
+        sure = share_words(row["n_sure"], row["n_several"], row["sure"])
+        said = f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
+    st.html(html.finding(said))
+    of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     columns: dict[str, Any] = {"Model": one["model"], "Format": one["format"], "Cases": one["n_cases"]}
     columns |= {letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)}
     columns |= {"All samples agree": _shares_words(one, "n_sure", "n_several", "sure")}
@@ -290,18 +294,6 @@ def show_ambiguous(here: Here) -> None:
 
 def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[str]:
     return [share_words(*row) for row in zip(table[hits], table[of], table[share], strict=True)]
-
-
-def ambiguous_words(table: pd.DataFrame, n: int) -> str:
-    """How sure the models are where physicians are not, in words."""
-    known = table.drop_duplicates(["model", "format"])
-    known = known.loc[known["sure"].notna()]
-    many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
-    if known.empty:
-        return f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
-    row = known.iloc[int(known["sure"].to_numpy().argmax())]
-    sure = share_words(row["n_sure"], row["n_several"], row["sure"])
-    return f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
 
 
 # ---------------------------------------------------------------- flips

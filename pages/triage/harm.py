@@ -13,7 +13,7 @@ from evalcore.triage.bases import Basis, Ranked, with_cases
 from evalcore.triage.harm import Weights, harm_sentences
 from evalcore.triage.words import count_words, number_words
 from pages.shared import html, routes, tables, theme, triage_choice
-from pages.shared.triage_choice import FORMATS, Here
+from pages.shared.triage_choice import Here
 from pages.triage import counts
 
 STEPS, COUNTS = "every level counts", "every error counts once"
@@ -71,7 +71,7 @@ def show(here: Here) -> None:
         return
     responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
-        figure = figures.harm(table, colour_of(triage_choice.colours()), FORMATS, counts=responses, ink=theme.ink())
+        figure = figures.harm(table, colour_of(triage_choice.colours()), counts=responses, ink=theme.ink())
         theme.figure(figure, key="triage_harm", alt="Expected harm of each model in each format, with 95 % intervals")
     _table(table, by.basis, responses)
     _differences(ranked.differences)
@@ -145,7 +145,7 @@ def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     st.html(html.quiet(f"On the cases that all of them answered: {same}. {chance}"))
     orders = harm.orders(table, RATIOS, steps=weights.steps)
     theme.figure(
-        figures.orders(orders, changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=theme.ink()),
+        figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None, ink=theme.ink()),
         key="triage_orders",
         alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
     )

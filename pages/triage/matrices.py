@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from pages.triage import counts
 from pages.triage.counts import By
 
 CELL, CLICKED = "triage_cell", "triage_clicked"
+CASES = attrgetter("triage_data")
 BARS, IN_TABLE = ("under", "exact", "over"), ("under", "missed_emergencies", "over", "exact")
 KINDS = {JUDGE: "Judge only", PHYSICIANS: "Physicians only", CORRECTED: "Corrected"}
 WHY = {
@@ -111,7 +113,9 @@ def show(here: Here) -> None:
         _all_models(cells, rates, counted)
     with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:
-            _left_out(here.of_cases(read_counts), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ)
+            _left_out(
+                here.computed(read_counts, of=CASES), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ
+            )
         if basis is not Basis.PHYSICIANS:
             _left_out(here.computed(left_out), ACCOUNTED, key="triage_accounted", alt=ALT, nothing=NOT_ANSWERED)
         if here.known.n_elsewhere:
@@ -340,7 +344,7 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
 
 def _transitions(here: Here) -> None:
     """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
-    table = here.of_cases(transitions)
+    table = here.computed(transitions, of=CASES)
     st.subheader("How the gold changes", anchor=False)
     if table.empty:
         sentence = (
@@ -407,10 +411,10 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
     if rates.empty:
         st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
         return
-    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], FORMATS, counts=counted, ink=theme.ink())
+    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], counts=counted, ink=theme.ink())
     theme.figure(figure, key="triage_directions", alt="Under-triage, exact and over-triage of each model and format")
     theme.figure(
-        figures.overview(cells, FORMATS, counts=counted, ink=theme.ink()),
+        figures.overview(cells, counts=counted, ink=theme.ink()),
         key="triage_overview",
         width="content",
         alt="Small confusion matrices of all models",

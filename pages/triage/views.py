@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from evalcore.calibration import SEED
-from evalcore.calibration.routing import WANTED, routing_chosen
+from evalcore.calibration.routing import WANTED, chosen
 from evalcore.triage.rates import ambiguous, confusion, rates
 from evalcore.triage.words import DecisionLine, View, decision_lines
 from pages.calibration import confidence
@@ -40,7 +40,7 @@ def lines(read: Read, source: str) -> list[DecisionLine]:
     return decision_lines(
         rates(confusion(read.found)),
         ambiguous=ambiguous(read.found).astype(words),
-        routing=routing_chosen(confidence.own(read, source), WANTED).astype(words),
+        routing=chosen(confidence.own(read, source), WANTED).astype(words),
     )
 
 

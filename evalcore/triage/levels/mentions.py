@@ -142,13 +142,11 @@ def _nearest(times: list[When], mention: Mention, start: int, stop: int, text: s
     if behind:
         return behind[0]
     before = [when for when in times if start <= when.begin and when.end <= mention.begin]
-    return next((when for when in reversed(before) if _opens(text, start, when, mention)), None)
-
-
-def _opens(text: str, start: int, when: When, mention: Mention) -> bool:
-    """Whether a time before a phrase belongs to it: it opens the clause ("tomorrow, call ..."), or stands right before."""
-    lead, gap = text[start : when.begin].split(), text[when.end : mention.begin].split()
-    return ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW)
+    for when in reversed(before):  # it opens the clause ("tomorrow, call ..."), or stands right before
+        lead, gap = text[start : when.begin].split(), text[when.end : mention.begin].split()
+        if ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW):
+            return when
+    return None
 
 
 def _alternatives(text: str, found: list[Mention]) -> list[Mention]:

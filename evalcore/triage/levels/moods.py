@@ -139,7 +139,7 @@ def _base(before: str) -> Mood:
         return Mood.POSSIBLE if _OF_OTHERS.search(before[: offer.start() + 1]) else Mood.OFFERED
     if _THAT_YOU.search(before):
         return Mood.DENIED if _NOT_ADVISED.search(before) else Mood.TOLD
-    return _bare(before, last)
+    return _continued(before, last)
 
 
 def _infinitive(before: str) -> Mood:
@@ -154,15 +154,12 @@ def _infinitive(before: str) -> Mood:
     return Mood.REPORTED
 
 
-def _bare(before: str, last: str) -> Mood:
-    """An order, or a verb that goes on from others before it."""
+def _continued(before: str, last: str) -> Mood:
+    """An order, or a verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
     if before.endswith("let us ") or not before.strip():
         return Mood.TOLD
-    return Mood.REPORTED if _SUBJECT.search(before) or last not in _JOINS else _continued(before, last)
-
-
-def _continued(before: str, last: str) -> Mood:
-    """A verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
+    if _SUBJECT.search(before) or last not in _JOINS:
+        return Mood.REPORTED
     if last in ("or", "nor") and _EARLIER_NOT.search(before):
         return Mood.DENIED
     if last in ("or", "and") and _EARLIER_POSSIBLE.search(before):
@@ -263,14 +260,15 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
         at = marker.start()
         if any(scope.begin <= at < scope.end for scope in scopes):
             continue
-        part = _part_begin(masked, at)
+        part = max((found.end() for found in _BREAK.finditer(masked, 0, at)), default=0)
         later = [place for place in places if place[0] > at]
         opens_anew = bool(later) and masked[:at].endswith((" and ", " or ", " then ", " so "))
         earlier = [] if opens_anew else [place for place in places if part <= place[0] < at and place[2]]
         if earlier and _SOONER.search(masked[max(0, at - 40) : at]):  # "this week, or sooner if it gets worse"
             scopes.append(Scope(at, _part_end(masked, at, [])))
             continue
-        if earlier and _is_of_next_step(masked[earlier[-1][1] : at], earlier[-1][2]):
+        _, told_end, level = earlier[-1] if earlier else (at, at, "")
+        if earlier and (_NEXT_STEP if level == HOME else _NEXT_ORDER).search(masked[told_end:at]):
             earlier = []
         elif not earlier and not later:  # set off by a dash: "go to the emergency room - if it gets worse"
             earlier = [place for place in places if masked.rfind(" ; ", 0, at) < place[0] < at and place[2]]
@@ -286,17 +284,6 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
         end = min(comma if comma >= 0 else len(masked), _part_end(masked, at, []))
         scopes.append(Scope(at, end, is_presumed=marker[0] in _PRESUMES))
     return scopes
-
-
-def _is_of_next_step(between: str, level: str) -> bool:
-    return bool((_NEXT_STEP if level == HOME else _NEXT_ORDER).search(between))
-
-
-def _part_begin(text: str, at: int) -> int:
-    begin = 0
-    for found in _BREAK.finditer(text, 0, at):
-        begin = found.end()
-    return begin
 
 
 def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:

@@ -65,7 +65,7 @@ def read(text: str) -> tuple[list[Found], bool]:
             was_conditional = is_conditional
             found += mentions
         if block.opens:
-            heads = _with_head(heads, _opened(block))
+            heads = _opened(heads, block)
     return sorted(found, key=lambda one: (one.begin, one.end)), is_serious
 
 
@@ -80,15 +80,6 @@ def _standing(heads: list[_Head], block: Block) -> list[_Head]:
     return [head for head in heads if not head.has_list and head.depth < 0]
 
 
-def _with_head(heads: list[_Head], head: _Head) -> list[_Head]:
-    """With one head more; of paragraphs that end with a colon, one after the other, one head is made, so that there are never many."""
-    if not heads or head.depth >= 0 or heads[-1].depth >= 0:
-        return [*heads, head]
-    last = heads[-1]
-    mood = last.mood if last.mood is Mood.CONDITIONAL else head.mood or last.mood
-    return [*heads[:-1], _Head(mood, head.soon if head.soon is not None else last.soon)]
-
-
 def _inherited(heads: list[_Head]) -> tuple[Mood | None, Soon | None]:
     moods = [head.mood for head in heads if head.mood is not None]
     times = [head.soon for head in heads if head.soon is not None]
@@ -96,12 +87,18 @@ def _inherited(heads: list[_Head]) -> tuple[Mood | None, Soon | None]:
     return mood, times[-1] if times else None
 
 
-def _opened(block: Block) -> _Head:
-    last = block.sentences[-1].text
+def _opened(heads: list[_Head], block: Block) -> list[_Head]:
+    """With one head more; of paragraphs that end with a colon, one after the other, one head is made, so that there are never many."""
+    words = block.sentences[-1].text
     depth = block.depth if block.kind == "item" else -1
-    times = times_in(last) if len(last.split()) <= HEADING_WORDS else []
-    mood = Mood.CONDITIONAL if is_conditional_head(last) else Mood.DENIED if _NOT_HEAD.search(last) else None
-    return _Head(mood, times[0].soon if times else None, depth)
+    times = times_in(words) if len(words.split()) <= HEADING_WORDS else []
+    mood = Mood.CONDITIONAL if is_conditional_head(words) else Mood.DENIED if _NOT_HEAD.search(words) else None
+    soon = times[0].soon if times else None
+    if not heads or depth >= 0 or heads[-1].depth >= 0:
+        return [*heads, _Head(mood, soon, depth)]
+    last = heads[-1]
+    mood = last.mood if last.mood is Mood.CONDITIONAL else mood or last.mood
+    return [*heads[:-1], _Head(mood, last.soon if soon is None else soon)]
 
 
 def _is_conditional_label(label: str, *, is_first: bool) -> bool:
