@@ -134,11 +134,9 @@ def case_spread(
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
     Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws from the panel
-    itself would have on average, with as many votes and samples (`floors`). The cases are described by `panels.described`; `judges` are those whose levels
-    count, by format; `own` are rows of `own_confidence(predictions(triage_data, judges))`.
-    Gives one row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share (of
-    the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each
-    but the distance.
+    itself would have on average, with as many votes and samples (`floors`). `own` are rows of `own_confidence(predictions(triage_data, judges))`.
+    Gives one row a case, model and format with a valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share (of the panel that chose the model's most
+    frequent level), the measures (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -222,11 +220,9 @@ def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str
 
 
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
-    """The measures on average over the cases of `case_spread`, by model and format.
+    """The measures on average over the cases of `case_spread`, a row a model, format and measure; the interval is 95 %, t over cases.
 
-    Gives one row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value with low and
-    high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value - floor), undefined: a sentence
-    where there is no value, else "". No row for a group without cases.
+    n_left_out: Cases without the two samples that it needs; floor: the mean of the cases' floors (0 for distance); undefined: why there is no value.
     """
     cells, keys = cells_of(spread, BY)
     parts = []

@@ -123,9 +123,8 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     """Confidences as the probability that the judge's own label is right.
 
     P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no such probability: NaN,
-    with the sentence that says why, so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met)
-    alone), confidence; `checked` is that of `criteria_meanings` or `level_meanings`. Returned are the same rows with the new confidence and refused (the
-    sentence; "" where usable), categorical.
+    with the sentence that says why (refused), so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for
+    P(met) alone), confidence; `checked` is that of `criteria_meanings` or `level_meanings`.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -176,9 +175,8 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
     """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
-    the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
-    nobody has said what the stated ones mean). Returned are the same rows with confidence in [0, 1] (a share from two valid samples on; NaN where
-    the model has none) and is_stated.
+    the model states the confidence. With `stated` false the share of its samples alone counts (where nobody has said what the stated ones mean). confidence is
+    in [0, 1] (a share from two valid samples on; NaN where the model has none).
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
@@ -188,20 +186,14 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case.
-
-    `own` is that of `own_confidence`, with gold and kind of the cases.
-    """
+    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case."""
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
     items = kept.assign(cluster=kept["row"], right=kept["predicted"].eq(kept["gold"]).astype(float))
     return items[[*BY_MODEL, "cluster", "confidence", "is_stated", "right", "gold", "predicted"]]
 
 
 def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
-    """Models' own confidence (as for `model_items`) against whether they are right, by model and format; and of how many clear cases it is what.
-
-    The second table: model, format, n_stated (the model states it), n_shares (the share of its samples), n_without.
-    """
+    """Models' own confidence against whether they are right, by model and format; and of how many clear cases it is what."""
     items = model_items(own)
     without = items["confidence"].isna()
     marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
@@ -266,9 +258,8 @@ def judges_on_criteria(
 ) -> Calibrated:
     """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
 
-    A judge whose meaning is not known in `checked` (`criteria_meanings`), or contradicted, has no value, and the sentence why. `rubric_data` is
-    None where not several judges have labelled criteria; the share of them that says what most say is a confidence that needs no question. With
-    `drawn` only reads of items that were drawn with a known probability count, by its inverse.
+    A judge whose meaning is not known in `checked`, or contradicted, has no value, and the sentence why. `rubric_data` is None where not several judges have
+    labelled criteria. With `drawn` only reads of items that were drawn with a known probability count, by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
     return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
@@ -286,8 +277,7 @@ def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibra
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
-    `beside` is `as_right(queries.beside_reads(...), checked)`; returned are its rows with right (share of the physicians' blind first reads that say
-    what the judge says, in [0, 1]), cluster (the example), group (the judge) and weight (1, or with `drawn` 1 / inclusion probability).
+    `beside` is `as_right(queries.beside_reads(...), checked)`; right: the share of the physicians' blind first reads that say what the judge says.
     """
     kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
     return kept.assign(
@@ -305,9 +295,8 @@ def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
 
-    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. Returned are the same rows: n_votes,
-    label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is neither: NaN with fewer than three
-    votes, since two that agree are always sure, and where the votes are evenly split).
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. refused: why there is neither label nor
+    confidence (the share that says so, in (0.5, 1]): fewer than three votes, since two that agree are always sure, or votes evenly split.
     """
     n = labels.notna().to_numpy().sum(axis=1)
     label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
@@ -321,9 +310,8 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Returned are
-    the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes;
-    others are told as refused.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Groups are
+    "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -375,9 +363,8 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
-    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. Columns: judge, format, model, group ("Magpie,
-    conversation"), cluster (the case), example_id, response_id, confidence, label (the judge's level), right (in [0, 1]: share of the physicians'
-    blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads, weight.
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. right: the share of the physicians' blind first reads whose
+    level has a letter in common with it; reads that could not assess are left out.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
@@ -386,8 +373,8 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
 
-    A group a format in which three judges or more have read a level out of one of these responses; refused says why there is no confidence (fewer
-    than three gave a level). The parser reads what an answer states, and is no judge.
+    A group a format in which three judges or more have read a level out of one of these responses; refused: fewer than three gave a level. The parser reads
+    what an answer states, and is no judge.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)

@@ -104,9 +104,7 @@ def reliability(
 ) -> go.Figure:
     """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
 
-    `table`: panel, series, lowest, highest, mean_confidence, share_right with low and high (all in 0..1), n, n_clusters; by confidence. `panels`: Titles of
-    the squares, in their order; one without rows says so. `colours`: By series, as the dashes of lines. `x_title`: What the confidence is, with its unit.
-    `y_title`: What is right, with its unit.
+    `table`: As `reliability.reliability`, with panel and series. `panels`: Titles of the squares, in their order; one without rows says so.
     """
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
     squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)
@@ -151,7 +149,7 @@ def routing(
 ) -> go.Figure:
     """What share of the dangerous misses is caught over what share of the cases goes to a human: squares side by side by format.
 
-    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold; `panels` are titles by format.
+    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold.
     """
     title = "Sent to a human (share of the clear cases)"
     squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
@@ -199,7 +197,6 @@ def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
     """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
     `table` holds rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel, models from top to bottom as they first occur.
-    Models without a colour are grey.
     """
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))

@@ -25,15 +25,13 @@ COLUMNS = [
 def beside_reads(
     session: Session, *, judged: Callable[[], RubricData] | None = None, blind: Collection[int] = ()
 ) -> pd.DataFrame:
-    """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
+    """Every label with a stated confidence, of every judge, on an item that a physician has read blind, by judge and item.
 
     Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out, and examples that wait for the
     viewer's own blind read (`blind`), whose rows would tell a label or a read. `judged` gives what judges say of every item, where that is kept; None: read
     here, if drawings ask for it.
-    Gives one row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met), confidence in [0, 1]
-    (as stated: see `confidence`), reference (share of the physicians' blind first reads that say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn
-    with a known probability), reference_drawn (as reference, of the drawn reads alone; NaN where none was), inclusion_probability (over all drawings; NaN
-    where not drawn).
+    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads that say met), is_drawn (a read of it
+    was drawn with a known probability), reference_drawn (of the drawn reads alone), inclusion_probability (over all drawings); NaN where there is none.
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")
@@ -44,8 +42,7 @@ def beside_reads(
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     """How sure each judge says that it is, over all its labels on criteria; without examples that wait for the viewer's own blind read.
 
-    Gives one row a judge and label: judge, label (1 met, 0 not met), n, mean_confidence, n_above and n_below (labels with a confidence above and below 0.5).
-    Judges that state none are not there.
+    Gives one row a judge and label (1 met, 0 not met); n_above and n_below are of 0.5.
     """
     table = TABLES["verdict"].c
     statement = (

@@ -66,7 +66,7 @@ class Items(NamedTuple):
         return quotient(np.bincount(self.group, self.weight * values, n), np.bincount(self.group, self.weight, n))
 
     def means(self, values: Floats) -> pd.DataFrame:
-        """The same with its clustered interval (`intervals.clustered_means`); with weights a ratio of sums."""
+        """The same with its clustered interval; with weights a ratio of sums."""
         if not (self.weight == 1).all():
             mean = self.mean(values)
             scale = quotient(self.counts().astype(float), np.bincount(self.group, self.weight, len(self.keys)))
@@ -101,10 +101,7 @@ def crossed(group: Codes, cluster: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
-    """The bin of each item, numbered over all groups, and the group of each bin.
-
-    Items of one confidence stay together, in the bin in which the middle of them falls.
-    """
+    """The bin of each item, numbered over all groups, and the group of each bin. Items of one confidence stay together, in the bin of the middle one."""
     if not len(items.group):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     n = items.counts()
@@ -124,7 +121,7 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
 class Sums(NamedTuple):
     """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight.
 
-    `of_bin` and `cluster` are those of each cell; ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
+    ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
     """
 
     of_bin: Codes
@@ -157,8 +154,7 @@ def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] 
 
     Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each. `frame` has one row an item: the columns
     of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and refused (why there is no confidence).
-    Gives one row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right with low and high
-    (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters.
+    Gives one row a group and bin, by confidence; low and high are 95 %, Wilson on the effective number of items, clustered.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -203,12 +199,9 @@ def calibration_error(
     miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance
     too, so the first two are a little too large on few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
     delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that their own error does not enter at first
-    order; where miscalibration is near 0 its interval is too narrow). `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null
-    alone, of `n_draws` (0: no null, and no ece either).
-    Gives one row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
-    share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each with _low and
-    _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval, else "". Values are NaN
-    without items, intervals and error with one cluster.
+    order; where miscalibration is near 0 its interval is too narrow). `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
+    Gives one row a group that occurs in the frame; difference is mean_confidence less share_right; undefined: a sentence where there is no value or no
+    interval. Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -345,16 +338,12 @@ def calibrated(items: pd.DataFrame, by: Sequence[str] = BY) -> Calibrated:
 def scaled(
     frame: pd.DataFrame, *, rng: np.random.Generator, by: Sequence[str] = BY
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration before and after temperature scaling, cross-validated over clusters.
+    """Calibration before and after temperature scaling, cross-validated over clusters; and the frame with the scaled confidences.
 
     logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of `right`: above 1 makes
     confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than right. All items of a cluster are in one
-    fold, and each item is scaled by what the other folds say. `frame` and `by` are as for `reliability`; `rng` draws the folds. A group with fewer clusters
-    than `N_FOLDS` has no value.
-    Gives one row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20), temperature_low and temperature_high (the range
-    over the folds, no interval), error, brier and log_loss (natural) _before and _after, error and brier with _low and _high, brier_change and
-    log_loss_change (after less before, below 0 is better) with _low and _high (clustered), undefined: a sentence where there is no value, else "". And the
-    frame with the scaled confidences (NaN where there is none), each by a temperature that was fitted without the item's fold.
+    fold, and each item is scaled by what the other folds say. `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value.
+    temperature is of all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less before, below 0 is better.
     """
     items = items_of(frame, by)
     fold = _folds(items, rng)
@@ -479,10 +468,9 @@ def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
-    """How far a judge's stated confidence is borne out; or the share of several judges that agree, as one more confidence.
+    """How far a judge's stated confidence is borne out; or, `is_majority`, the share of several judges that say what most of them say.
 
-    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the
-    singular (criterion, conversation). With `is_majority` the confidence is the share of the judges that say what most of them say.
+    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the singular.
     """
     labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
     sure = percent_words(row["mean_confidence"])

@@ -69,13 +69,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Judge:
-    """One of the judges that ship.
-
-    Attributes:
-        version: Of what it goes by; the prompt_version of its rater.
-        asked: The format whose responses it reads.
-        level: What it makes of a text.
-    """
+    """One of the judges that ship: its version (the prompt_version of its rater), the format whose responses it reads, and what it makes of a text."""
 
     name: str
     version: str
@@ -85,12 +79,9 @@ class Judge:
 
 @dataclass
 class LevelsRead:
-    """What a run has read.
+    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are.
 
-    Attributes:
-        labels: By judge, how many responses were given each label (A to D, cannot_assess).
-        other_language: By ISO 639-1 code, how many of those that cannot be assessed are in a language that the rules do not read.
-        n_unchanged: Read again, with the same outcome: nothing was written.
+    n_unchanged: Read again, with the same outcome: nothing was written.
     """
 
     labels: dict[str, Counter[str]] = field(default_factory=dict)
@@ -176,8 +167,7 @@ def read_levels(
 
     Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has not
     read, and its verdict supersedes that of the version before it: of one judge one level stands. What is read is written at the end, some thousand levels at
-    a time, each time with an audit event: whoever stops it midway finds whole parts, and the next run reads what is left. Where nothing was to be written
-    there is no event.
+    a time, each time with an audit event: whoever stops it midway finds whole parts, and the next run reads what is left.
     `again`: Read all of them once more, also those whose level came with a file; what has not changed is not written again. `progress`: Told how many
     responses have been read, and how many there are at most.
     """

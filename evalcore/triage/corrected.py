@@ -43,8 +43,7 @@ class Estimand:
 
     Attributes:
         by_case: What the judge says of each case; of a share in [0, 1].
-        population: The responses that it is about: those read, one by one, then of each case all others together.
-        sample: What was read of them; what is drawn together is a case.
+        population: The responses read, one by one, then of each case all others together; sample: what was read of them, drawn together by case.
         predicted: By item of the population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
     """
 
@@ -71,26 +70,17 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Answers:
-    """The responses of one model in one format to clear cases, as far as the judge found a level in them.
-
-    Each response counts 1 / the responses of its case, so that each case counts once.
+    """The responses of one model in one format to clear cases, as far as the judge found a level in them. Each counts 1 / the responses of its case.
 
     Attributes:
-        cases: By case, its row of `TriageData.cases`; ascending.
-        gold: By case, 0..3.
-        judged: By case and level, the share that the judge says; adds up to 1, a boundary is half of each.
-        rest: By case and level, the share that the judge says of responses that were not read (of a boundary the more severe).
-        read: By response drawn and read, its case: a place in `gold`.
-        once: Of these, 1 / the responses of its case.
-        level: Of these, the judge's level, 0..3; of a boundary the more severe.
-        votes: Of these, physicians' mean vote by level; adds up to 1.
-        probabilities: Of these, the probability that they were drawn.
-        places: By read, its response: a place in `read`. Responses that two physicians have read have two reads.
-        readers: By read, the number of the physician.
-        said: By read and level, what that physician says; where an adjudicator has settled the response, the settled level.
-        own: The same, what that physician said.
-        n_no_level: Responses in which the judge found no level: they are left out.
-        n_unreached: Responses with a level and without a text, which nobody can draw.
+        cases: By case, its row of `TriageData.cases`, ascending; gold: 0..3.
+        judged: By case and level, the share that the judge says (a boundary is half of each); rest: the same of responses that were not read (of a boundary
+            the more severe).
+        read: By response drawn and read, its case: a place in `gold`; once: its weight; level: the judge's, 0..3 (of a boundary the more severe); votes:
+            physicians' mean vote by level; probabilities: that it was drawn.
+        places: By read, its response: a place in `read` (two physicians: two reads); readers: the physician's number; own: what that physician says by level;
+            said: the same, or the level that an adjudicator has settled.
+        n_no_level: Responses in which the judge found no level: they are left out. n_unreached: with a level and without a text, which nobody can draw.
     """
 
     model: str
@@ -185,10 +175,7 @@ class Answers:
 def answered(
     triage_data: TriageData, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
 ) -> list[Answers]:
-    """The responses to clear cases of every model, in every format, in which the judge (by format) found a level, by format and model.
-
-    For these cases alone only responses count that can be read.
-    """
+    """The responses to clear cases of every model in which the judge (by format) found a level; for these cases alone, those that can be read."""
     samples = triage_data.samples
     n_rows = max(len(triage_data.cases), 1)
     clear = triage_data.is_clear()
@@ -309,18 +296,14 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
     m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases, which
     are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose claims these are).
     For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers. Where nearly all votes
-    are as predicted the interval is widened by what three others would add. Counted are responses to clear cases in which the judge found a level. Reads
-    count that were made blind of a drawn response and gave a level (`reads.drawn_votes`); a read of a response in which the judge found none does not.
+    are as predicted the interval is widened by what three others would add. Reads count that were made blind of a drawn response and gave a level
+    (`reads.drawn_votes`); a read of a response in which the judge found none does not.
     Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
     of those with a text; for these cases alone they are left out.
     `known`: What `answered` gave for the claim and the rule of settling of `held`. For these cases alone the width of the interval is 0 where everything was
-    read. Gives sixteen rows a model and format:
-    model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
-    a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the share as it was estimated (corrected may lie a little
-    outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses, n_unreached and n_no_level (of the model and format); n_read
-    (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers (of the model and format: 1 / sum q^2, q their shares of the reading),
-    enough (physicians-only and corrected are said), n_needed (responses to be read until they are, at least), needed (the same in words, empty where enough).
-    Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
+    read. Gives sixteen rows a model and format: n (share x n_gold: an estimate, no count), share (corrected; the four of a row are `on_simplex`), low, high;
+    and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0, 1]. n_effective_readers: 1 / sum q^2, q their shares of the
+    reading. enough: 30 responses read of the model and format, and 10 cases of this gold with a read; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
     for about in known:
@@ -342,8 +325,6 @@ def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-    Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
-    of.
     """
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
@@ -425,7 +406,7 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
     With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
     are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
     interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-    Gives the columns of `harm.expected_harm` (n_under, n_over, steps_under and steps_over estimated; reason: what has still to be read) and `COUNTS`.
+    Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what has still to be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(weights.under, weights.over) or 1.0
@@ -473,10 +454,9 @@ _BASES: Mapping[rates.Base, rates.Base] = {
 
 @dataclass(frozen=True)
 class _Items:
-    """The responses to clear cases that have a level by physicians.
+    """The responses to clear cases that have a level by physicians; of those that were not drawn the level that stands.
 
-    By response its row of `names` (a model and format), its case and gold (0..3), what physicians say (adds up to 1), its weight in units of a case, and
-    whether it was drawn; the others count the level that stands.
+    By response its row of `names` (a model and format), its case, gold (0..3), what physicians say (adds up to 1), and its weight in units of a case.
     """
 
     names: pd.DataFrame
@@ -501,9 +481,8 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    Gives sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say), n
-    (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
-    nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
+    n counts responses (halves where a level lies between two or readers differ); share is weighted, NaN where nothing of the row was read; n_volunteered:
+    beside them, those that somebody chose or that were read with the judge in view.
     """
     items = _items(triage_data, settled=settled)
     drawn, others = items.where(items.is_drawn), items.where(~items.is_drawn)

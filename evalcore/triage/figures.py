@@ -67,10 +67,8 @@ def matrix(
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
     Each cell is filled from its bottom by its share of the row, in its column's step of the ramp, and says share and count. Every cell is a point with
-    customdata (gold, predicted, n_open, ...), so that a click tells which one it was.
-    `cells`: gold, predicted (1..4), n, n_gold, share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a cell. `names`: What
-    the four levels are called, A first, e.g. "home". `counts`: What n counts, for the hover. `chosen`: Gold and predicted of the cell that is open: it is
-    marked.
+    customdata (gold, predicted, n_open, ...), so that a click tells which one it was. `names`: What the four levels are called, A first. `counts`: What n
+    counts. `chosen`: Gold and predicted of the cell that is open: it is marked.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
@@ -141,10 +139,7 @@ def _cell_words(row: Mapping[Any, Any]) -> str:
 
 
 def hover(row: Mapping[Any, Any], counts: str) -> str:
-    """A cell in words: which way the answer is wrong, its share and interval.
-
-    `row`: gold, predicted, n, n_gold, share, low, high.
-    """
+    """A cell in words: which way the answer is wrong, its share and interval."""
     gold, predicted = int(row["gold"]), int(row["predicted"])
     head = f"Needs {LETTERS[gold - 1]}, answer gives {LETTERS[predicted - 1]}: {error_words(gold, predicted)}"
     if math.isnan(row["share"]):
@@ -172,10 +167,7 @@ DIRECTIONS = (
 
 
 def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
-    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage.
-
-    `cells`: As `rates.cells_of`; models in the order in which they first occur.
-    """
+    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage."""
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
         (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(FORMATS) * STEP + 1) + place * STEP)
@@ -234,10 +226,7 @@ def _stair(left: float, top: float) -> str:
 
 
 def directions(rates: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
-    """Under-triage, exact and over-triage of each model and format as one bar that fills the row.
-
-    `rates`: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known.
-    """
+    """Under-triage, exact and over-triage of each model and format as one bar that fills the row. k and n are said where they are known."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
         (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
@@ -286,10 +275,9 @@ def level_name(level: float) -> str:
 
 
 def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other gave each (columns); deeper is a larger share of the row.
+    """How many responses the one gave each level (rows) and the other gave each (columns), from `reads.pair_cells`; deeper is a larger share of the row.
 
     "none" is no level: its row and column are grey.
-    `cells`: one, other (levels; 0: no level found), n, n_one (of the row).
     """
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
@@ -334,10 +322,7 @@ _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
 def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them.
-
-    `table`: As `rates.by_group`; groups from top to bottom in the order in which they first occur.
-    """
+    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them."""
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
     figure = make_subplots(cols=len(FORMATS), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=FORMATS)
@@ -370,8 +355,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON
 def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
 
-    `table`: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom. `parts`: Column and words of each part,
-    from left to right; the first stands in a heavy border.
+    `table`: For each part its share (NaN: no bar), PART_k and n. `parts`: Column and words, from left to right; the first stands in a heavy border.
     """
     drawn = []
     rows = table.to_dict(orient="records")
@@ -402,10 +386,7 @@ def harm(
     counts: str = "cases",
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
-    """A row a model: its expected harm in each format, with intervals.
-
-    `table`: As `harm.expected_harm`; models from top to bottom as they first occur. NaN: no mark, or the mark alone. `colours`: By model; others are grey.
-    """
+    """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
     figure = go.Figure()
@@ -445,10 +426,7 @@ def orders(
     now: float | None = None,
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
-    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen.
-
-    `table`: As `harm.orders`, ratio above 0 and sorted.
-    """
+    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen."""
     present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
     figure = make_subplots(
         cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
@@ -513,11 +491,7 @@ OUTCOMES: Mapping[str, str] = {
 
 
 def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Three columns of nodes, each as high as its cases are many, joined by ribbons.
-
-    `links`: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases). `stages`: The nodes of each column from top to
-    bottom, each with its cases; all columns hold the same cases.
-    """
+    """Three columns of nodes, each as high as its cases are many, joined by ribbons, from `case_flow.links` and `case_flow.stages`."""
     figure = go.Figure()
     most = max(map(len, stages))
     free = 1 - GAP * max(most - 1, 0)

@@ -45,13 +45,7 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class TriageSettings:
-    """What a study has chosen about triage.
-
-    Attributes:
-        level_names: Words for A, B, C and D, in this order.
-        metrics: Names of `METRICS`, in the order in which they are shown.
-        under_weight, over_weight: What a step of under-triage and of over-triage costs, 0 to 1000, not both 0.
-    """
+    """What a study has chosen about triage: words for A to D, `METRICS` in the order in which they are shown, and what a step of either error costs."""
 
     level_names: Mapping[str, str] = field(default_factory=lambda: dict(LEVEL_NAMES))
     formats: tuple[Format, ...] = tuple(Format)

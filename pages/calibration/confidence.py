@@ -76,8 +76,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
 def source(here: Here, *, asked: bool = True) -> str:
     """What counts as a model's own confidence, `STATED` or `SHARES`.
 
-    `asked`: with the control for it in the row of controls, where there is a choice, and what a stated one means below; else what a model states
-    counts wherever it may.
+    `asked`: With the control for it, where there is a choice, and what a stated one means; else what a model states counts wherever it may.
     """
     table = meanings_of_levels(here.viewer, of_parser=True)
     if asked and len(table):
@@ -111,8 +110,7 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
     """Each judge that states a confidence: what it means, or the question, with the data beside it.
 
-    `viewer`: Who looks; leads and researchers answer. `table`: As `criteria_meanings` or `level_meanings` give it. `key`: Beginning of the elements' keys.
-    `of_models`: The confidences are the models' own, which the parser reads.
+    `table`: As `criteria_meanings` or `level_meanings` give it. `of_models`: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
@@ -185,10 +183,7 @@ def errors_tables(
     items: str,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Two tables, a row a group: how far off, and Brier's score in its parts; and why values are missing.
-
-    `names`: The first columns of both. `items`: What is counted. `more`: Further columns of the first.
-    """
+    """Two tables, a row a group: how far off, and Brier's score in its parts; `names` are the first columns of both, `more` further ones of the first."""
     tables.show(
         {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},
         key=f"{key}_errors",

@@ -56,12 +56,10 @@ class Quote:
 
 @dataclass(frozen=True)
 class Recommended:
-    """What a response recommends.
+    """What a response recommends, and at most three quotes of the words that decided, or that stood against a level.
 
     Attributes:
-        level: A, B, C or D; None where it recommends none, or contradicts itself.
-        quotes: The words that decided, in the order of the text, at most three; where there is no level, the words that stood against it.
-        why: What the words were taken for, or why there is no level.
+        level: None where it recommends none, or contradicts itself; why: what the words were taken for, or why there is no level.
         language: The ISO 639-1 code of a text that is not English; None otherwise.
     """
 
@@ -99,10 +97,7 @@ _MIN_SHARE, _MIN_WORDS = 0.3, 2
 
 
 def _other_language(text: str) -> str | None:
-    """The ISO 639-1 code of a text that is not English; None where it is English, or too short to tell.
-
-    Capitals, line breaks and markdown do not matter, since only the words are looked at.
-    """
+    """The ISO 639-1 code of a text that is not English; None where it is English, or too short to tell. Only the words are looked at."""
     words = [word.lower() for word in _WORD.findall(text[:_LOOKED_AT])]
     small = sum(word in _SMALL for word in words)
     if small >= _MIN_WORDS and small >= _MIN_SHARE * len(words):

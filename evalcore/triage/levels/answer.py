@@ -36,13 +36,7 @@ _ANOTHER = re.compile(
 
 @dataclass(frozen=True)
 class Stated:
-    """What an answer states.
-
-    Attributes:
-        level: A, B, C or D; None where the answer is invalid, which is never a level.
-        words: The words that decided, as they stand in the text; "" where no line states an acuity.
-        why: Why there is no level: one of this module's sentences; "" where there is one.
-    """
+    """What an answer states: None where it is invalid, which is never a level; the words that decided, as they stand in the text; why there is no level."""
 
     level: Acuity | None
     words: str = ""
