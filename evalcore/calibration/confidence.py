@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.calibration import SEED
-from evalcore.calibration.reliability import Calibrated, calibrated, reliability, scaled
+from evalcore.calibration.reliability import Calibrated, calibrated
 from evalcore.rubric.data import RubricData, first_reads, votes
 from evalcore.stats.intervals import percent_words
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
@@ -199,12 +198,6 @@ def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
     marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
     groups = marked.groupby(list(BY_MODEL), observed=True)
     return calibrated(items, BY_MODEL), groups[["n_stated", "n_shares", "n_without"]].sum().astype(int).reset_index()
-
-
-def temperature_scaled(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `reliability.scaled`."""
-    table, moved = scaled(model_items(own), rng=np.random.default_rng(SEED), by=BY_MODEL)
-    return reliability(moved, by=BY_MODEL), table
 
 
 def models_findings(errors: pd.DataFrame) -> list[str]:

@@ -131,27 +131,22 @@ class LevelsRead:
 def stated(text: str) -> Level:
     """What the parser makes of a qa answer."""
     found = levels_answer.stated_level(text)
-    words = _quoted([found.words]) if found.words else ""
-    if found.level is not None:
-        return Level(found.level, f"{words}: the level that the answer states.")
-    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words))
+    words = [found.words] if found.words else []
+    return _explained(found.level, found.why or "the level that the answer states", words)
 
 
 def recommended(text: str) -> Level:
     """What the rules make of a response to a conversation."""
     found = triage_levels.recommended_level(text)
-    words = _quoted([quote.words for quote in found.quotes])
-    if found.level is not None:
-        return Level(found.level, f"{words}: {found.why}.")
-    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words), found.language)
+    return _explained(found.level, found.why, [quote.words for quote in found.quotes], found.language)
 
 
-def _quoted(words: Sequence[str]) -> str:
-    return " … ".join(f"“{' '.join(said.split())[:MAX_QUOTE]}”" for said in words)
-
-
-def _sentence(why: str, words: str) -> str:
-    return f"{why[:1].upper()}{why[1:]}{f': {words}' if words else ''}."
+def _explained(level: schema.Acuity | None, why: str, words: Sequence[str], language: str | None = None) -> Level:
+    quoted = " … ".join(f"“{' '.join(said.split())[:MAX_QUOTE]}”" for said in words)
+    if level is not None:
+        return Level(level, f"{quoted}: {why}.")
+    said = f"{why[:1].upper()}{why[1:]}"
+    return Level(schema.Label.CANNOT_ASSESS, f"{said}: {quoted}." if quoted else f"{said}.", language)
 
 
 JUDGES = (

@@ -179,7 +179,12 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     ambiguous = disagreed | unsure
     settled = np.where(is_panel, medians(row, vote, n), cases["file_gold"].to_numpy(dtype=float))
     gold = np.where(ambiguous, np.nan, settled)
-    strength = np.where(is_panel, _strengths(row, vote, n), np.where(np.isnan(gold), "", "direct"))
+    width = 2 * N_LEVELS + 1
+    counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
+    distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
+    words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
+    together = np.array(words, dtype=str)[which.ravel()]
+    strength = np.where(is_panel, together, np.where(np.isnan(gold), "", "direct"))
     added: dict[str, Any] = {"n_votes": n_votes, "n_removed": n_removed, "spread": spread}
     added |= {"strength": pd.Categorical(strength), **dict(zip(SHARES, distributions(row, vote, n).T, strict=True))}
     added |= {"gold": gold}
@@ -237,14 +242,6 @@ def medians(row: Numbers, vote: Floats, n: int) -> Floats:
     is_named = (middle * 2 == np.floor(middle * 2)) & ((low == high) | (middle != np.floor(middle)))
     found[some] = np.where(is_named, middle, high)
     return found
-
-
-def _strengths(row: Numbers, vote: Floats, n: int) -> npt.NDArray[np.str_]:
-    width = 2 * N_LEVELS + 1
-    counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
-    distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
-    words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
-    return np.array(words, dtype=str)[which.ravel()]
 
 
 def labels_of(levels: pd.Series) -> pd.Series:

@@ -25,6 +25,7 @@ from evalcore.figures.frames import (
     percent,
     reach,
 )
+from evalcore.stats import wording
 from evalcore.study.schema import Format
 from evalcore.triage.case_flow import Outcome, Stages
 from evalcore.triage.data import LABELS
@@ -80,7 +81,10 @@ def matrix(
     told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
     figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
-    words = [_on_lines(name) for name in names]
+    words = []
+    for name in names:  # two lines each, so that all letters stand on one
+        lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
+        words.append("<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))])))
     figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
     figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
     figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
@@ -121,11 +125,6 @@ def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: st
         corners = {"x0": x - half, "x1": x + half, "y0": y - half, "y1": y + half}
         shapes.append({"type": "rect", "line": {"color": colour, "width": width}, "layer": "below"} | corners)
     return shapes
-
-
-def _on_lines(name: str) -> str:
-    lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
-    return "<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))]))  # so that all letters stand on one line
 
 
 def _cell_words(row: Mapping[Any, Any]) -> str:
@@ -396,7 +395,11 @@ def harm(
             one = rows.iloc[[place]]
             row = one.iloc[0].to_dict()
             colour = colours.get(str(row["model"]), MARK)
-            y, said = [places[str(row["model"])] + shift], [_harm_hover(row, counts)]
+            bounds = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
+            head = f"{html.escape(str(row['model']))}, {word}: {row['harm']:.2f}{bounds}"
+            ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
+            said = [f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"]
+            y = [places[str(row["model"])] + shift]
             mark = {"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}}
             whiskers = reach(one, "harm", "low", "high", colour)
             look = {"mode": "markers", "name": word, "showlegend": False, "marker": mark, "error_x": whiskers}
@@ -408,13 +411,6 @@ def harm(
     return framed(
         figure, [on_lines(model) for model in models], row_pixels=_HARM_PIXELS, frame_pixels=_HARMS_PIXELS, ink=ink
     )
-
-
-def _harm_hover(row: Mapping[Any, Any], counts: str) -> str:
-    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    head = f"{html.escape(str(row['model']))}, {row['format']}: {row['harm']:.2f}{interval}"
-    ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
-    return f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"
 
 
 def orders(
@@ -497,19 +493,30 @@ def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -
     free = 1 - GAP * max(most - 1, 0)
     total = max(sum(stages[0].values()), 1)
     places = [_places(sizes, free / total) for sizes in stages]
-    leaving = [dict.fromkeys(names, 0.0) for names in stages]
-    arriving = [dict.fromkeys(names, 0.0) for names in stages]
-    for link in _in_order(links, stages).to_dict(orient="records"):
+    leaving, arriving = ([dict(of) for of in places] for _ in range(2))
+    names = [list(sizes) for sizes in stages]
+    ordered = sorted(
+        links.to_dict(orient="records"),
+        key=lambda link: (
+            link["stage"],
+            names[link["stage"]].index(link["start"]),
+            names[link["stage"] + 1].index(link["end"]),
+        ),
+    )
+    for link in ordered:
         column, start, end, height = int(link["stage"]), str(link["start"]), str(link["end"]), link["n"] / total * free
-        top = places[column][start] + leaving[column][start]
-        bottom = places[column + 1][end] + arriving[column + 1][end]
+        top, bottom = leaving[column][start], arriving[column + 1][end]
         leaving[column][start] += height
         arriving[column + 1][end] += height
-        _ribbon(figure, column, top, bottom, height, out="excluded" in (start, end))
+        left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
+        across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
+        x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
+        fill = OUT if "excluded" in (start, end) else RIBBON
+        look: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": fill}
+        figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
         x, y = [(COLUMNS[column] + COLUMNS[column + 1]) / 2], [(top + bottom + height) / 2]
-        n_cases = f"{link['n']:,} {'case' if link['n'] == 1 else 'cases'}"
         look = {"mode": "markers", "marker": {"size": 14, "color": "rgba(0,0,0,0)"}, "showlegend": False}
-        told = f"{on_one_line(start)} to {on_one_line(end)}: {n_cases}<extra></extra>"
+        told = f"{on_one_line(start)} to {on_one_line(end)}: {wording.counted(link['n'], 'case')}<extra></extra>"
         figure.add_scatter(x=x, y=y, hovertemplate=told, **look)
     for column, sizes in enumerate(stages):
         for name, n in sizes.items():
@@ -529,22 +536,6 @@ def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
         places[name] = place
         place += height + GAP
     return places
-
-
-def _in_order(links: pd.DataFrame, stages: Stages) -> pd.DataFrame:
-    rank = [{name: place for place, name in enumerate(names)} for names in stages]
-    start = [rank[stage][name] for stage, name in zip(links["stage"], links["start"], strict=True)]
-    end = [rank[stage + 1][name] for stage, name in zip(links["stage"], links["end"], strict=True)]
-    order = np.lexsort((end, start, links["stage"]))
-    return links.iloc[order]
-
-
-def _ribbon(figure: go.Figure, column: int, top: float, bottom: float, height: float, *, out: bool) -> None:
-    left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
-    across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
-    x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
-    look = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": OUT if out else RIBBON}
-    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
 
 
 def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:

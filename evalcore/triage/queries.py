@@ -18,7 +18,7 @@ from evalcore.rubric.queries import drawings_of, was_drawn
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
-from evalcore.study.tables import TABLES, Model, Rater, Verdict
+from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triage import data
 
 _CODES: dict[str, int] = {label: code for code, label in enumerate(data.LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
@@ -210,7 +210,7 @@ def _said(session: Session) -> Said:
     juries = frozenset(str(row[1]) for row in judges if row[2].startswith(JURY))
     of_rater, of_code = max(names, default=0).bit_length(), (len(_CODES) - 1).bit_length()
     code = case(*((table.label == label, code) for label, code in _BY_LENGTH))
-    standing = [table.criterion_id.is_(None), table.response_id.is_not(None), table.stage == Stage.JUDGE]
+    standing = [*_of_judge(table), table.response_id.is_not(None)]
     if asked_again := repeats(session):  # to ask it of every row costs as well
         standing.append(table.rater_id.not_in(asked_again))
     replaced = select(table.id).where(table.supersedes.is_not(None), *standing).limit(1)  # also by a verdict taken back
@@ -402,13 +402,7 @@ def told(session: Session, response_ids: Collection[int]) -> dict[int, Told]:
         said = (
             select(verdict.response_id, col(Rater.name), verdict.explanation)
             .join(Rater, col(Rater.id) == verdict.rater_id)
-            .where(
-                verdict.response_id.in_(part),
-                verdict.criterion_id.is_(None),
-                verdict.stage == Stage.JUDGE,
-                is_judge(),
-                not_superseded(),
-            )
+            .where(verdict.response_id.in_(part), *_of_judge(verdict), is_judge(), not_superseded())
             .order_by(verdict.rater_id, verdict.id)  # the newest prompt last
         )
         for response_id, judge, explanation in session.connection().execute(said):
@@ -441,12 +435,8 @@ def texts(
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
     if versions is not None:
         raters = [number for number, version in _versions(session, judge).items() if version in versions]
-        said = exists().where(
-            col(Verdict.response_id) == table.id,
-            col(Verdict.criterion_id).is_(None),
-            col(Verdict.rater_id).in_(raters),
-            col(Verdict.stage) == Stage.JUDGE,
-        )
+        verdict = TABLES["verdict"].c
+        said = exists().where(verdict.response_id == table.id, *_of_judge(verdict), verdict.rater_id.in_(raters))
         statement = statement.where(~said)
     last = 0
     while rows := session.connection().execute(statement.where(table.id > last).order_by(table.id).limit(batch)).all():
@@ -469,26 +459,24 @@ def standing(session: Session, response_ids: Collection[int], *, judge: str) -> 
     versions = _versions(session, judge)
     if not versions:
         return {}
+    verdict = TABLES["verdict"].c
     found: dict[int, list[Standing]] = {}
     ordered = list(response_ids)
     for start in range(0, len(ordered), _CHUNK):
+        mine = (verdict.response_id.in_(ordered[start : start + _CHUNK]), verdict.rater_id.in_(versions))
         statement = (
-            select(
-                col(Verdict.response_id), col(Verdict.id), col(Verdict.rater_id), col(Verdict.label), col(Verdict.explanation)
-            )
-            .where(
-                col(Verdict.response_id).in_(ordered[start : start + _CHUNK]),
-                col(Verdict.criterion_id).is_(None),
-                col(Verdict.rater_id).in_(versions),
-                col(Verdict.stage) == Stage.JUDGE,
-                not_superseded(),
-            )
-            .order_by(col(Verdict.rater_id).desc(), col(Verdict.id).desc())
-        )  # fmt: skip
+            select(verdict.response_id, verdict.id, verdict.rater_id, verdict.label, verdict.explanation)
+            .where(*mine, *_of_judge(verdict), not_superseded())
+            .order_by(verdict.rater_id.desc(), verdict.id.desc())
+        )
         for response_id, number, rater_id, label, explanation in session.connection().execute(statement):
             said = Standing(int(number or 0), versions[rater_id], label, explanation)
             found.setdefault(int(response_id or 0), []).append(said)
     return found
+
+
+def _of_judge(verdict: Any) -> tuple[Any, ...]:
+    return verdict.criterion_id.is_(None), verdict.stage == Stage.JUDGE
 
 
 def _versions(session: Session, judge: str) -> dict[int, str]:

@@ -202,6 +202,7 @@ def _same(one: Floats, other: Floats) -> Truths:
 # ---------------------------------------------------------------- how far two who read levels say the same
 
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
+PHYSICIANS = "physicians here"
 NO_PAIR = "no response was given one level by both"
 ONE_LEVEL = "both give one and the same level throughout"
 
@@ -228,29 +229,19 @@ class Agreement:
     reason: str
 
 
-def judge_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
-    """The responses of a format that two judges have looked at: row (of `cases`), one, other (what either says)."""
-    levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
-    pairs = triage_data.samples[["row"]].assign(**levels)
-    return pairs.loc[triage_data.samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
-
-
-def physicians_pairs(triage_data: data.TriageData, judge: str, *, asked: str) -> pd.DataFrame:
-    """The responses that physicians have read (one) and a judge has looked at (other), as `judge_pairs`.
+def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
+    """The responses of a format that two have looked at, judges or (as the one) `PHYSICIANS`: row (of `cases`), one, other (what either says).
 
     The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
     Some may have been chosen for reading because of a judge's level.
     """
-    found = response_levels(triage_data, blind=True)
-    samples = triage_data.samples.take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
-    pairs = pd.DataFrame(
-        {
-            "row": samples["row"],
-            "one": found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL),
-            "other": triage_data.level_of(judge)[found["sample"].to_numpy(dtype=np.int64)].astype(float),
-        }
-    )
-    return pairs.loc[samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
+    levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
+    if one == PHYSICIANS:
+        found = response_levels(triage_data, blind=True)
+        level = found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL)
+        levels["one"][found["sample"].to_numpy(dtype=np.int64)] = level
+    pairs = triage_data.samples[["row"]].assign(**levels)
+    return pairs.loc[triage_data.samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -268,7 +259,7 @@ def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(pairs: pd.DataFrame) -> Agreement:
-    """How often the two of `judge_pairs` or `physicians_pairs` say the same."""
+    """How often the two of `level_pairs` say the same."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     none, other_none = one == data.NO_LEVEL, other == data.NO_LEVEL
     letters = ~none & ~other_none & (one == np.floor(one)) & (other == np.floor(other))

@@ -11,7 +11,7 @@ from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.triage import bases, figures, harm
 from evalcore.triage.bases import Basis, Ranked, with_cases
 from evalcore.triage.harm import Weights, harm_sentences
-from evalcore.triage.words import count_words, number_words
+from evalcore.triage.words import count_words, number_words, short_reason
 from pages.shared import html, routes, tables, theme, triage_choice
 from pages.shared.triage_choice import Here
 from pages.triage import counts
@@ -89,21 +89,14 @@ def _weight(label: str, usual: float, key: str) -> float:
 
 def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
     rows = table.to_dict(orient="records")
-    harms = []
-    for row in rows:  # in short: what has to be read for it stands whole above, of whom least is lacking
-        lacking = row.get("n_needed", 0)
-        reason = f"{lacking:,} more to read" if lacking else row["reason"]
-        harms.append(number_words(row["harm"], row["low"], row["high"], reason))
-    more: dict[str, Any] = (
-        {"Read": table["n_read"], "Physicians": table["n_readers"]}
-        if basis is Basis.CORRECTED
-        else {
-            f"Too {way} (levels)": [
-                f"{count_words(row[f'n_{name}'])} ({count_words(row[f'steps_{name}'])})" for row in rows
-            ]
-            for way, name in (("low", "under"), ("high", "over"))
-        }
-    )
+    harms = [number_words(row["harm"], row["low"], row["high"], short_reason(row["reason"])) for row in rows]
+    more: dict[str, Any] = {}
+    if basis is Basis.CORRECTED:
+        more = {"Read": table["n_read"], "Physicians": table["n_readers"]}
+    else:
+        for way, name in (("low", "under"), ("high", "over")):
+            wrong = zip(table[f"n_{name}"].map(count_words), table[f"steps_{name}"].map(count_words), strict=True)
+            more[f"Too {way} (levels)"] = [f"{n} ({steps})" for n, steps in wrong]
     columns: dict[str, Any] = {"Model": table["model"], "Format": table["format"]}
     columns |= {"Expected harm": harms, "By under-triage": table["of_under"].map(decimal)}
     columns |= {"By over-triage": table["of_over"].map(decimal), responses.capitalize(): table["n"], **more}

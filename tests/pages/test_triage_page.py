@@ -13,7 +13,7 @@ from evalcore.triage.corrected import physicians_harm
 from evalcore.triage.data import described
 from evalcore.triage.predictions import JURY, joined, predictions, usual_judges, with_jury
 from evalcore.triage.rates import confusion, rates
-from evalcore.triage.reads import agreement, judge_pairs
+from evalcore.triage.reads import agreement, level_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
@@ -166,7 +166,7 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
 ):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    agreed = agreement(judge_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
+    agreed = agreement(level_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
     shown = words(look_at_triage(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()

@@ -15,10 +15,10 @@ from evalcore.triage.rates import clustered_summary
 from evalcore.triage.reads import (
     NO_PAIR,
     ONE_LEVEL,
+    PHYSICIANS,
     agreement,
-    judge_pairs,
+    level_pairs,
     pair_cells,
-    physicians_pairs,
 )
 from tests.triage_cases import CONVERSATION, QA, drawn
 
@@ -29,19 +29,19 @@ LEVEL = st.sampled_from([NAN, NO_LEVEL, 1.0, 2.0, 3.0, 4.0, 1.5, 3.5])
 
 
 def between(*who, **more):
-    return pair_cells(judge_pairs(*who, **more))
+    return pair_cells(level_pairs(*who, **more))
 
 
 def agreement_between(*who, **more):
-    return agreement(judge_pairs(*who, **more))
+    return agreement(level_pairs(*who, **more))
 
 
-def against_physicians(*who, asked=CONVERSATION):
-    return pair_cells(physicians_pairs(*who, asked=asked))
+def against_physicians(triage_data, judge, asked=CONVERSATION):
+    return pair_cells(level_pairs(triage_data, PHYSICIANS, judge, asked=asked))
 
 
-def agreement_with_physicians(*who, asked=CONVERSATION):
-    return agreement(physicians_pairs(*who, asked=asked))
+def agreement_with_physicians(triage_data, judge, asked=CONVERSATION):
+    return agreement(level_pairs(triage_data, PHYSICIANS, judge, asked=asked))
 
 
 def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> TriageData:

@@ -46,7 +46,7 @@ def trail(engine):
 def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine):
     assert did(engine, triage_store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
     with reading(engine) as session:
-        found = setting_queries.maps_of(session)
+        found = label_maps.maps(setting_queries.tables_of(session))
     assert found["semigran"] == {"em": "C/D", "sc": "A", "watch": "panel"}
     assert {source: known for source, known in found.items() if source != "semigran"} == {
         source: known for source, known in label_maps.default_maps().items() if source != "semigran"
@@ -61,11 +61,14 @@ def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine)
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
     did(engine, triage_store.set_label_map, "our hotline", [("red", "D")])
     with reading(engine) as session:
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "Our_Hotline", "RED") == "D"
+        assert label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "Our_Hotline", "RED") == "D"
     assert did(engine, triage_store.set_label_map, "our hotline", [])
     with reading(engine) as session:
         assert setting_queries.own_tables(session) == {}
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "our hotline", "SELF_CARE") == "A"
+        assert (
+            label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "our hotline", "SELF_CARE")
+            == "A"
+        )
     assert [row[:2] for row in trail(engine)] == [
         ("label map set", "source our hotline"), ("label map reset", "source our hotline"),
     ]  # fmt: skip
