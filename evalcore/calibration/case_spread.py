@@ -58,7 +58,7 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
     """The expected value of each entropy for a model that draws its samples as the case's physicians vote; NaN with fewer than two votes.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of `vote_counts`; of each wanted floor, `rows`
+    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of each case on A, A/B, ..., D; of each wanted floor, `rows`
     has the case and `n_samples` the number of valid samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
@@ -145,7 +145,11 @@ def case_spread(
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
     mode = table["predicted"].to_numpy(dtype=np.int64)
-    votes = vote_counts(triage_data)
+    vote, width = triage_data.votes["vote"].to_numpy(dtype=float), 2 * N_LEVELS - 1
+    is_vote = ~np.isnan(vote)  # not to remove the case
+    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
+    # of each case how many lie on A, A/B, B, ..., D
+    votes = np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
     halves = votes[:, 1::2][table["row"].to_numpy()], _boundary_samples(triage_data, judges, table)
     d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, *halves)
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
@@ -173,15 +177,6 @@ def distances(
         of_samples = (model * (1 - model) - sample_halves / (4 * n_valid[:, None])) / (n_valid[:, None] - 1)
         d = ((panel - model) ** 2 - of_votes - of_samples).sum(axis=1)
     return np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
-
-
-def vote_counts(triage_data: TriageData) -> Floats:
-    """How many votes of each case lie on A, A/B, B, ..., D: one row a case, 7 columns. Votes to remove are left out."""
-    vote = triage_data.votes["vote"].to_numpy(dtype=float)
-    is_vote = ~np.isnan(vote)
-    width = 2 * N_LEVELS - 1
-    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
-    return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
 
 
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import pandas as pd
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import and_, case, func, select
 from sqlmodel import Session, col
 
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import DRAWN, RubricData
+from evalcore.rubric.data import RubricData, first_reads, is_drawn
 from evalcore.rubric.drawings import over_all
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.schema import Label, RaterKind, Stage
-from evalcore.study.tables import TABLES, Rater, Verdict
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, not_superseded
+from evalcore.study.schema import Label, Stage
+from evalcore.study.tables import TABLES, Rater
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
@@ -72,29 +72,11 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     return counts.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
 
 
-def _first_reads() -> list[ColumnElement[bool]]:
-    table = TABLES["verdict"].c
-    return [
-        is_read(table),
-        table.stage == Stage.FIRST,
-        table.criterion_id.is_not(None),
-        table.label.in_(list(MET)),
-        or_(table.blinded.is_(None), table.blinded),
-        not_superseded(),
-    ]
-
-
 def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
-    table = TABLES["verdict"].c
-    named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
-    reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
-    statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
-    reads = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
-    reads["item_id"] = reads["response_id"].astype("int64") * ITEM_BASE + reads["criterion_id"].astype("int64")
-    reads["met"] = reads["label"].map(MET).astype(float)
-    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float)
-    drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
-    reads["inclusion_probability"] = reads["inclusion_probability"].where(drawn)
+    reads = first_reads(rubric_queries.reads(session))
+    reads = reads.loc[reads["met"].notna()]
+    drawn = is_drawn(reads)
+    reads = reads.assign(inclusion_probability=reads["inclusion_probability"].where(drawn))
     known_drawings = rubric_queries.drawings_of(session, reads, drawn, known=judged)
     reads["inclusion_probability"] = over_all(known_drawings, reads, drawn)
     return (
@@ -113,13 +95,8 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
 def _judged(session: Session) -> pd.DataFrame:
     """Judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
     verdict = TABLES["verdict"]
-    firsts = (
-        select(verdict.c.response_id, verdict.c.criterion_id)
-        .join(Rater, and_(col(Rater.id) == verdict.c.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(*_first_reads())
-        .distinct()
-        .subquery("firsts")
-    )
+    is_first = (verdict.c.stage == Stage.FIRST, verdict.c.criterion_id.is_not(None))
+    firsts = select(verdict.c.response_id, verdict.c.criterion_id).where(*is_first).distinct().subquery("firsts")
     judged = verdict.alias("judged")
     statement = (
         select(

@@ -23,11 +23,10 @@ TALLEST = 8
 REST = ("Right, of those kept", "Ambiguous cases sent")
 """Columns of routing that stand in a table of their own, since all of them are wider than the page."""
 MODELS_FOOT = (
-    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share of its "
-    "valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge states says "
-    "how sure "
-    "the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models that stand at one "
-    "confidence are drawn a little apart. Bars and intervals are 95 %. "
+    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share "
+    "of its valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge "
+    "states says how sure the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models "
+    "that stand at one confidence are drawn a little apart. Bars and intervals are 95 %. "
 )
 AMBIGUOUS_FOOT = (
     "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "

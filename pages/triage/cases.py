@@ -40,12 +40,10 @@ def _one_model(here: Here, *, width: int = 200) -> str:
 
 MISSES_FOOT = (
     "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
-    "weeks, then "
-    "within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that more of the model's "
-    "samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips of the samples say how "
-    "the others "
-    "went. To assign a response puts it before physicians, who read it without the judge's level and without the model's name, among three others that are "
-    "drawn at random: one single item would tell them that it is a miss."
+    "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
+    "more of the model's samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips "
+    "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
+    "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
 )
 
 
@@ -174,8 +172,7 @@ PARTS = (
 )
 BOUNDARY_FOOT = (
     "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or under-triage. The upper share is of the "
-    "answers with one of the "
-    "letters. Intervals are 95 % (Wilson)."
+    "answers with one of the letters. Intervals are 95 % (Wilson)."
 )
 
 
@@ -302,11 +299,9 @@ FLIPS_A_PAGE = 8
 LEAST_P = 0.001
 FLIPS_FOOT = (
     "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
-    "gold. First those that "
-    "cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less qa on the same cases with "
-    "a clear gold, "
-    "with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each response is the first whose own level is the "
-    "one that counts, else the first with a text."
+    "gold. First those that cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less "
+    "qa on the same cases with a clear gold, with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each "
+    "response is the first whose own level is the one that counts, else the first with a text."
 )
 
 

@@ -27,21 +27,6 @@ SECTIONS = tuple(TITLES)
 PUBLISHED_TOO = {MATRICES, HARM}
 
 
-def nothing() -> None:
-    """There is nothing to show yet: why, and the way to change it."""
-    title = "No cases in this study yet"
-    sentence = (
-        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
-        "imported alone."
-    )
-    if common.blind(viewer) and common.read("counts")["examples"]:
-        title = "Nothing that can be shown to you yet"
-        act = own_act(viewer)
-        sentence = f"All cases here wait for your own {act}; the numbers are shown once you have submitted it."
-    st.html(html.heading(TITLE, title))
-    triage_choice.nothing(sentence, "Import a file")
-
-
 def line(known: About, chosen: Chosen) -> str:
     """What one looks at."""
     n_cases = "one case" if known.n_cases == 1 else f"{known.n_cases:,} cases"
@@ -91,8 +76,19 @@ top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
     known = triage_choice.about(viewer)
 if not known.n_cases and not known.n_published:
+    title = "No cases in this study yet"
+    sentence = (
+        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
+        "imported alone."
+    )
+    if common.blind(viewer) and common.read("counts")["examples"]:
+        title = "Nothing that can be shown to you yet"
+        sentence = (
+            f"All cases here wait for your own {own_act(viewer)}; the numbers are shown once you have submitted it."
+        )
     with top:
-        nothing()
+        st.html(html.heading(TITLE, title))
+        triage_choice.nothing(sentence, "Import a file")
     st.stop()
 section = page_cache.section("triage", SECTIONS)
 with st.container(horizontal=True, vertical_alignment="bottom", key="triage_controls"):

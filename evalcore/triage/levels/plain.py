@@ -141,22 +141,17 @@ class _Open:
 
     def ended(self, found: list[Sentence]) -> "_Open":
         """It is over: what comes next is a sentence in the same brackets."""
-        if (sentence := self.closed()) is not None:
-            found.append(sentence)
+        if not self.is_long and any(word[0].isalnum() for word in self.words):
+            self.sentence.text = " ".join(self.words)
+            if self.outer is not None:
+                self.sentence.outer = self.outer.sentence
+            found.append(self.sentence)
         return _Open(self.outer)
 
     def left(self, found: list[Sentence]) -> "_Open":
         """It is over, and its brackets are closed: the sentence around them goes on."""
         self.ended(found)
         return self.outer or _Open()
-
-    def closed(self) -> Sentence | None:
-        if self.is_long or not any(word[0].isalnum() for word in self.words):
-            return None
-        self.sentence.text = " ".join(self.words)
-        if self.outer is not None:
-            self.sentence.outer = self.outer.sentence
-        return self.sentence
 
 
 def _sentences(text: str, begin: int, end: int) -> list[Sentence]:
