@@ -13,13 +13,12 @@ import pandas as pd
 
 from evalcore.calibration.reliability import Calibrated, calibrated
 from evalcore.rubric.data import RubricData, first_reads, votes
-from evalcore.stats.intervals import percent_words
+from evalcore.stats.intervals import percent_words, signed_points
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
 from evalcore.triage.predictions import votes as level_votes
-from evalcore.triage.words import points
 
 Meanings = Mapping[str, ConfidenceMeaning]
 Row = Mapping[Any, Any]
@@ -210,7 +209,7 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
     sentences = []
     if len(over):
         row, *others = over.to_dict(orient="records")
-        value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
+        value, low, high = (signed_points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
         are = f". So {_are(others)} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
@@ -222,7 +221,7 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         models = known["model"].astype(str).unique()
         nobody = "No model is" if len(models) > 1 else f"{models[0]} is not"
         most = known.iloc[int(known["difference_high"].fillna(-1.0).to_numpy().argmax())].to_dict()
-        by = f"{points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
+        by = f"{signed_points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
         sentences.append(
             f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
         )

@@ -11,7 +11,7 @@ import pandas as pd
 from evalcore.rubric import corrected as estimates
 from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.estimator import by_physicians as fit_by_physicians
-from evalcore.stats.intervals import LEVEL
+from evalcore.stats.intervals import LEVEL, signed_points
 from evalcore.stats.pair_tests import against_margin, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
@@ -24,7 +24,7 @@ from evalcore.triage.corrected import BOUNDS, CORRECTED, MEASURES, USUAL, Answer
 from evalcore.triage.data import TriageData
 from evalcore.triage.harm import SHOWN, Weights, changes, expected_harm
 from evalcore.triage.rates import RULES, STEP, Measure, confusion, denominator_words
-from evalcore.triage.words import NAMES, by_model, points, rate_words, short_reason
+from evalcore.triage.words import NAMES, by_model, rate_words, short_reason
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
@@ -288,11 +288,11 @@ def difference_words(row: Mapping[Any, Any]) -> str:
     >>> difference_words({"difference": nan, "low": nan, "high": nan, "reason": "too few"})
     '– (too few)'
     """
-    value = points(row["difference"])
+    value = signed_points(row["difference"])
     if np.isnan(row["difference"]):
         return f"{value} ({row['reason']})" if row["reason"] else value
     low, high = max(row["low"], -1.0), min(row["high"], 1.0)  # an estimate of few reads may reach beyond what can be
-    return f"{value} [{points(low)}, {points(high)}]"
+    return f"{value} [{signed_points(low)}, {signed_points(high)}]"
 
 
 def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:

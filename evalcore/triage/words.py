@@ -5,13 +5,11 @@ How often a model is exact is never said without how often it is too high and to
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS
@@ -259,7 +257,7 @@ def flip_sentence(row: Row) -> str:
         return f"{sentence} Under-triage cannot be compared: {row['reason']}."
     return (
         f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,}"
-        f" in conversation, a difference of {points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] percentage points."
+        f" in conversation, a difference of {signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage points."
     )
 
 
@@ -274,18 +272,6 @@ def elsewhere_words(n: int) -> str:
     return f"{counted(n, 'response')} to these cases {neither} nowhere here."
 
 
-def points(share: float) -> str:
-    """A difference of shares in percentage points, with its sign.
-
-    >>> points(0.1025), points(-0.004), points(-0.18), points(float("nan"))
-    ('+10', '0', '−18', '–')
-    """
-    if math.isnan(share):
-        return NO_VALUE
-    rounded = round(100 * share)
-    return f"{rounded:+d}".replace("-", "−") if rounded else "0"
-
-
 # ---------------------------------------------------------------- which view answers which question
 
 NO_PREDICTION = "no clear case has a prediction yet"
@@ -293,65 +279,18 @@ _DIGITS, _MOST_MODELS = 9, 4
 """Decimals to which gaps are told apart; so many models are named in one line."""
 
 
-class View(StrEnum):
-    """A part of a page that answers a question."""
-
-    QA = "qa"
-    CONVERSATION = "conversation"
-    FLIPS = "flips"
-    RATES = "rates"
-    UNCERTAINTY = "uncertainty"
-    CALIBRATION = "calibration"
-    ROUTING = "routing"
-
-
-@dataclass(frozen=True)
-class DecisionLine:
-    """One line of a decision matrix: which views it needs and why (the one to open first before the others), and what they say in this study."""
-
-    question: str
-    answer: str
-    views: tuple[View, ...]
-    figures: tuple[str, ...]
-
-
-def decision_lines(
-    rates: pd.DataFrame, *, ambiguous: pd.DataFrame | None = None, routing: pd.DataFrame | None = None
-) -> list[DecisionLine]:
-    """The four questions of the article's decision matrix, with the figures of a study, or what it lacks for a line.
+def decision_figures(
+    rates: pd.DataFrame, *, ambiguous: pd.DataFrame, routing: pd.DataFrame
+) -> tuple[tuple[str, ...], ...]:
+    """What a study says to each of the four questions of the article's decision matrix, or what it lacks for that.
 
     `ambiguous`: As `rates.ambiguous`; `routing`: as `routing.chosen`.
     """
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
     in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
     qa = tuple(f"In qa {model}: {exact_words(rows)}." for model, rows in in_qa[:_MOST_MODELS])
-    return [
-        DecisionLine(
-            "Will patients act on its advice on how urgent they are?",
-            "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
-            "emergencies home in conversation.",
-            (View.FLIPS, View.QA, View.CONVERSATION, View.UNCERTAINTY),
-            (*_both_formats(of), *_sureness(ambiguous)),
-        ),
-        DecisionLine(
-            "Will it only inform, with little at stake?",
-            "A low-risk information bot can be judged by the qa view, with the direction of its errors.",
-            (View.QA,),
-            qa or ("No clear case has a prediction in qa yet.",),
-        ),
-        DecisionLine(
-            "Which of these models?",
-            "Choosing a model needs under-triage and whether its confidence is borne out, never the exact share alone.",
-            (View.RATES, View.CALIBRATION),
-            (_least_under(of),),
-        ),
-        DecisionLine(
-            "What about cases that physicians do not agree on?",
-            "Ambiguous cases have no right answer: the routing view says which would go to a human, and what that costs.",
-            (View.ROUTING, View.UNCERTAINTY),
-            (_routing(routing),),
-        ),
-    ]
+    qa = qa or ("No clear case has a prediction in qa yet.",)
+    return (*_both_formats(of), _sureness(ambiguous)), qa, (_least_under(of),), (_routing(routing),)
 
 
 def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
@@ -373,24 +312,21 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
     model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
     rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
     widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
-    under = f"{model} under-triages {rates}{widest} ({points(gaps[model])} percentage points)."
+    under = f"{model} under-triages {rates}{widest} ({signed_points(gaps[model])} percentage points)."
     missed = conversation[model][Measure.MISSED_EMERGENCIES]
     if missed["n"]:
         return under, f"In conversation it sends {_rate(missed)} of emergencies to a lower level."
     return (under,)
 
 
-def _sureness(ambiguous: pd.DataFrame | None) -> tuple[str, ...]:
-    if ambiguous is None:
-        return ()
+def _sureness(ambiguous: pd.DataFrame) -> str:
     known = ambiguous.loc[ambiguous["n_several"].gt(0)]
     if known.empty:
-        none = "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
-        return (none,)
+        return "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
     row = known.iloc[int(known["sure"].to_numpy().argmax())]
     share = share_words(row["n_sure"], row["n_several"], row["sure"])
     said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
-    return (f"Where physicians do not agree, {said}.",)
+    return f"Where physicians do not agree, {said}."
 
 
 def _least_under(of: Rates) -> str:
@@ -406,9 +342,9 @@ def _least_under(of: Rates) -> str:
     return "No clear case has a prediction yet, so there is no under-triage to tell."
 
 
-def _routing(routing: pd.DataFrame | None) -> str:
-    known = None if routing is None else routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
-    if known is None or known.empty:
+def _routing(routing: pd.DataFrame) -> str:
+    known = routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
+    if known.empty:
         return "There are no dangerous misses to route by yet, or too few to choose a threshold on one half of the cases and show it on the other."
     row = known.iloc[int(known["n_caught"].to_numpy().argmax())]
     caught, routed = (

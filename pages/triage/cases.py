@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
@@ -22,7 +22,7 @@ from evalcore.triage.figures import by_group as group_figure
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group
 from evalcore.triage.settings import rule_words
-from evalcore.triage.words import flip_sentence, points, rate_words
+from evalcore.triage.words import flip_sentence, rate_words
 from pages.calibration import confidence
 from pages.calibration import models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
@@ -351,7 +351,7 @@ def show_flips(here: Here) -> None:
 def _difference(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["difference"]):
         return f"{NO_VALUE} ({row['reason']})"
-    return f"{points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] points"
+    return f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] points"
 
 
 def _flips(here: Here, flipped: pd.DataFrame) -> None:

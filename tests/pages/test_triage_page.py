@@ -17,7 +17,7 @@ from evalcore.triage.reads import agreement, level_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
-from pages.triage import cases
+from pages.triage import cases, views
 from pages.triage import matrices as triage_cell
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell
@@ -235,3 +235,11 @@ def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
         cases.boundary_words(some)
         == "In qa Briar-1 answers below both letters on 57 % (4/7) [25 %, 84 %] of the boundary cases."
     )
+
+
+def test_each_question_leads_to_the_views_that_it_needs():
+    acting, informing, choosing, unclear = ([section for section, _ in ways] for *_, ways in views.QUESTIONS)
+    assert acting == ["Flips", "Matrices", "Ambiguous"]
+    assert informing == ["Matrices"]
+    assert choosing == ["Matrices", "Models' confidence"]
+    assert unclear == ["Ambiguous", "Routing"]

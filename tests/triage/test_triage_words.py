@@ -14,7 +14,7 @@ from evalcore.triage.data import described
 from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
-from evalcore.triage.words import MEANINGS, NAMES, View, decision_lines, findings, flip_sentence
+from evalcore.triage.words import MEANINGS, NAMES, decision_figures, findings, flip_sentence
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
@@ -39,7 +39,7 @@ def test_exactness_never_stands_alone():
     triage_data = as_triaged()
     found = found_of(triage_data)
     table = rates(confusion(found))
-    said = [*findings(table, flip_counts(found)), *(words for line in decision_lines(table) for words in line.figures)]
+    said = [*findings(table, flip_counts(found)), *(words for line in figures_of(table) for words in line)]
     assert any("exact" in words for words in said)
     assert all("too high" in words and "too low" in words for words in said if "exact" in words)
     assert not any("accuracy" in words.lower() for words in said)
@@ -162,26 +162,28 @@ def test_physicians_reads_are_told_as_responses_with_their_halves():
 
 # ---------------------------------------------------------------- which view answers which question
 
+NO_ROUTING = pd.DataFrame({"threshold": [], "n_caught": []})
+
+
+def figures_of(table: pd.DataFrame, routing: pd.DataFrame = NO_ROUTING) -> tuple[tuple[str, ...], ...]:
+    return decision_figures(table, ambiguous=pd.DataFrame({"n_several": []}), routing=routing)
+
 
 def test_the_panel_has_its_four_questions_with_the_studys_own_figures():
-    high, low, which, unclear = decision_lines(rates(of_matrices(TWO)))
-    assert high.figures[:2] == (
+    high, low, which, _ = figures_of(rates(of_matrices(TWO)))
+    assert high[:2] == (
         "GPT-5.4 under-triages 8 % (43/527) [6 %, 11 %] in qa and 18 % (97/527) [15 %, 22 %] in conversation, the widest gap of 2 models "
         "(+10 percentage points).",
         "In conversation it sends 18 % (46/262) [13 %, 23 %] of emergencies to a lower level.",
     )
-    assert {View.QA, View.CONVERSATION, View.UNCERTAINTY} <= set(high.views)
-    assert low.views == (View.QA,)
-    assert low.figures == (
+    assert low == (
         "In qa Alder-2: exact 100 % (12/12), too high 0 % (0/12) [0 %, 24 %], too low 0 % (0/12) [0 %, 24 %].",
         "In qa GPT-5.4: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
     )
-    assert set(which.views) == {View.CALIBRATION, View.RATES}
-    assert which.figures[0] == (
+    assert which[0] == (
         "Under-triage in conversation: Alder-2 0 % (0/12) [0 %, 24 %]; GPT-5.4 18 % (97/527) [15 %, 22 %]. "
         "Matrices says which of them differ on the same cases."
     )
-    assert unclear.views[0] == View.ROUTING
 
 
 def test_the_panel_uses_sureness_and_routing_where_they_are_known():
@@ -192,23 +194,23 @@ def test_the_panel_uses_sureness_and_routing_where_they_are_known():
     triage_data, _ = drawn(np.random.default_rng(8), n_cases=90)
     triage_data = described(triage_data)
     found = joined(triage_data, predictions(triage_data, JUDGES))
-    high, _, _, unclear = decision_lines(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
+    high, _, _, unclear = decision_figures(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
     surest = ambiguous(found)["sure"].max()
-    assert f"say one level on {100 * surest:.0f} % (" in high.figures[-1]
-    assert unclear.figures == (
+    assert f"say one level on {100 * surest:.0f} % (" in high[-1]
+    assert unclear == (
         "For GPT-5.4 in conversation, sending cases below a confidence of 80 % to a human catches 90 % (9/10) of its dangerous misses and costs "
         "25 % (30/120) of the clear cases.",
     )
-    everything = decision_lines(rates(of_matrices(published())), routing=routing.assign(threshold=np.inf))[3]
-    assert "send every case to a human" in everything.figures[0]
+    everything = figures_of(rates(of_matrices(published())), routing.assign(threshold=np.inf))[3]
+    assert "send every case to a human" in everything[0]
 
 
 @pytest.mark.parametrize(
     "known", [published().iloc[:0], published(qa=GPT_QA), published(conversation=GPT_CONVERSATION)]
 )
 def test_a_line_without_figures_says_what_is_missing(known):
-    lines = decision_lines(rates(of_matrices(known)))
+    lines = figures_of(rates(of_matrices(known)))
     assert len(lines) == 4
-    assert all(line.figures and all(line.figures) for line in lines)
-    assert lines[0].figures[0].startswith("This needs one model in both formats; ")
-    assert not any("nan" in words for line in lines for words in line.figures)
+    assert all(line and all(line) for line in lines)
+    assert lines[0][0].startswith("This needs one model in both formats; ")
+    assert not any("nan" in words for line in lines for words in line)
