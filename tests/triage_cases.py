@@ -1,6 +1,7 @@
 """Drawn cases of triage for the statistics, with models, judges and physicians that err as they are told to; and how to store them."""
 
 import json
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ from evalcore.study import store
 from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, MappingMethod, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
 from evalcore.triage.corrected import USUAL, Held, answered
-from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
+from evalcore.triage.data import LEVELS, NO_LEVEL, USUAL_RULE, AmbiguityRule, TriageData
+from evalcore.triage.settings import Ambiguous, ErrorWeights, TriageSettings
 
 SOURCES = ("clinic", "hotline", "vignettes")
 QA, CONVERSATION = Format.QA.value, Format.CONVERSATION.value
@@ -248,3 +250,11 @@ def put_right(
 ) -> pd.DataFrame:
     """What a function of `triage.corrected` gives of what judges say of all responses and physicians of those that they read."""
     return make(answered(triage_data, judges, held.claim, settled=held.settled), *more, held)
+
+
+def settings_with(
+    *, rule: AmbiguityRule = USUAL_RULE, under: float = 5.0, over: float = 1.0, **more: object
+) -> TriageSettings:
+    """Settings of triage that differ in this from the usual ones."""
+    limits = (None if math.isinf(limit) else limit for limit in (rule.spread, rule.uncertainty))
+    return TriageSettings(weights=ErrorWeights(under, over), ambiguous=Ambiguous(*limits), **more)

@@ -163,7 +163,8 @@ def _weights(settings: "TriageSettings", under: float | None, over: float | None
     """
     from evalcore.triage.harm import Weights
 
-    weights = Weights(settings.under_weight if under is None else under, settings.over_weight if over is None else over)
+    usual = settings.weights
+    weights = Weights(usual.under if under is None else under, usual.over if over is None else over)
     if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)

@@ -46,8 +46,8 @@ def show(here: Here) -> None:
     """Expected harm by model with weights set here, and the models' order over their ratio."""
     with here.row:
         by = counts.basis_control(here)
-        under = _weight("A level too low weighs", here.settings.under_weight, "triage_under")
-        over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
+        under = _weight("A level too low weighs", here.settings.weights.under, "triage_under")
+        over = _weight("A level too high weighs", here.settings.weights.over, "triage_over")
         how = triage_choice.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
     weights = Weights(under, over, how == STEPS)
     table = triage_choice.in_order(by.computed(bases.harm, weights))

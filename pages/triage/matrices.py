@@ -7,6 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -103,7 +104,7 @@ def show(here: Here) -> None:
     if basis is Basis.CORRECTED:
         _corrected_rates(rates, model, here.settings)
     else:
-        weights = Weights(here.settings.under_weight, here.settings.over_weight)
+        weights = Weights(here.settings.weights.under, here.settings.weights.over)
         _of_measures(matrices, model, here.settings, by.computed(bases.harm, weights))
     if chosen.gold is Gold.PHYSICIANS:
         _transitions(replace(here, chosen=replace(chosen, gold=Gold.FILE)))
@@ -163,7 +164,7 @@ def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
 
 def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, counted: str) -> None:
     """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
-    names = list(here.settings.level_names.values())
+    names = msgspec.structs.astuple(here.settings.level_names)
     before = st.query_params.get(CELL, triage_choice.left(CELL))  # until the control has been drawn once
     is_open = CELLS.get(st.session_state.get(CELL, before))
     opens = not model.endswith(PUBLISHED)
@@ -304,7 +305,7 @@ def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm:
         {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
     )
     with st.expander("What the measures say", type="compact", key="triage_measures"):
-        weights = f" Weights here: {settings.under_weight:g} too low, {settings.over_weight:g} too high."
+        weights = f" Weights here: {settings.weights.under:g} too low, {settings.weights.over:g} too high."
         more = {"expected_harm": weights}
         st.html(html.items(f"{METRICS[name]}: {triage_words.MEANINGS[name]}{more.get(name, '')}" for name in wanted))
 

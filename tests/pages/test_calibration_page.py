@@ -23,12 +23,11 @@ from evalcore.triage import setting_queries
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.settings import TriageSettings
 from pages.shared import tables
 from tests import world
 from tests.page_steps import Open
 from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.triage_cases import drawn, settings_with, stored
 
 LEAD, RESEARCHER, READER, NEWCOMER = "Mina Castell", "Ines Roth", "Dr. Noor", "Dr. Imani Lund"
 JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (
@@ -55,7 +54,7 @@ def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_study(str(path))
     with writing(engine) as session:
         stored(session, triage_data)
-        triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=RULE), actor="set-up")
         people(session)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
