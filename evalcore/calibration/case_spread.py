@@ -55,11 +55,11 @@ def _entropy(p: Floats) -> Floats:
 
 
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
-    """The expected value of each entropy for a model that draws its samples as the case's physicians vote; NaN with fewer than two votes.
+    """The spread of a model that votes as each case's physicians vote; NaN with fewer than two votes.
 
-    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of each case on A, A/B, ..., D; of each wanted floor, `rows`
-    has the case and `n_samples` the number of valid samples.
+    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands for (`behind`).
+    Few of either show less spread than what they are drawn from. `votes`: of each case on A, A/B, ..., D; of each wanted floor its case and number of valid
+    samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1

@@ -210,7 +210,7 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
     if len(over):
         row, *others = over.to_dict(orient="records")
         value, low, high = (signed_points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
-        are = f". So {_are(others)} {_few(others)}" if others else ""
+        are = f". So {'is' if len(others) == 1 else 'are'} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
             f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
@@ -226,12 +226,8 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
             f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
         )
     if rows := under.to_dict(orient="records"):
-        sentences.append(f"{_few(rows)} {_are(rows)} under-confident.")
+        sentences.append(f"{_few(rows)} {'is' if len(rows) == 1 else 'are'} under-confident.")
     return sentences
-
-
-def _are(rows: Sequence[Row]) -> str:
-    return "is" if len(rows) == 1 else "are"
 
 
 def _few(rows: Sequence[Row]) -> str:

@@ -160,11 +160,10 @@ def read_levels(
 ) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
 
-    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has not
-    read, and its verdict supersedes that of the version before it: of one judge one level stands. What is read is written at the end, some thousand levels at
-    a time, each time with an audit event: whoever stops it midway finds whole parts, and the next run reads what is left.
-    `again`: Read all of them once more, also those whose level came with a file; what has not changed is not written again. `progress`: Told how many
-    responses have been read, and how many there are at most.
+    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file; `again`: read all of them once more. A
+    new version's verdict supersedes that of the version before it. What is read is written at the end, some thousand levels at a time, each time with an audit
+    event: whoever stops it midway finds whole parts, and the next run reads what is left.
+    `progress`: Told how many responses have been read, and how many there are at most.
     """
     read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:

@@ -49,11 +49,9 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class LevelsBy:
-    """Whose levels of the answers count.
+    """Whose levels of the answers count; `found`: predictions by the chosen judges, with gold and kind of their cases.
 
-    Attributes:
-        found: Predictions by the chosen judges, with gold and kind of their cases.
-        known: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
+    `known`: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
     """
 
     basis: Basis
@@ -92,13 +90,10 @@ def with_cases(table: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Matrices:
-    """The matrices of all models by one basis.
+    """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; model and format as plain words.
 
-    Attributes:
-        cells: As `rates.confusion` gives them, model and format as plain words; n is NaN where shares are estimates; and n_open: how many cases (by
-            physicians: responses) there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
-        rates: As `rates.rates`; k and n are NaN where shares are estimates, and reason says what has to be read.
-        summary: As `rates.summary`; no rows where shares are estimates.
+    Where shares are estimates, k and n are NaN, reason says what has to be read, and there is no summary. n_open: How many cases (by physicians: responses)
+    there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
     """
 
     cells: pd.DataFrame

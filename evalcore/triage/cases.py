@@ -90,8 +90,8 @@ def chosen_cases(
 ) -> frozenset[int]:
     """The examples of the cases that fit.
 
-    `miss`: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate. `judge`: Whose
-    levels count where this judge has looked; else the usual one of each format.
+    `miss`: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold. `judge`: Whose levels count where
+    this judge has looked; else the usual one of each format.
     """
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)

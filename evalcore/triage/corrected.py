@@ -39,12 +39,10 @@ USUAL = Held()
 
 @dataclass(frozen=True)
 class Estimand:
-    """One share that is asked for (or a cost), of one model in one format: an average over cases.
+    """One share that is asked for (or a cost), of one model in one format: an average over cases, of each of which the judge says `by_case`.
 
-    Attributes:
-        by_case: What the judge says of each case; of a share in [0, 1].
-        population: The responses read, one by one, then of each case all others together; sample: what was read of them, drawn together by case.
-        predicted: By item of the population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
+    The population is the responses read, one by one, then of each case all others together; what is drawn together is a case. predicted: By item of the
+    population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
     """
 
     by_case: Floats

@@ -161,9 +161,8 @@ class TriageData:
 def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
     """The same with what follows from the votes and the gold that counts; a panel of two votes or more decides by the rule, else the file.
 
-    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...: how many votes
-    stand with the largest group; "" without votes or direct gold), h_A .. h_D (shares of the votes, NaN without votes), gold
-    (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`, categorical).
+    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...; "" without votes
+    or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`).
     """
     cases, votes = triage_data.cases, triage_data.votes
     n = len(cases)

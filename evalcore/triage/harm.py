@@ -215,10 +215,9 @@ def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
 def harm_sentences(
     harm: pd.DataFrame, weights: Weights, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:
-    """How much harm models do in each format at these weights, and which are shown to do less.
+    """How much harm models do in each format at these weights, and which are shown to do less; `ranked`: they are of the same cases.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-    `harm`: Published matrices left out. `differences`: None: nothing is known of how models differ. `ranked`: The models are of the same cases.
     """
     sentences = []
     for word in Format:

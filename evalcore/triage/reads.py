@@ -209,14 +209,10 @@ ONE_LEVEL = "both give one and the same level throughout"
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two say the same.
+    """How often two say the same, of n responses that both have looked at; in some of them the one, or the other, found no level.
 
-    Attributes:
-        n: Responses that both have looked at.
-        n_one_none, n_other_none: Of them, those that one, or the other, found no level in.
-        exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
-        kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; interval as in `rates.clustered_summary`.
-        reason: Why kappa or its interval is undefined; "" where neither is.
+    exact: Of the responses that both gave one letter, interval by Wilson, clustered by case. kappa: With quadratic weights (Cohen 1968) over the same
+    responses, interval as in `rates.clustered_summary`; reason: why it, or its interval, is undefined.
     """
 
     n: int

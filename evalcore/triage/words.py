@@ -104,19 +104,6 @@ def _share(row: Row) -> str:
     return f"{percent_words(row['value'])} ({weighted}{count_words(row['k'])}/{count_words(row['n'])})"
 
 
-def score_words(row: Row, name: str) -> str:
-    """A score of `triage.summary`, or harm, with its interval; where it has none, why.
-
-    >>> score_words({"kappa": 0.6569, "kappa_low": 0.6049, "kappa_high": 0.7036, "kappa_reason": ""}, "kappa")
-    '0.66 [0.60, 0.70]'
-    >>> nan = float("nan")
-    >>> score_words({"kappa": 1.0, "kappa_low": nan, "kappa_high": nan, "kappa_reason": "fewer than 5 cases"}, "kappa")
-    '1.00 (fewer than 5 cases)'
-    """
-    value, low, high, reason = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_reason"))
-    return number_words(value, low, high, reason)
-
-
 def number_words(value: float, low: float, high: float, reason: str = "") -> str:
     """A number with its interval; where it has none, why.
 

@@ -294,11 +294,14 @@ def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm:
         rates = {str(row["measure"]): row for row in _of(matrices.rates, model, word).to_dict(orient="records")}
         values = {name: triage_words.rate_words(row) for name, row in rates.items()}
         for row in _of(matrices.summary, model, word).to_dict(orient="records"):
-            values |= {name: triage_words.score_words(row, name) for name in SCORES}
+            for name in SCORES:
+                score = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_reason"))
+                values[name] = triage_words.number_words(*score)
         for row in _of(harm, model, word).to_dict(orient="records"):
             values["expected_harm"] = triage_words.number_words(row["harm"], row["low"], row["high"], row["reason"])
         columns[word.capitalize()] = [values.get(name, "") for name in wanted]
-        columns[f"Of ({word})"] = [_denominator(rates[name]) if name in rates else "" for name in wanted]
+        bases = {name: str(row["denominator"]).removeprefix("of ") for name, row in rates.items()}
+        columns[f"Of ({word})"] = [bases.get(name, "") for name in wanted]
     table = pd.DataFrame(columns)
     table = table.loc[(table[[word.capitalize() for word in present]] != "").any(axis=1)]
     tables.show(
@@ -308,10 +311,6 @@ def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm:
         weights = f" Weights here: {settings.weights.under:g} too low, {settings.weights.over:g} too high."
         more = {"expected_harm": weights}
         st.html(html.items(f"{METRICS[name]}: {triage_words.MEANINGS[name]}{more.get(name, '')}" for name in wanted))
-
-
-def _denominator(rate: Mapping[Any, Any]) -> str:
-    return str(rate["denominator"]).removeprefix("of ")
 
 
 def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) -> None:
@@ -327,7 +326,7 @@ def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) 
             continue
         columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(triage_words.NAMES)}
         columns |= {words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()}
-        columns |= {"Of": [_denominator(row) for row in rows]}
+        columns |= {"Of": table["denominator"].str.removeprefix("of ")}
         columns |= {"Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows]}
         columns |= {"No level found": table["n_no_level"], "Without a text": table["n_unreached"]}
         alt = f"Rates of the chosen model in {word} by the judge only, by physicians only, and corrected"
@@ -338,9 +337,8 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
     value, low, high = (min(max(row[f"{kind}{bound}"], 0.0), 1.0) for bound in BOUNDS)
     if not math.isnan(value):
         return f"{percent_words(value)} {interval_words(low, high)}"
-    return (
-        f"{NO_VALUE} ({triage_words.short_reason(row['reason'])})" if kind == CORRECTED and row["reason"] else NO_VALUE
-    )
+    reason = triage_words.short_reason(row["reason"]) if kind == CORRECTED else ""
+    return f"{NO_VALUE} ({reason})" if reason else NO_VALUE
 
 
 def _transitions(here: Here) -> None:

@@ -75,7 +75,7 @@ def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics
     own = own_confidence(joined(triage_data, predictions(triage_data, judges)))
     errors = confidence.models_confidence(own)[0].errors
     assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
-    chosen = routing.routing_chosen(own, 0.9)
+    chosen = routing.chosen(own, 0.9)
     assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
     cases = case_spread.on_ambiguous(triage_data, own, judges).cases
     assert [row["concentration"] for row in found["ambiguous"]["cases"]] == pytest.approx(
@@ -128,7 +128,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
 
 
 def test_no_threshold_is_chosen_where_one_is_given(monkeypatch: pytest.MonkeyPatch, db: Path):
-    monkeypatch.setattr(routing, "routing_chosen", None)
+    monkeypatch.setattr(routing, "chosen", None)
     assert said(db, "--section", "routing", "--threshold", "0.7")["routing"]["chosen"]
 
 

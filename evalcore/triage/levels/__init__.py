@@ -56,11 +56,9 @@ class Quote:
 
 @dataclass(frozen=True)
 class Recommended:
-    """What a response recommends, and at most three quotes of the words that decided, or that stood against a level.
+    """What a response recommends: a level (None where it recommends none, or contradicts itself), and what its words were taken for, or why there is none.
 
-    Attributes:
-        level: None where it recommends none, or contradicts itself; why: what the words were taken for, or why there is no level.
-        language: The ISO 639-1 code of a text that is not English; None otherwise.
+    quotes: At most three, of the words that decided, or that stood against a level. language: The ISO 639-1 code of a text that is not English.
     """
 
     level: Acuity | None

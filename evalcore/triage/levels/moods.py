@@ -90,8 +90,7 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 def mood_of(before: str, *, form: str) -> Mood:
     """The mood of a verb.
 
-    `before`: The words of its clause before it, with a space at the end (or nothing). `form`: base, gerund, past, need (an indicative: "this needs") or
-    advise ("I recommend").
+    `before`: The words of its clause before it, with a space at the end. `form`: base, gerund, past, need ("this needs") or advise ("I recommend").
     """
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
@@ -298,8 +297,8 @@ def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
 def _reached_back(text: str, at: int, earlier: list[tuple[int, int, str]]) -> int:
     """From which phrase of care on a condition that comes behind holds.
 
-    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between). "Rest, and see a doctor if ..."
-    and "rest and see a doctor if ..." leave the rest as it is.
+    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between): "rest, and see a doctor if ..." leaves the
+    rest.
     """
     begin, _, level = earlier[-1]
     is_set_off = text[:at].endswith(", ")
