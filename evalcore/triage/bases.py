@@ -24,7 +24,8 @@ from evalcore.triage.corrected import BOUNDS, CORRECTED, MEASURES, USUAL, Answer
 from evalcore.triage.data import TriageData
 from evalcore.triage.harm import SHOWN, Weights, changes, expected_harm
 from evalcore.triage.rates import RULES, STEP, Measure, confusion, denominator_words
-from evalcore.triage.words import NAMES, by_model, rate_words, short_reason
+from evalcore.triage.settings import METRICS
+from evalcore.triage.words import by_model, rate_words, short_reason
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
@@ -144,7 +145,7 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
     columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
     occurring = [name for name in measures if any(name in rows for rows in of.values())]
     return columns | {
-        NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
+        METRICS[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
     }
 
 

@@ -74,9 +74,6 @@ class Miss(StrEnum):
 WORST_FIRST = ((4, 1), (4, 2), (4, 3), (3, 1), (3, 2), (2, 1))
 """Gold and prediction of each miss, the most dangerous first."""
 DANGEROUS = WORST_FIRST[:4]
-_MISS_COLUMNS = [
-    "row", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples", "n_unread", "n_invalid", "n_valid", *COUNTS, "sample",
-]  # fmt: skip
 
 
 def chosen_cases(
@@ -111,18 +108,18 @@ def chosen_cases(
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
-    `judges`: By format the judge whose levels `found` has. Adds rank (0: the most dangerous kind of miss, to 5), steps (1..3 below the gold), `shown_samples`.
+    `judges`: By format the judge whose levels `found` has. Adds rank (0: the most dangerous kind of miss, to 5) and sample (`shown_samples`).
     """
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
     mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
     ranks = np.zeros((N_LEVELS + 1, N_LEVELS + 1), dtype=np.int64)
     ranks[tuple(zip(*WORST_FIRST, strict=True))] = np.arange(len(WORST_FIRST))
-    table = mine.assign(rank=ranks[gold.astype(int), predicted.astype(int)], steps=(gold - predicted).astype(np.int64))
+    table = mine.assign(rank=ranks[gold.astype(int), predicted.astype(int)])
     table = table.assign(sample=shown_samples(triage_data, mine, judges))
     codes = [pd.Categorical(table[name]).codes for name in ("format", "model")]
     order = np.lexsort((*codes, mine["row"].to_numpy(), -table["share"].to_numpy(), table["rank"].to_numpy()))
-    return table.iloc[order].reset_index(drop=True)[_MISS_COLUMNS]
+    return table.iloc[order].reset_index(drop=True)
 
 
 def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> Numbers:
@@ -155,25 +152,18 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
 
 NOT_BOTH = "no case with a clear gold has a prediction in both formats"
 _SIDES = (Format.QA.value, Format.CONVERSATION.value)
-_FLIP_COLUMNS = ["row", "model", "gold", "kind", "qa", "conversation", "crosses", "qa_first", "conversation_first"]
 
 
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
     """Cases with a prediction in both formats, a row a case and model: qa and conversation are their levels."""
-    known = found["predicted"].notna().to_numpy()
-    n_rows = int(found["row"].max()) + 1 if len(found) else 1
-    numbers, names = coded(found, ["model"])
-    key = numbers * n_rows + found["row"].to_numpy(dtype=np.int64)
-    places = np.full((len(_SIDES), max(len(names), 1) * n_rows), -1, dtype=np.int64)
-    for place, side in zip(places, _SIDES, strict=True):
-        here = np.flatnonzero(known & found["format"].eq(side).to_numpy(dtype=bool))
-        place[key[here]] = here
-    both = (places >= 0).all(axis=0)
-    sides = {side: found.iloc[place[both]].reset_index(drop=True) for side, place in zip(_SIDES, places, strict=True)}
-    columns = {side: table["predicted"] for side, table in sides.items()}
-    columns |= {f"{side}_first": table["first"] for side, table in sides.items()}
-    of_case = sides[Format.QA][["row", "model", "gold", "kind"]]
-    return of_case.assign(model=of_case["model"].astype(names["model"].dtype), **columns)
+    known = found.loc[found["predicted"].notna(), ["row", "model", "gold", "kind", "format", "predicted", "first"]]
+    qa, conversation = (
+        known.loc[known["format"].eq(side)].rename(columns={"predicted": side, "first": f"{side}_first"})
+        for side in _SIDES
+    )
+    beside = conversation[["row", "model", "conversation", "conversation_first"]]
+    both = qa.drop(columns="format").merge(beside, on=["row", "model"])
+    return both.sort_values(["model", "row"], ignore_index=True)
 
 
 def flips(found: pd.DataFrame) -> pd.DataFrame:
@@ -187,7 +177,7 @@ def flips(found: pd.DataFrame) -> pd.DataFrame:
     crosses = (qa == N_LEVELS) != (conversation == N_LEVELS)
     models = changed["model"].cat.codes.to_numpy()
     order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(conversation - qa), ~crosses))
-    return changed.assign(crosses=crosses).iloc[order].reset_index(drop=True)[_FLIP_COLUMNS]
+    return changed.assign(crosses=crosses).iloc[order].reset_index(drop=True)
 
 
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:

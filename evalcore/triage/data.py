@@ -28,12 +28,7 @@ NO_LEVEL = 0.0
 """In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
 READ_HERE = "read here"
 
-CASE_COLUMNS = (
-    "example_id", "case_id", "source", "original_label", "mapped_label", "file_gold", "method", "is_edge_case", "uncertainty",
-    "language", "first_words",
-)  # fmt: skip
 SAMPLE_COLUMNS = ("response_id", "row", "model", "format", "sample_index", "has_text")
-VOTE_COLUMNS = ("row", "place", "rater", "vote")
 READ_COLUMNS = (
     "row", "sample", "asked", "rater", "label", "stage", "blinded", "selection", "inclusion_probability", "verdict_id",
 )  # fmt: skip

@@ -103,16 +103,10 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
 
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
-    known, _, _ = rates.clear_answers(found)
-    numbers, _ = rates.coded(found, ["format"])
-    models, _ = rates.coded(found, ["model"])
-    n_names = int(models.max(initial=0)) + 1
-    pairs = np.unique((numbers * n_names + models)[known])
-    n_models = np.bincount(pairs // n_names, minlength=int(numbers.max(initial=0)) + 1)
-    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
-    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
-    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
-    return same
+    mine = found.loc[rates.clear_answers(found)[0]]
+    n_models = mine.groupby("format", observed=True)["model"].transform("nunique")
+    n_answers = mine.groupby(["format", "row"], observed=True)["model"].transform("size")
+    return mine.loc[n_answers.eq(n_models)]
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:

@@ -116,7 +116,7 @@ def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
     found = frame(session, statement)
     found["file_gold"] = found["file_gold"].map(data.LEVELS).astype(float)
     kinds: dict[str, Any] = {"source": "category", "method": "category", "uncertainty": float, "is_edge_case": bool}
-    return found[list(data.CASE_COLUMNS)].astype(kinds)
+    return found.astype(kinds)
 
 
 def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
@@ -126,7 +126,7 @@ def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFr
     found = frame(session, statement.where(known, *conditions).order_by(table.example_id, table.place))
     found["row"] = np.searchsorted(cases["example_id"].to_numpy(), found.pop("example_id").to_numpy(dtype=np.int64))
     found["vote"] = found["vote"].map(data.LEVELS).astype(float)
-    return found[list(data.VOTE_COLUMNS)]
+    return found[["row", "place", "rater", "vote"]]
 
 
 def _last_repeat(session: Session) -> int:

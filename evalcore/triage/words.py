@@ -14,16 +14,9 @@ from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS
 from evalcore.triage.rates import Measure
-from evalcore.triage.settings import METRICS
 
 Row = Mapping[Any, Any]
 Rates = Mapping[tuple[str, str], Mapping[str, Row]]
-NAMES: Mapping[str, str] = METRICS | {
-    "constituent": "One of the two letters",
-    "upper_share": "The more severe letter, of these",
-    "outside_high": "Above both letters",
-    "outside_low": "Below both letters",
-}
 MEANINGS: Mapping[str, str] = {
     "exact": "The answer is the level that the case needs. Exact, too high and too low add up to all cases.",
     "over": "The answer lies above the level that the case needs, of all cases.",
@@ -41,10 +34,6 @@ MEANINGS: Mapping[str, str] = {
     "kappa_quadratic": "Agreement beyond chance; an error weighs the square of its levels.",
     "mean_signed": "Levels too high (above 0) or too low (below 0) on average; errors of both directions cancel out.",
     "expected_harm": "Levels too low and too high, each with its weight, a case.",
-    "constituent": "The answer is one of the two letters that the case lies between; either is right.",
-    "upper_share": "Of the answers with one of the two letters, the more severe one.",
-    "outside_high": "The answer lies above both letters.",
-    "outside_low": "The answer lies below both letters.",
 }
 _ROUNDING, _WEIGHTED = 1e-6, 0.005
 """A share this far from its count is said to be weighted."""

@@ -324,7 +324,7 @@ def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) 
             lacking = next((row["reason"] for row in rows if row["reason"]), "")
             st.html(html.quiet(f"In {word} too little was read of {model} to correct its rates: {lacking}."))
             continue
-        columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(triage_words.NAMES)}
+        columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(METRICS)}
         columns |= {words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()}
         columns |= {"Of": table["denominator"].str.removeprefix("of ")}
         columns |= {"Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows]}

@@ -8,21 +8,19 @@ from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 from pages.triage import cases, harm, matrices, readers, views
 
-MATRICES, MISSES, GROUPS, BOUNDARY = "Matrices", "Dangerous misses", "Groups", "Boundary"
-AMBIGUOUS, FLIPS, HARM, READERS, VIEWS = "Ambiguous", "Flips", "Harm", "Who read the level", "Which view"
+MATRICES, HARM, READERS = "Matrices", "Harm", "Who read the level"
 TITLE = "Whether models send patients to the right level of care, and which way they err"
-TITLES = {
-    MATRICES: TITLE,
-    MISSES: "Where a model asked for less care than the patient needed",
-    GROUPS: "On which cases models send patients too low or too high",
-    BOUNDARY: "What models answer where two levels are both right",
-    AMBIGUOUS: "How sure models are where physicians do not agree",
-    FLIPS: "Where the way of asking changes the answer",
-    HARM: "What the errors cost when one too low weighs more",
-    READERS: "Who says which level an answer gives, and how far that holds",
-    VIEWS: "Which view answers which question",
+SHOWN = {
+    MATRICES: (TITLE, matrices.show),
+    "Dangerous misses": ("Where a model asked for less care than the patient needed", cases.show_misses),
+    "Groups": ("On which cases models send patients too low or too high", cases.show_groups),
+    "Boundary": ("What models answer where two levels are both right", cases.show_boundary),
+    "Ambiguous": ("How sure models are where physicians do not agree", cases.show_ambiguous),
+    "Flips": ("Where the way of asking changes the answer", cases.show_flips),
+    HARM: ("What the errors cost when one too low weighs more", harm.show),
+    READERS: ("Who says which level an answer gives, and how far that holds", readers.show),
+    "Which view": ("Which view answers which question", views.show),
 }
-SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 PUBLISHED_TOO = {MATRICES, HARM}
 
@@ -58,19 +56,6 @@ def lacking(viewer: Viewer, section: str, known: About) -> bool:
     return True
 
 
-SHOWN = {
-    MATRICES: matrices.show,
-    MISSES: cases.show_misses,
-    GROUPS: cases.show_groups,
-    BOUNDARY: cases.show_boundary,
-    AMBIGUOUS: cases.show_ambiguous,
-    FLIPS: cases.show_flips,
-    HARM: harm.show,
-    READERS: readers.show,
-    VIEWS: views.show,
-}
-
-
 viewer = common.require()
 top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
@@ -90,15 +75,16 @@ if not known.n_cases and not known.n_published:
         st.html(html.heading(TITLE, title))
         triage_choice.nothing(sentence, "Import a file")
     st.stop()
-section = page_cache.section("triage", SECTIONS)
+section = page_cache.section("triage", tuple(SHOWN))
+title, show = SHOWN[section]
 with st.container(horizontal=True, vertical_alignment="bottom", key="triage_controls"):
     row = st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_own")
     with st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_shared"):
         chosen = triage_choice.controls(known, gold=section != READERS and bool(known.n_cases))
 with top:
-    st.html(html.heading(TITLES[section], line(known, chosen)))
+    st.html(html.heading(title, line(known, chosen)))
 if common.blind(viewer):
     st.html(html.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
 if not lacking(viewer, section, known):
-    SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+    show(Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
 triage_choice.leave()

@@ -13,8 +13,9 @@ from evalcore.triage.corrected import physicians_rates
 from evalcore.triage.data import described
 from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
-from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
-from evalcore.triage.words import MEANINGS, NAMES, decision_figures, findings, flip_sentence
+from evalcore.triage.rates import SCORES, Measure, ambiguous, confusion, of_matrices, rates
+from evalcore.triage.settings import METRICS
+from evalcore.triage.words import MEANINGS, decision_figures, findings, flip_sentence
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
@@ -23,7 +24,7 @@ TWO = pd.concat([published(), published(qa=RIGHT, conversation=RIGHT).assign(mod
 
 
 def test_every_measure_has_a_name_and_a_meaning():
-    assert {*Measure, *SCORES, *BOUNDARY_MEASURES, "expected_harm"} == set(NAMES) == set(MEANINGS)
+    assert {*Measure, *SCORES, "expected_harm"} == set(METRICS) == set(MEANINGS)
 
 
 def test_the_finding_names_missed_emergencies_and_both_directions():
