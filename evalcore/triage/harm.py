@@ -63,11 +63,8 @@ def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.D
     On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
     cases carry most of the harm, and in a small set they may be missing.
     `cells`: As `rates.confusion`: whole numbers of cases. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason (why harm
-    or interval is NaN). Raises ValueError: a weight is below 0 or no number.
+    or interval is NaN).
     """
-    if not (weights.under >= 0 and weights.over >= 0):
-        msg = f"expected weights of 0 or more, got {weights.under:g} and {weights.over:g}"
-        raise ValueError(msg)
     names, counts = rates.matrices(cells)
 
     def total(values: npt.NDArray[Any], kind: Any = np.int64) -> npt.NDArray[Any]:

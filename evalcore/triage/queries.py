@@ -87,7 +87,28 @@ def _joined(
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, list(data.ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
-    levels, confidence = _levels(samples, said)
+    place = _places(samples, said.responses)
+    columns: dict[str, npt.NDArray[np.float32]] = {}
+    wrote: dict[str, npt.NDArray[np.int32]] = {}
+    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
+        mine = (said.raters == rater) & (place >= 0)
+        if mine.any():
+            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
+            column[place[mine]] = _VALUES[said.codes[mine]]
+            if len(said.confidence):
+                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
+    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
+    stated = _places(samples, stated)
+    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
+    known = stated >= 0
+    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
+        mine = known & (named == name)
+        known[mine] = raters[stated[mine]] == by[mine]
+    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
+    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
+    confidence = pd.DataFrame(of_columns)
+    confidence = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
+    levels = pd.DataFrame(columns, index=samples.index)
     reads = pd.DataFrame(columns=list(data.READ_COLUMNS))
     return data.TriageData(
         cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries
@@ -232,31 +253,6 @@ def _said(session: Session) -> Said:
         stated = stated.where(false())
     confidence = frame(session, stated.order_by(table.id))
     return Said(responses, raters, codes, names, confidence, juries)
-
-
-def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
-    place = _places(samples, said.responses)
-    columns: dict[str, npt.NDArray[np.float32]] = {}
-    wrote: dict[str, npt.NDArray[np.int32]] = {}
-    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
-        mine = (said.raters == rater) & (place >= 0)
-        if mine.any():
-            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
-            column[place[mine]] = _VALUES[said.codes[mine]]
-            if len(said.confidence):
-                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
-    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
-    stated = _places(samples, stated)
-    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
-    known = stated >= 0
-    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
-        mine = known & (named == name)
-        known[mine] = raters[stated[mine]] == by[mine]
-    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
-    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
-    confidence = pd.DataFrame(of_columns)
-    kept = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
-    return pd.DataFrame(columns, index=samples.index), kept[list(data.CONFIDENCE_COLUMNS)]
 
 
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
