@@ -34,23 +34,6 @@ def line(section: str, known: About, chosen: Chosen) -> str:
     return f"{counted(known.n_kinds[kind], f'{kind} case')}, answers of {who}; levels of {chosen.judge_words}"
 
 
-def lacking() -> bool:
-    """Whether the section needs levels of answers and there are none; then why, and what to do, is on the page."""
-    if section == JUDGES or known.judges:
-        return False
-    if triage_choice.waits(viewer):
-        return True
-    if not known.n_cases:
-        sentence = "This study has no cases of triage. Begin with a file of cases, then a file of predictions."
-        triage_choice.nothing(sentence, "Import a file")
-    elif not known.n_samples:
-        triage_choice.no_answers(known)
-    else:
-        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
-        triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
-    return True
-
-
 viewer = common.require()
 top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
@@ -74,6 +57,15 @@ with top:
     st.html(html.heading(TITLES[section], line(section, known, chosen)))
 if common.blind(viewer):
     st.html(html.quiet(f"What waits for your own {own_act(viewer)} is left out of all numbers here."))
-if not lacking():
+if section == JUDGES or known.judges:
     SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+elif not triage_choice.waits(viewer):
+    if not known.n_cases:
+        sentence = "This study has no cases of triage. Begin with a file of cases, then a file of predictions."
+        triage_choice.nothing(sentence, "Import a file")
+    elif not known.n_samples:
+        triage_choice.no_answers(known)
+    else:
+        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
+        triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
 confidence.leave()

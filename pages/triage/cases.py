@@ -280,11 +280,9 @@ def show_ambiguous(here: Here) -> None:
     triage_cases.listing(here, surest, key="triage_ambiguous_cases", notes=notes, nothing=nothing)
     st.html(
         html.foot(
-            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two "
-            f"samples or more with a "
-            "level. The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the "
-            "samples, in bits). "
-            "How far samples lie from votes stands on the Calibration page."
+            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two samples or more with a level. "
+            "The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the samples, in "
+            "bits). How far samples lie from votes stands on the Calibration page."
         )
     )
 

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from evalcore.study.policies import own_act
-from evalcore.study.schema import Viewer
 from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 from pages.triage import cases, harm, matrices, readers, views
@@ -39,23 +38,6 @@ def line(known: About, chosen: Chosen) -> str:
     return f"{n_cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
 
 
-def lacking(viewer: Viewer, section: str, known: About) -> bool:
-    """Whether the section has nothing to count yet; then why, and what to do, is on the page."""
-    if known.judges or (known.n_published and section in PUBLISHED_TOO):
-        return False
-    if not known.n_cases:
-        sentence = "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
-        triage_choice.nothing(sentence, "Import a file")
-    elif not known.n_samples:
-        triage_choice.no_answers(known)
-    else:
-        unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
-        how = "The rules read them without a network: press the button, or run overread acuity-rules."
-        st.html(html.notice(f"{unread} {how}"))
-        readers.offer(viewer)
-    return True
-
-
 viewer = common.require()
 top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
@@ -85,6 +67,16 @@ with top:
     st.html(html.heading(title, line(known, chosen)))
 if common.blind(viewer):
     st.html(html.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
-if not lacking(viewer, section, known):
+if known.judges or (known.n_published and section in PUBLISHED_TOO):
     show(Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+elif not known.n_cases:
+    sentence = "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
+    triage_choice.nothing(sentence, "Import a file")
+elif not known.n_samples:
+    triage_choice.no_answers(known)
+else:
+    unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
+    how = "The rules read them without a network: press the button, or run overread acuity-rules."
+    st.html(html.notice(f"{unread} {how}"))
+    readers.offer(viewer)
 triage_choice.leave()
