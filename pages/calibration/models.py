@@ -159,7 +159,20 @@ def _cases(here: Here, cases: pd.DataFrame) -> None:
         st.html(html.quiet("No ambiguous case with votes has two samples with a level here."))
         return
     listed = with_predictions(here, cases.loc[fits])
-    touched = _table(listed, here.read.triage_data.cases)
+    columns = {
+        "Case": here.read.triage_data.cases["case_id"].iloc[listed["row"].to_numpy()],
+        "Model": listed["model"].astype(str),
+        "Format": listed["format"].astype(str),
+        "Answers": listed["predicted"].map(level_letter),
+        "Confidence": listed["confidence"].map(percent_words),
+        "Votes for it": listed["panel_share"].map(percent_words),
+        "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
+        "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
+        "Concentration (bits)": listed["concentration"].map(decimal),
+    }
+    alt = "Ambiguous cases, those first where the model is sure and physicians are not"
+    touched = tables.pick(columns, key="calibration_case_list", names=("Model",), tallest=TALLEST, alt=alt)
+    st.html(html.quiet("Click a row to see that case alone."))
     listed = listed if touched is None else listed.iloc[[touched]]
     triage_cases.listing(here, listed, key="calibration_cases", notes=panel_notes(listed))
 
@@ -177,38 +190,6 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
     """What of the panel chose the model's level."""
     shares = zip(cases["panel_share"], cases["predicted"], strict=True)
     return [f"{percent_words(share)} of the panel chose {level_letter(level)}" for share, level in shares]
-
-
-def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    table = tables.frame(
-        {
-            "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
-            "Model": listed["model"].astype(str),
-            "Format": listed["format"].astype(str),
-            "Answers": listed["predicted"].map(level_letter),
-            "Confidence": listed["confidence"].map(percent_words),
-            "Votes for it": listed["panel_share"].map(percent_words),
-            "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
-            "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
-            "Concentration (bits)": listed["concentration"].map(decimal),
-        }
-    )
-    pixels = tables.row_pixels(table, ("Model",))
-    event = st.dataframe(
-        table,
-        key="calibration_case_list",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config=tables.formats(table, ("Model",)),
-        alt="Ambiguous cases, those first where the model is sure and physicians are not",
-    )
-    st.html(html.quiet("Click a row to see that case alone."))
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(table) else None
 
 
 # ---------------------------------------------------------------- routing
