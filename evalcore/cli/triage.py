@@ -95,7 +95,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
     from evalcore.triage.bases import Basis, margin_sentences, stated_judges, usual_held
-    from evalcore.triage.corrected import Held, answered, claim_words
+    from evalcore.triage.corrected import Held, answered
     from evalcore.triage.data import described
 
     console.one_of("--gold", gold, GOLDS)
@@ -119,7 +119,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     weights = _weights(settings, under_weight, over_weight)
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
     margins = margin_sentences(tables["safety"], spec) if by is Basis.CORRECTED else []
-    means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
+    means = None if by is Basis.JUDGE else held.words()
     if as_json:
         kinds = whole.cases["kind"].value_counts(sort=False)
         console.print_json(

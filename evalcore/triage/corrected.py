@@ -33,6 +33,10 @@ class Held:
     settled: bool = False
     """An adjudicated level takes the place of the readers' votes."""
 
+    def words(self, value: str = "share") -> str:
+        """What the interval of a corrected share means, or of another value."""
+        return claim_sentence(self.claim, self.physicians, value=value, item="response with a text", of="cases")
+
 
 USUAL = Held()
 
@@ -269,17 +273,6 @@ MEASURES: Mapping[rates.Measure, Floats] = {
 _WHICH: Mapping[rates.Base, str] = {
     rates.OF_ALL: "", rates.OF_EMERGENCIES: "with the gold D", rates.BELOW_D: "with a gold below D", rates.ABOVE_A: "with a gold above A",
 }  # fmt: skip
-
-
-def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -> str:
-    """What the interval of a corrected share means, or of another value.
-
-    >>> claim_words(Claim.BENCHMARK, Physicians.THESE)  # doctest: +ELLIPSIS
-    'The interval says where the share would lie if these physicians read every response with a text of this benchmark, ...fixed beforehand.'
-    >>> "where the expected harm would lie" in claim_words(Claim.BENCHMARK, Physicians.THESE, value="expected harm")
-    True
-    """
-    return claim_sentence(claim, physicians, value=value, item="response with a text", of="cases")
 
 
 def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:

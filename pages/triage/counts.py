@@ -1,16 +1,17 @@
 """Who says which level an answer gives (a judge, physicians, or both: corrected), and the numbers of the Triage page by that choice, which are kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from evalcore.stats.wording import chance_words
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.bases import Basis, LevelsBy, usual_held
-from evalcore.triage.corrected import USUAL, Answers, Held, answered, claim_words
-from pages.shared import page_cache, triage_choice
+from evalcore.triage.corrected import USUAL, Answers, Held, answered
+from pages.shared import page_cache, tables, triage_choice
 from pages.shared.models_choice import CLAIMS, READERS
 from pages.shared.triage_choice import Here
 
@@ -33,7 +34,7 @@ class By:
         """What intervals of what was read hold for; empty by judge, whose intervals leave out how often it is wrong."""
         if self.basis is Basis.JUDGE:
             return ""
-        return f"{claim_words(self.held.claim, self.held.physicians, value=value)} {self.why}".rstrip()
+        return f"{self.held.words(value)} {self.why}".rstrip()
 
     def known(self) -> Sequence[Answers]:
         """What physicians have read of it, kept: the same whatever the weights; by judge nothing."""
@@ -76,6 +77,14 @@ def basis_control(here: Here) -> By:
     )  # fmt: skip
     held = Held(Claim(claim), Physicians(physicians), spec.settled)
     return By(here, basis, held, why if held == usual else "")
+
+
+def show_pairs(known: pd.DataFrame, first: Mapping[str, Any], values: Mapping[str, Any], *, key: str, alt: str) -> None:
+    """Two models a row, on the cases that both answered."""
+    columns = {"Format": known["format"].astype(str), **first}
+    columns |= {"First model": known["model_1"].astype(str), "Second model": known["model_2"].astype(str), **values}
+    columns |= {"Cases of both": known["n"], "p (Holm)": known["p_holm"].map(chance_words)}
+    tables.show(columns, key=key, alt=alt, names=("First model", "Second model"))
 
 
 def nearest_words(table: pd.DataFrame) -> str:

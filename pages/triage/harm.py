@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.stats.wording import chance_words, counted, decimal
+from evalcore.stats.wording import counted, decimal
 from evalcore.triage import bases, figures, harm
 from evalcore.triage.bases import Basis, Ranked, with_cases
 from evalcore.triage.harm import Weights, harm_sentences
@@ -110,22 +110,10 @@ def _differences(table: pd.DataFrame) -> None:
             st.html(html.quiet(f"Which models differ cannot be said yet: {table['reason'].iloc[0]}."))
         return
     st.subheader("Two models on the same cases", anchor=False)
-    rows = known.to_dict(orient="records")
-    tables.show(
-        {
-            "Format": known["format"].astype(str),
-            "First model": known["model_1"].astype(str),
-            "Second model": known["model_2"].astype(str),
-            "Expected harm, first minus second": [
-                number_words(row["difference"], row["low"], row["high"], row["reason"]) for row in rows
-            ],
-            "Cases of both": known["n"],
-            "p (Holm)": known["p_holm"].map(chance_words),
-        },
-        key="triage_harm_differences",
-        alt="Differences of two models' expected harm on the cases that both answered",
-        names=("First model", "Second model"),
-    )
+    said = [number_words(*row) for row in known[["difference", "low", "high", "reason"]].itertuples(index=False)]
+    alt = "Differences of two models' expected harm on the cases that both answered"
+    values = {"Expected harm, first minus second": said}
+    counts.show_pairs(known, {}, values, key="triage_harm_differences", alt=alt)
 
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:

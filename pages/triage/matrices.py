@@ -13,7 +13,6 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.stats.wording import chance_words
 from evalcore.triage import bases, figures
 from evalcore.triage import words as triage_words
 from evalcore.triage.bases import PUBLISHED, WHOSE, Basis, Matrices
@@ -387,21 +386,11 @@ def _safer(by: By) -> None:
         st.html(html.quiet(f"Too little is read for a difference: {table['reason'].iloc[0]}."))
         return
     rows = known.to_dict(orient="records")
-    tables.show(
-        {
-            "Format": known["format"].astype(str),
-            "Rate": [METRICS[name] for name in known["measure"]],
-            "First model": known["model_1"],
-            "Second model": known["model_2"],
-            "First minus second, points": [bases.difference_words(row) for row in rows],
-            **({"Counts": [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]} if "k_1" in known else {}),
-            "Cases of both": known["n"],
-            "p (Holm)": known["p_holm"].map(chance_words),
-        },
-        key="triage_safety",
-        alt="Differences of under-triage and of missed emergencies between models, on the same cases",
-        names=("First model", "Second model"),
-    )
+    values = {"First minus second, points": [bases.difference_words(row) for row in rows]}
+    if "k_1" in known:
+        values["Counts"] = [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]
+    alt = "Differences of under-triage and of missed emergencies between models, on the same cases"
+    counts.show_pairs(known, {"Rate": known["measure"].map(METRICS)}, values, key="triage_safety", alt=alt)
     reading = "Below 0 the first model does better. Points are percentage points; p is adjusted (Holm) for the pairs of a format and rate."
     st.html(html.quiet(f"{SAFETY[by.basis]} {reading}"))
 
