@@ -161,12 +161,9 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
     if not missed:
         corrected = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
-        none = (
-            "None of the responses that physicians read is to"
-            if by_physicians
-            else "None of the cases that were answered is"
-        )
-        return corrected if estimated else f"{none} an emergency, so nothing can be said of missed ones."
+        of_what = "responses that physicians read is to" if by_physicians else "cases that were answered is"
+        none = f"None of the {of_what} an emergency, so nothing can be said of missed ones."
+        return corrected if estimated else none
     (model, asked), worst = max(missed.items(), key=lambda item: (item[1]["value"], item[1]["n"]))
     share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     if estimated:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
 from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
@@ -28,11 +29,8 @@ def line(known: About, chosen: Chosen) -> str:
     """What one looks at."""
     n_cases = "one case" if known.n_cases == 1 else f"{known.n_cases:,} cases"
     models = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
-    published = (
-        f", {known.n_published:,} published {'matrix' if known.n_published == 1 else 'matrices'} without cases"
-        if known.n_published
-        else ""
-    )
+    published = counted(known.n_published, "published matrix", "published matrices")
+    published = f", {published} without cases" if known.n_published else ""
     if not known.n_samples:
         return f"{n_cases.capitalize()}, no answers yet{published}"
     return f"{n_cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
