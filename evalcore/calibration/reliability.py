@@ -433,8 +433,6 @@ def _temperature(table: pd.DataFrame) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
 
 
-# ---------------------------------------------------------------- in words
-
 Row = Mapping[Any, Any]
 
 

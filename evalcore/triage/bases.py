@@ -86,9 +86,6 @@ def with_cases(table: pd.DataFrame) -> pd.DataFrame:
     return table.loc[~table["model"].astype(str).str.endswith(PUBLISHED)]
 
 
-# ---------------------------------------------------------------- matrices and rates
-
-
 @dataclass(frozen=True)
 class Matrices:
     """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; model and format as plain words.
@@ -147,9 +144,6 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
     return columns | {
         METRICS[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
     }
-
-
-# ---------------------------------------------------------------- harm
 
 
 def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:

@@ -259,8 +259,6 @@ def _stacked(
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
 
 
-# ---------------------------------------------------------------- who reads the level
-
 _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
@@ -367,8 +365,6 @@ def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = I
     title = "Share of boundary cases with a level"
     return _stacked(drawn, named, title, text_pixels=TEXT_PIXELS, frame=92, ink=ink)
 
-
-# ---------------------------------------------------------------- harm
 
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
 _HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30

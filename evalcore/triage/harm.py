@@ -200,9 +200,6 @@ def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
     return under, over
 
 
-# ---------------------------------------------------------------- in words
-
-
 def harm_sentences(
     harm: pd.DataFrame, weights: Weights, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:

@@ -168,8 +168,6 @@ def to_csv(table: Table) -> str:
     return written(COLUMNS, table)
 
 
-# ---------------------------------------------------------------- how many cases have each label
-
 COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwise")
 
 

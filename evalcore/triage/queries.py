@@ -319,9 +319,6 @@ def _published(session: Session) -> pd.DataFrame:
     return found.assign(gold=found["gold"].map(data.LEVELS).astype(float))
 
 
-# ---------------------------------------------------------------- one case
-
-
 def one_case(session: Session, example_id: int) -> data.TriageData | None:
     """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
 

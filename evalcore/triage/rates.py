@@ -113,9 +113,6 @@ def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
     return found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted), gold, predicted
 
 
-# ---------------------------------------------------------------- matrices
-
-
 def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none.
 
@@ -168,9 +165,6 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
         raise ValueError(msg)
     counts: Floats = np.bincount(place, cells["n"].to_numpy(dtype=float), len(found) * N_CELLS).astype(float)
     return found, counts.reshape(len(found), N_LEVELS, N_LEVELS)
-
-
-# ---------------------------------------------------------------- rates
 
 
 def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
@@ -413,8 +407,6 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
     columns["n_elsewhere"] = names["model"].astype(str).map(elsewhere).fillna(0).astype(np.int64)
     return names.assign(**columns)
 
-
-# ---------------------------------------------------------------- by group
 
 FEW = 10
 """With fewer cases a rate is shown in grey."""

@@ -25,9 +25,6 @@ _WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
 VOTES = ("v_A", "v_B", "v_C", "v_D")
 
 
-# ---------------------------------------------------------------- of drawn responses, read blind
-
-
 def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
 
@@ -68,9 +65,6 @@ def _blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
 
 def _levels_of(labels: pd.Series) -> Floats:
     return np.asarray(labels.map(data.LEVELS), dtype=np.float64)
-
-
-# ---------------------------------------------------------------- levels that stand
 
 
 def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
@@ -149,9 +143,6 @@ def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
         "n_clear": voted & triage_data.is_clear()[found["row"].to_numpy(dtype=np.int64)],
     }
     return names.assign(**{name: np.bincount(numbers[mask], minlength=len(names)) for name, mask in masks.items()})
-
-
-# ---------------------------------------------------------------- changes of the gold
 
 
 def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:

@@ -172,9 +172,6 @@ def _choice(
             st.rerun()
 
 
-# ---------------------------------------------------------------- tables
-
-
 def errors_tables(
     errors: pd.DataFrame,
     names: Mapping[str, Sequence[str]],

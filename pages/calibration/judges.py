@@ -116,9 +116,6 @@ def has_several(rubric_data: RubricData) -> bool:
     return len(rubric_data.voters) > 1 or rubric_data.repeats.shape[1] > 0
 
 
-# ---------------------------------------------------------------- drawing
-
-
 def _one(calibrated: Calibrated, name: str, about: str) -> None:
     is_majority = name in calibrated.majorities
     mine = calibrated.errors.loc[calibrated.errors["group"].eq(name)]

@@ -281,9 +281,6 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
     return rows
 
 
-# ---------------------------------------------------------------- rates of the chosen model
-
-
 def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
     """Every rate with its denominator, both formats side by side; `harm` is at the weights of the settings, by the same basis."""
     wanted = settings.metrics
@@ -358,9 +355,6 @@ def _transitions(here: Here) -> None:
     columns = {"As it came": came.astype(str), "As read here": now.astype(str).where(why.eq(""), why)}
     columns |= {"Cases": table["n"], "The gold": table["changed"].map({True: "changes", False: "stays"})}
     tables.show(columns, key="triage_transitions", alt="The gold as it came, and as physicians here have read it")
-
-
-# ---------------------------------------------------------------- all models
 
 
 SAFETY = {

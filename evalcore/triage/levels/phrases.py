@@ -98,9 +98,6 @@ LOOKS = re.compile(
 """What a doctor does whom one has, or gets, to do it."""
 
 
-# ---------------------------------------------------------------- how soon
-
-
 class Soon(IntEnum):
     """How soon, later first."""
 
