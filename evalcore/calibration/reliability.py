@@ -284,7 +284,6 @@ def _isotonic(items: Items) -> Floats:
 def _null(
     items: Items, bins: Codes, sums: Sums, of_group: Codes, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The plain error, and what perfectly calibrated data would give."""
     n_groups = len(items.keys)
     ece, null, high, misfit = np.full((4, n_groups), np.nan)
     if n_draws:

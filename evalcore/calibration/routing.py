@@ -90,10 +90,7 @@ def chosen(own: pd.DataFrame, wanted: float = WANTED, *, rng: np.random.Generato
 
 
 class _Columns(NamedTuple):
-    """The cases that enter."""
-
-    confidence: Floats
-    """-1: none."""
+    confidence: Floats  # -1: none
     clear: Truths
     ambiguous: Truths
     right: Truths

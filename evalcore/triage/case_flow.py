@@ -17,11 +17,8 @@ class Outcome(StrEnum):
     """What a case is used for, and where its gold comes from."""
 
     DIRECT = "direct"
-    """The source's own label is its gold."""
     CONSENSUS = "consensus"
-    """Its panel agreed enough: the median vote is its gold."""
     AMBIGUOUS = "ambiguous"
-    """Physicians do not agree: it has no gold, and is looked at apart."""
     EXCLUDED = "excluded"
     """It has neither gold nor a panel that could disagree."""
 

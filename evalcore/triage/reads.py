@@ -1,8 +1,7 @@
 """What physicians here say of responses and of cases: the level that counts, how it was settled, what it changes in the gold, how far a judge agrees.
 
-Levels that stand are those of `reference`: the adjudicated one, else what the standing reads say together; they are for display. Whatever is claimed of
-physicians (agreement, gold, rates) takes blind levels: first reads as they were locked, and adjudications made without the judge in view, by the one
-rule of `rubric.data`. A read that was revised once the judge was shown agrees with it.
+Levels that stand are for display. Whatever is claimed of physicians takes blind levels: first reads as they were locked, and adjudications made without
+the judge in view. A read that was revised once the judge was shown agrees with it.
 """
 
 from dataclasses import dataclass, replace

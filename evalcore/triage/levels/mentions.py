@@ -27,7 +27,7 @@ class Mention:
 
     @property
     def level(self) -> Acuity:
-        """What it asks for: see the table in the package's docstring."""
+        """What it asks for: see the list in the package's docstring."""
         return level_of(self.care, self.soon)
 
 

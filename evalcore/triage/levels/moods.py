@@ -120,7 +120,6 @@ def _whatever_form(before: str) -> Mood | None:
 
 
 def _skipped(before: str) -> str:
-    """Without the adverbs at the end."""
     while found := _SKIP.search(before):
         before = before[: found.start()]
     return before

@@ -118,8 +118,6 @@ def _block(text: str, kind: str, depth: int, begin: int, end: int) -> Iterator[B
 
 
 class _Open:
-    """A sentence that is being read."""
-
     def __init__(self, outer: "_Open | None" = None) -> None:
         self.words: list[str] = []
         self.sentence = Sentence()
