@@ -167,11 +167,16 @@ def _judges(
 
 
 def _models(own: "pd.DataFrame") -> "Part":
-    from evalcore.calibration import confidence
-    from evalcore.calibration.reliability import error_columns
+    import numpy as np
+
+    from evalcore.calibration import SEED, confidence
+    from evalcore.calibration.reliability import error_columns, scaled
+    from evalcore.calibration.reliability import reliability as reliability_of
 
     (reliability, errors, _), sources = confidence.models_confidence(own)
-    after, scaling = confidence.temperature_scaled(own)
+    items = confidence.model_items(own)
+    scaling, moved = scaled(items, rng=np.random.default_rng(SEED), by=confidence.BY_MODEL)
+    after = reliability_of(moved, by=confidence.BY_MODEL)
     tables: dict[str, Any] = {"reliability": reliability, "errors": errors, "reliability_after": after}
     tables |= {"scaling": scaling, "sources": sources}
     columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
@@ -193,7 +198,7 @@ def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Pa
     from evalcore.calibration.reliability import reasons
 
     if threshold is None:
-        chosen, share = routing.routing_chosen(own, wanted), wanted
+        chosen, share = routing.chosen(own, wanted), wanted
     else:
         chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
     tables = {}

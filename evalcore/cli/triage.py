@@ -16,9 +16,10 @@ from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
-    from evalcore.triage.bases import Basis, Weights
+    from evalcore.triage.bases import Basis
     from evalcore.triage.corrected import Held
     from evalcore.triage.data import TriageData
+    from evalcore.triage.harm import Weights
     from evalcore.triage.settings import TriageSettings
 
 GOLDS, BASES = ("file", "physicians"), ("judge", "physicians", "corrected")
@@ -94,7 +95,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
     from evalcore.triage.bases import Basis, margin_sentences, stated_judges, usual_held
-    from evalcore.triage.corrected import Held, claim_words
+    from evalcore.triage.corrected import Held, answered
     from evalcore.triage.data import described
 
     console.one_of("--gold", gold, GOLDS)
@@ -113,12 +114,12 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     triage_data, judges = _chosen(whole, [*named, *(judge or [])], model, formats)
     why, held = "", Held(settled=spec.settled)
     if by is Basis.CORRECTED:
-        held, why = usual_held(triage_data, judges, spec)
+        held, why = usual_held(answered(triage_data, judges, settled=spec.settled), spec)
         held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
     weights = _weights(settings, under_weight, over_weight)
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
     margins = margin_sentences(tables["safety"], spec) if by is Basis.CORRECTED else []
-    means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
+    means = None if by is Basis.JUDGE else held.words()
     if as_json:
         kinds = whole.cases["kind"].value_counts(sort=False)
         console.print_json(
@@ -160,9 +161,10 @@ def _weights(settings: "TriageSettings", under: float | None, over: float | None
 
     Raises OverreadError: both are 0.
     """
-    from evalcore.triage.bases import Weights
+    from evalcore.triage.harm import Weights
 
-    weights = Weights(settings.under_weight if under is None else under, settings.over_weight if over is None else over)
+    usual = settings.weights
+    weights = Weights(usual.under if under is None else under, usual.over if over is None else over)
     if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)
@@ -202,7 +204,7 @@ def _tables(
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     from evalcore.triage import bases, cases
     from evalcore.triage import rates as triage_rates
-    from evalcore.triage.bases import Basis, safety_sentences
+    from evalcore.triage.bases import Basis, LevelsBy, safety_sentences
     from evalcore.triage.cases import flip_counts
     from evalcore.triage.corrected import answered
     from evalcore.triage.harm import harm_sentences
@@ -214,12 +216,10 @@ def _tables(
         triage_data = with_physicians_gold(triage_data)
     found = joined(triage_data, predictions(triage_data, judges))
     by_judge = basis is Basis.JUDGE
-    known = None if by_judge else answered(triage_data, judges, held.claim, settled=held.settled)
-    how: Any = {"judges": judges, "held": held, "known": known}
-    matrices = bases.matrices(basis, triage_data, found, **how)
-    costs = bases.harm(basis, triage_data, found, weights, **how)
-    ranked = bases.ranked(basis, triage_data, found, weights, **how)
-    safety = bases.safety(basis, found, known=known or (), held=held)
+    known = () if by_judge else answered(triage_data, judges, held.claim, settled=held.settled)
+    levels = LevelsBy(basis, triage_data, found, held, known)
+    matrices, safety = bases.matrices(levels), bases.safety(levels)
+    costs, ranked = bases.harm(levels, weights), bases.ranked(levels, weights)
     flips = flip_counts(found)
     together = bases.with_cases(matrices.rates)
     sentences = findings(
@@ -230,7 +230,7 @@ def _tables(
     sentences += safety_sentences(safety, bases.WHOSE[basis])
     is_ranked = bool(len(ranked.harm))
     harm = ranked.harm if is_ranked else bases.with_cases(costs)
-    sentences += harm_sentences(harm, weights.under, weights.over, ranked.differences, ranked=is_ranked)
+    sentences += harm_sentences(harm, weights, ranked.differences, ranked=is_ranked)
     missed = cases.misses(triage_data, found, judges=judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(cases.DANGEROUS))].groupby(keys, observed=True).size()

@@ -169,16 +169,13 @@ def to_csv(table: Table) -> str:
     return written(COLUMNS, table)
 
 
-# ---------------------------------------------------------------- how many cases have each label
-
 COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwise")
 
 
 def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
-    """What each label stands for now, and on how many cases it is.
+    """What each label stands for now, and on how many cases it is: a row a source and label, both folded.
 
-    Gives one row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`MEANINGS`; None: the map does not
-    know the label); n_cases, and n_otherwise: those for which the label stood for something else when they were imported.
+    written, as its cases have it most often; meaning (None: the map does not know it); n_otherwise: cases whose label stood for something else when imported.
     """
     if labels.empty:
         return pd.DataFrame(columns=list(COUNT_COLUMNS)).astype({"n_cases": int, "n_otherwise": int})

@@ -100,25 +100,17 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
     optional = ("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ")
-    table = tables.frame(metric.columns(shown, shown["words"].tolist()), optional=optional)
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
-    names = () if by == metric.CRITERION else (by.capitalize(),)
-    pixels = tables.row_pixels(table, names)
-    event = st.dataframe(
-        table,
+    return tables.pick(
+        metric.columns(shown, shown["words"].tolist()),
         key=f"criteria_list_{by}",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        optional=optional,
+        names=() if by == metric.CRITERION else (by.capitalize(),),
+        tallest=TALLEST,
+        config={"Criterion": st.column_config.TextColumn(width=300)},
         selection_default={"selection": {"rows": [int(row) for row in before]}},
-        column_config={**tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
         alt="Groups of criteria with the shares that judge and physicians find met",
     )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(shown) else None
 
 
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:

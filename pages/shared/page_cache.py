@@ -30,7 +30,7 @@ def computed(
     return _computed(key, arguments, make, of)
 
 
-@st.cache_resource(max_entries=14, show_spinner=False)
+@st.cache_resource(max_entries=18, show_spinner=False)
 def _shared(key: Hashable, _make: Callable[[], Any]) -> Any:  # noqa: ARG001 - the key
     return _make()
 

@@ -79,21 +79,38 @@ def _width(words: Iterable[str]) -> int:
 
 
 def show(
-    columns: Mapping[str, Any], *, key: str, alt: str, optional: Collection[str] = (), names: Collection[str] = ()
-) -> None:
-    """A table that is only read; `alt` says what it holds, for those who do not see it."""
+    columns: Mapping[str, Any],
+    *,
+    key: str,
+    alt: str,
+    optional: Collection[str] = (),
+    names: Collection[str] = (),
+    tallest: int = TALLEST,
+    config: Mapping[str, Any] | None = None,
+    **how: Any,
+) -> Any:
+    """A table; `alt` says what it holds, for those who do not see it. Returns what Streamlit does."""
     table = frame(columns, optional)
     pixels = row_pixels(table, names)
-    st.dataframe(
+    return st.dataframe(
         table,
         key=key,
         hide_index=True,
         width="content",
-        height=height(len(table), row_pixels=pixels),
+        height=height(len(table), tallest, row_pixels=pixels),
         row_height=pixels if pixels != ROW_PIXELS else None,
-        column_config=formats(table, names),
+        column_config={**formats(table, names), **(config or {})},
         alt=alt,
+        **how,
     )
+
+
+def pick(columns: Mapping[str, Any], **how: Any) -> int | None:
+    """As `show`, of which a click picks a row: its place from 0."""
+    event = show(columns, on_select="rerun", selection_mode=["single-row", "single-cell"], **how)
+    n_rows = max(map(len, columns.values()), default=0)
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < n_rows else None
 
 
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:

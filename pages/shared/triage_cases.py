@@ -78,7 +78,7 @@ def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, 
         shown = where.get_indexer(pd.Index(mine["sample"]))
     else:
         mine = mine.assign(first=where.get_indexer(pd.Index(mine["first"])))
-        shown, _ = shown_samples(replace(triage_data, samples=samples, levels=levels), mine, judges)
+        shown = shown_samples(replace(triage_data, samples=samples, levels=levels), mine, judges)
     names = samples.assign(evaluation=[Format(word).evaluation for word in samples["format"]])
     names = names.assign(name=[*chain.from_iterable(response_names(part) for _, part in names.groupby("row"))])
     judged = [

@@ -1,6 +1,6 @@
 """What the sections of Triage and Calibration share: the choice in the row of controls, the numbers of that choice, and what is said without any."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -193,17 +193,15 @@ class Here:
         """The cases and predictions that were chosen."""
         return read(self.viewer, self.chosen)
 
-    def computed(self, make: Made, *arguments: Any) -> Any:
-        """What `make(read, *arguments)` gives, as `page_cache.computed` keeps it; `make` takes a `Read`."""
-        return page_cache.computed(make, self.viewer, lambda: self.read, *arguments, about=self.chosen)
+    def computed(
+        self, make: Made, *arguments: Any, of: Callable[[Read], Any] = lambda read: read, about: Hashable = None
+    ) -> Any:
+        """What `make(of(read), *arguments)` gives, as `page_cache.computed` keeps it; `about` tells apart what `of` gives."""
+        return page_cache.computed(make, self.viewer, lambda: of(self.read), *arguments, about=(self.chosen, about))
 
     def of_predictions(self, make: Made) -> Any:
         """What `make` gives for the predictions, likewise kept."""
-        return page_cache.computed(make, self.viewer, lambda: self.read.found, about=self.chosen)
-
-    def of_cases(self, make: Made) -> Any:
-        """What `make` gives for all that is known of the cases, likewise kept."""
-        return page_cache.computed(make, self.viewer, lambda: self.read.triage_data, about=self.chosen)
+        return self.computed(make, of=lambda read: read.found)
 
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:

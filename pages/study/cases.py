@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +16,7 @@ from evalcore.triage import acts as triage_acts
 from evalcore.triage import case_flow as flows
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage import settings as triage_settings
-from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule, described
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, described
 from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words
 from pages.shared import common, html, tables, theme
@@ -256,7 +255,7 @@ def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
     with st.container(horizontal=True):
         for letter in LETTERS:
             names[letter] = st.text_input(
-                f"Level {letter}", settings.level_names[letter], max_chars=triage_settings.LONGEST_NAME, key=f"{key}name_{letter}", disabled=disabled
+                f"Level {letter}", getattr(settings.level_names, letter), max_chars=triage_settings.LONGEST_NAME, key=f"{key}name_{letter}", disabled=disabled
             )  # fmt: skip
     formats = st.multiselect(
         "Formats", list(Format), list(settings.formats), format_func=FORMATS.__getitem__, key=f"{key}formats", disabled=disabled
@@ -271,28 +270,28 @@ def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
             st.number_input(
                 f"Harm of a step too {way}", 0.0, highest, weight, 0.5, "%.4g", key=key + name, disabled=disabled
             )
-            for way, weight, name in (("low", settings.under_weight, "under"), ("high", settings.over_weight, "over"))
+            for way, weight, name in (("low", settings.weights.under, "under"), ("high", settings.weights.over, "over"))
         )
-    rule = AmbiguityRule(
-        spread=_limit(
+    ambiguous = triage_settings.Ambiguous(
+        spread_above=_limit(
             "panel spread", settings.rule.spread, MAX_SPREAD, triage_settings.HIGHEST_SPREAD, key=f"{key}spread", disabled=disabled
         ),
-        uncertainty=_limit(
+        uncertainty_above=_limit(
             "stated uncertainty", settings.rule.uncertainty, MAX_UNCERTAINTY, triage_settings.HIGHEST_UNCERTAINTY,
             key=f"{key}uncertainty", disabled=disabled,
         ),
     )  # fmt: skip
-    return replace(
-        settings, level_names=names, formats=tuple(formats), metrics=tuple(metrics), under_weight=under, over_weight=over, rule=rule
+    return TriageSettings(
+        triage_settings.LevelNames(**names), tuple(formats), tuple(metrics), triage_settings.ErrorWeights(under, over), ambiguous
     )  # fmt: skip
 
 
-def _limit(what: str, value: float, usual: float, highest: float, *, key: str, disabled: bool) -> float:
-    """A number above which a case is ambiguous, or infinity where the box is empty."""
+def _limit(what: str, value: float, usual: float, highest: float, *, key: str, disabled: bool) -> float | None:
+    """A number above which a case is ambiguous; None where the box is empty."""
     is_off = math.isinf(value)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         limit = st.number_input(
             f"Ambiguous above a {what} of (0 to {highest:g})", 0.0, highest, usual if is_off else value, 0.05, "%.4g", key=key, width=320, disabled=disabled
         )  # fmt: skip
         counts = st.checkbox(f"A {what} makes a case ambiguous", not is_off, key=f"{key}_on", disabled=disabled)
-    return limit if counts else math.inf
+    return limit if counts else None

@@ -79,9 +79,9 @@ def metrics(triage_data: TriageData) -> None:
         ("rates and scores", lambda: (rates(cells), summary(cells)), by_prediction),
         ("by source", lambda: by_group(triage_data, found, "source"), by_prediction),
         ("what is counted where", lambda: accounted(triage_data, found), by_prediction),
-        ("dangerous misses", lambda: misses(triage_data, found), by_prediction),
+        ("dangerous misses", lambda: misses(triage_data, found, judges=judges), by_prediction),
         ("flips", lambda: flip_counts(found), by_prediction),
-        ("expected harm", lambda: expected_harm(cells, 5, 1), by_prediction),
+        ("expected harm", lambda: expected_harm(cells), by_prediction),
     ]
     for name, act, floor in lines:
         took, _ = timed(act, REPEATS)

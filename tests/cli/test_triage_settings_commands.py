@@ -16,6 +16,7 @@ from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
+from tests.triage_cases import settings_with
 
 app = typer.Typer()
 app.command("label-maps")(cli_triage.label_maps)
@@ -173,7 +174,7 @@ def test_the_study_reads_the_same_file_that_it_wrote(location, tmp_path):
     path = tmp_path / "s.yaml"
     engine = open_study(location)
     with writing(engine) as session:
-        triage_store.set_triage_settings(session, TriageSettings(over_weight=2.5), actor="Dr. Noor")
+        triage_store.set_triage_settings(session, settings_with(over=2.5), actor="Dr. Noor")
     engine.dispose()
     ran(location, "triage-settings", "--export", path)
     ran(location, "triage-settings", "--import", path)

@@ -17,11 +17,10 @@ from evalcore.triage import queries as stored_triage
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule, TriageData
 from evalcore.triage.predictions import JURY
-from evalcore.triage.settings import TriageSettings
 from pages.shared import triage_choice
 from tests.page_steps import Open
 from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.triage_cases import drawn, settings_with, stored
 
 LEAD = "Mina Castell"
 Look = Callable[..., Any]
@@ -36,7 +35,7 @@ def triage_data(location: str) -> TriageData:
     engine = open_study(location)
     with writing(engine) as session:
         stored(session, found)
-        triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=AmbiguityRule(spread=0.3)), actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
     with reading(engine) as session:
         kept = stored_triage.load(session)

@@ -232,8 +232,14 @@ def test_long_hostile_text_takes_no_long_time(piece, length):
 def test_paragraphs_that_end_with_a_colon_do_not_pile_up(monkeypatch):
     """Each would stand over all that follow: of n such lines n * n would be looked at."""
     looked_at = []
-    inherited = reading._inherited
-    monkeypatch.setattr(reading, "_inherited", lambda heads: looked_at.append(len(heads)) or inherited(heads))
+    standing = reading._standing
+
+    def over(heads, block):
+        kept = standing(heads, block)
+        looked_at.append(len(kept))
+        return kept
+
+    monkeypatch.setattr(reading, "_standing", over)
     recommended_level("If so:\n\nThen:\n\n" * 500)
     assert len(looked_at) == 1_000
     assert max(looked_at) == 1

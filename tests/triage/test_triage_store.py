@@ -19,6 +19,7 @@ from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule, Kind, described
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
+from tests.triage_cases import settings_with
 
 LEAD = "Dr. Noor"
 
@@ -46,7 +47,7 @@ def trail(engine):
 def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine):
     assert did(engine, triage_store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
     with reading(engine) as session:
-        found = setting_queries.maps_of(session)
+        found = label_maps.maps(setting_queries.tables_of(session))
     assert found["semigran"] == {"em": "C/D", "sc": "A", "watch": "panel"}
     assert {source: known for source, known in found.items() if source != "semigran"} == {
         source: known for source, known in label_maps.default_maps().items() if source != "semigran"
@@ -61,11 +62,14 @@ def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine)
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
     did(engine, triage_store.set_label_map, "our hotline", [("red", "D")])
     with reading(engine) as session:
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "Our_Hotline", "RED") == "D"
+        assert label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "Our_Hotline", "RED") == "D"
     assert did(engine, triage_store.set_label_map, "our hotline", [])
     with reading(engine) as session:
         assert setting_queries.own_tables(session) == {}
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "our hotline", "SELF_CARE") == "A"
+        assert (
+            label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "our hotline", "SELF_CARE")
+            == "A"
+        )
     assert [row[:2] for row in trail(engine)] == [
         ("label map set", "source our hotline"), ("label map reset", "source our hotline"),
     ]  # fmt: skip
@@ -121,7 +125,7 @@ def test_a_map_with_a_fault_changes_nothing(engine):
 
 
 def test_settings_are_stored_and_the_trail_says_what_changed(engine):
-    wanted = TriageSettings(under_weight=10, formats=(Format.QA,), rule=AmbiguityRule(uncertainty=math.inf))
+    wanted = settings_with(under=10, formats=(Format.QA,), rule=AmbiguityRule(uncertainty=math.inf))
     with reading(engine) as session:
         assert setting_queries.own(session) is None
         assert setting_queries.load(session) == TriageSettings()
@@ -148,7 +152,7 @@ def test_settings_are_stored_and_the_trail_says_what_changed(engine):
 
 def test_settings_that_cannot_be_are_not_stored(engine):
     with pytest.raises(OverreadError, match=r"the settings of triage: weights\.over: expected a number >= 0\.0"):
-        did(engine, triage_store.set_triage_settings, TriageSettings(over_weight=-1))
+        did(engine, triage_store.set_triage_settings, settings_with(over=-1))
     assert trail(engine) == []
 
 
@@ -197,7 +201,7 @@ def test_the_study_s_rule_decides_which_cases_are_ambiguous(engine):
         triage_cases.stored(session, drawn)
     n_ambiguous = []
     for rule in (AmbiguityRule(spread=0), AmbiguityRule(), AmbiguityRule(spread=math.inf, uncertainty=math.inf)):
-        did(engine, triage_store.set_triage_settings, TriageSettings(rule=rule))
+        did(engine, triage_store.set_triage_settings, settings_with(rule=rule))
         with reading(engine) as session:
             cases = described(triage_queries.load(session), setting_queries.load(session).rule).cases
         n_ambiguous.append(int(cases["kind"].eq(Kind.AMBIGUOUS).sum()))

@@ -22,7 +22,7 @@ from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
 from evalcore.triage import data as triage_data
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.label_maps import level_named, level_of, meaning_of
+from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
 
 LARGEST_SPREAD = 9
 ROUNDED = 0.006  # a file may round avg_sd to two digits; the spreads of two panels of one size differ by more
@@ -191,7 +191,7 @@ class Cases(_Panels):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self._maps = setting_queries.maps_of(self._session)
+        self._maps = maps(setting_queries.tables_of(self._session))
         self._flow: dict[str, tuple[dict[str, Any], Sequence[values.Vote]]] = {}
         self._unknown: set[tuple[str, str]] = set()
 
