@@ -21,7 +21,7 @@ from evalcore.cli import reading as cli_reading
 from evalcore.cli import run as cli_run
 from evalcore.cli import triage as cli_triage
 from evalcore.cli import triage_run as cli_triage_run
-from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, show, study
+from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, out, print_json, show, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
@@ -102,7 +102,7 @@ def serve(
     serving.check_address(address)
     serving.served_hosts(address, port, allowed)
     serving.check_port(address, port)
-    database = location(db)
+    database = db or settings().db
     is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
     with study(db) as engine:
         if is_new_default and demo.seed(engine):

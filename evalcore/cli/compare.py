@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, one_of, out, print_json, records, show, some_of, study
+from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
 from evalcore.errors import OverreadError
+from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,51 +14,26 @@ if TYPE_CHECKING:
     from evalcore.rubric.results import ComputedAnalysis
     from evalcore.study.db import Session
 
-SEED = 20
+DATASET = "Which data set; default: as stated, else the one with most responses."
+SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
+JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
+CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
+PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
+BY = "Some of overall, theme, axis, category, language, level, cluster, joined by commas."
+WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
+SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
 
 
 def compare(  # noqa: PLR0913, PLR0917 - one an option
-    dataset: Annotated[
-        str | None, typer.Option(help="Which data set; default: as stated, else the one with most responses.")
-    ] = None,
-    subset: Annotated[
-        str | None, typer.Option(help="Only this part of it, e.g. hard or consensus; default: as stated.")
-    ] = None,
-    judges: Annotated[
-        str | None,
-        typer.Option(
-            help="Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
-        ),
-    ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
-        ),
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="Whose reading they hold for: these or in_general; default: likewise.")
-    ] = None,
-    by: Annotated[
-        str, typer.Option(help="Some of overall, theme, axis, category, language, level, cluster, joined by commas.")
-    ] = "theme,axis",
-    weighted: Annotated[
-        bool | None,
-        typer.Option(
-            "--weighted/--unweighted",
-            help="Weight the examples to the themes of the full benchmark; default: as stated.",
-            show_default=False,
-        ),
-    ] = None,
-    settled: Annotated[
-        bool | None,
-        typer.Option(
-            "--settled/--unsettled",
-            help="Adjudicated labels in place of the readers' votes; default: as stated.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of chance, for resampling and flips.")] = SEED,
+    dataset: Annotated[str | None, Option(help=DATASET)] = None,
+    subset: Annotated[str | None, Option(help=SUBSET)] = None,
+    judges: Annotated[str | None, Option(help=JUDGES)] = None,
+    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    by: Annotated[str, Option(help=BY)] = "theme,axis",
+    weighted: Annotated[bool | None, Option("--weighted/--unweighted", help=WEIGHTED, show_default=False)] = None,
+    settled: Annotated[bool | None, Option("--settled/--unsettled", help=SETTLED, show_default=False)] = None,
+    seed: Annotated[int, Option(min=0, help="Of chance, for resampling and flips.")] = 20,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -100,15 +76,14 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     """
     from evalcore.rubric.scores import GROUPINGS
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
 
     wanted = some_of("--by", by, GROUPINGS)
     given = {
         "evaluation": dataset,
         "subset": subset,
         "judges": judges,
-        "claim": None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-        "physicians": None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians))),
+        "claim": claim,
+        "physicians": physicians,
         "settled": settled,
         "weighted": weighted,
     }
@@ -252,31 +227,26 @@ def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"
     scores = finding.best_first(numbers.scores)
     where = f", {spec.subset}" if spec.subset else ""
     analysis, primary = stated_words(done.stated, done.otherwise), primary_words(numbers, done.stated)
-    _say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
-    _say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
+    say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
+    say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
     show(finding.score_columns(scores))
     if scores["n_read"].any():
         show(finding.claim_columns(numbers.claims, scores))
-        _say(finding.claim_notes(numbers.where))
-    _say(finding.rank_words(numbers.ranks))
+        say(finding.claim_notes(numbers.where))
+    say(finding.rank_words(numbers.ranks))
     judged = tables["judge_only"]["differences"]
     judged = judged.loc[judged["n_examples"].gt(0)]
     for title, pairs in (("After correction", numbers.differences), ("In the judge's opinion", judged)):
         if len(pairs):
-            _say(title)
+            say(title)
             show(finding.pair_columns(pairs))
-    _say(sensitivity_sentence(tables["missing"]["scores"]))
+    say(sensitivity_sentence(tables["missing"]["scores"]))
     for grouping, words in _group_words(done, tables).items():
-        _say(f"By {grouping}, corrected: {words}")
+        say(f"By {grouping}, corrected: {words}")
         of_groups = tables["corrected_groups"][grouping]
         if of_groups["enough"].any():
             show(group_columns(of_groups, grouping))
     for grouping, table in tables["groups"].items():
-        _say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
+        say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
         show(judged_columns(table, grouping))
-    _say(judge_only_warning(judge))
-
-
-def _say(*sentences: str) -> None:
-    for sentence in filter(None, sentences):
-        out.print(sentence, markup=False)
+    say(judge_only_warning(judge))

@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, out, print_json, records, show, some_of, study
+from evalcore.cli.console import Db, Json, print_json, records, say, show, some_of, study
 
 EVERY = "theme,category,language,turns,length,axis,sign,points,model,response_length"
 
 
 def composition(
-    by: Annotated[str, typer.Option(help="Some of these groupings, joined by commas.")] = EVERY,
+    by: Annotated[str, Option(help="Some of these groupings, joined by commas.")] = EVERY,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -56,5 +56,4 @@ def composition(
         show(metric.part_columns(grouping, table))
     if weighting:
         sentences.append(benchmark.weighting_sentence(weighting))
-    for sentence in sentences:
-        out.print(sentence, markup=False)
+    say(*sentences)

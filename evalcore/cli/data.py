@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pandas as pd
 import typer
-from rich.markup import escape
-from rich.table import Table
+from typer import Argument, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
@@ -30,15 +30,15 @@ GROUPINGS = "overall,theme,axis,category,level"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files, plain or .gz.")] = None,
-    format_name: Annotated[str | None, typer.Option("--format", help=FORMAT)] = None,
-    model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
-    confidence_means: Annotated[ConfidenceMeaning | None, typer.Option(help=MEANS)] = None,
-    reads_of: Annotated[list[str] | None, typer.Option(help=READS_OF)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
-    give_up: Annotated[bool, typer.Option("--give-up", help=GIVE_UP)] = False,
+    paths: Annotated[list[Path] | None, Argument(help="Files, plain or .gz.")] = None,
+    format_name: Annotated[str | None, Option("--format", help=FORMAT)] = None,
+    model: Annotated[str | None, Option(help="Who answered, where the file does not say.")] = None,
+    judge: Annotated[str | None, Option(help="Who judged, where the file does not say.")] = None,
+    dataset: Annotated[str | None, Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
+    confidence_means: Annotated[ConfidenceMeaning | None, Option(help=MEANS)] = None,
+    reads_of: Annotated[list[str] | None, Option(help=READS_OF)] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what would happen and change nothing.")] = False,
+    give_up: Annotated[bool, Option("--give-up", help=GIVE_UP)] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -60,7 +60,7 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
         if give_up:
             left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
-            console.out.print(f"{left.name}: given up; {n_done}", markup=False)
+            console.say(f"{left.name}: given up; {n_done}")
             return
         options = {"format_name": format_name, "model": model, "judge": judge, "dataset": dataset}
         rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
@@ -69,9 +69,10 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
             console.print_json(reports)
 
 
-def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool = False) -> dict[str, object]:
+def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
+    from evalcore.triage import case_flow
 
     if sys.stdin.isatty() and not quiet:
         options = Options(model=told.get("model"), judge=told.get("judge"))
@@ -86,26 +87,17 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
     if not quiet:
         ending = " (dry run)" if report.dry_run else ""
         console.out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
-        for line in (*report.sentences(), *(f"  {row}" for row in report.named())):
-            console.out.print(f"  {line}", markup=False)
+        console.say(*(f"  {line}" for line in report.sentences()), *(f"    {row}" for row in report.named()))
         if report.meanings_missing:
-            console.out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
+            console.say("    Say --confidence-means met or --confidence-means right.")
         if report.flow:
-            _print_flow(report.flow)
+            flow = pd.DataFrame(report.flow)
+            labels = case_flow.mapping(flow)
+            console.say(f"  {case_flow.sentence(flow)}")
+            console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
+            if len(labels) > MAX_FLOW_LINES:
+                console.say(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json")
     return report.as_dict()
-
-
-def _print_flow(rows: list[dict[str, object]]) -> None:
-    import pandas as pd
-
-    from evalcore.triage import case_flow
-
-    flow = pd.DataFrame(rows)
-    console.out.print(f"  {case_flow.sentence(flow)}", markup=False)
-    labels = case_flow.mapping(flow)
-    console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
-    if len(labels) > MAX_FLOW_LINES:
-        console.out.print(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json", markup=False)
 
 
 def formats() -> None:
@@ -114,16 +106,15 @@ def formats() -> None:
 
     for name, one in FORMATS.items():
         console.out.print(f"[bold]{name}[/]  {one.title}")
-        table = Table(box=None, show_header=False, padding=(0, 2))
-        for column in one.columns.items():
-            table.add_row(*map(escape, column))
+        table = console.grid(("", ""), one.columns.items())
+        table.show_header = False
         console.out.print(table)
 
 
 def download(
-    benchmark: Annotated[str, typer.Argument(help="healthbench")],
-    part: Annotated[str, typer.Option(help="eval, hard, consensus or meta")] = "eval",
-    folder: Annotated[Path, typer.Option(help="Where the file is kept.")] = Path(),
+    benchmark: Annotated[str, Argument(help="healthbench")],
+    part: Annotated[str, Option(help="eval, hard, consensus or meta")] = "eval",
+    folder: Annotated[Path, Option(help="Where the file is kept.")] = Path(),
     db: console.Db = None,
 ) -> None:
     """Fetch an official file, with resume, and import it. Its address is set by OVERREAD_HEALTHBENCH_URL."""
@@ -135,11 +126,11 @@ def download(
     with console.progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with console.study(db) as engine:
-        _import_one(engine, path, {})
+        _import_one(engine, path, {}, quiet=False)
 
 
 def scores(
-    by: Annotated[str, typer.Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
+    by: Annotated[str, Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -157,7 +148,7 @@ def scores(
         console.print_json(console.records(table))
         return
     if table.empty:
-        console.out.print("No scores yet: import responses with a judge's verdicts first.")
+        console.say("No scores yet: import responses with a judge's verdicts first.")
         return
     numbers = table.select_dtypes("float").map(lambda value: decimal(value, 4))
     console.show({str(name): numbers.get(name, column) for name, column in table.items()})
@@ -165,10 +156,10 @@ def scores(
 
 def export(
     path: Path,
-    what: Annotated[str, typer.Option(help=WHAT)] = "labels",
-    file_format: Annotated[str | None, typer.Option("--format", help=AS)] = None,
-    judge: Annotated[str | None, typer.Option(help=WHOSE)] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
+    what: Annotated[str, Option(help=WHAT)] = "labels",
+    file_format: Annotated[str | None, Option("--format", help=AS)] = None,
+    judge: Annotated[str | None, Option(help=WHOSE)] = None,
+    read_only: Annotated[bool, Option("--read-only", help="Only items that a physician has read.")] = False,
     db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
@@ -198,11 +189,11 @@ def export(
             codebook = exporting.codebook_text(what, trail_hash)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
-    console.out.print(f"{path}: {counted(n_rows, 'row')}")
+    console.say(f"{path}: {counted(n_rows, 'row')}")
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")], db: console.Db = None
+    path: Annotated[Path, Argument(help="A new file; of PostgreSQL a zip file.")], db: console.Db = None
 ) -> None:
     """Copy the study while it is in use, and prove the copy. `cp` would lose what SQLite has not yet moved into the file.
 
@@ -212,23 +203,23 @@ def backup(
 
     with console.study(db) as engine:
         report = backups.backup(engine, path)
-    console.out.print(f"{path}: {counted(path.stat().st_size, 'byte')}", markup=False)
+    console.say(f"{path}: {counted(path.stat().st_size, 'byte')}")
     _say_how_far(report)
 
 
-def restore(path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")], db: console.Db = None) -> None:
+def restore(path: Annotated[Path, Argument(help="What `overread backup` wrote.")], db: console.Db = None) -> None:
     """Make a study from a backup where there is none yet; nothing is overwritten.
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
     """
     from evalcore.study import backups
 
-    report = backups.restore(path, console.location(db))
-    console.out.print(f"Restored from {path}", markup=False)
+    report = backups.restore(path, db or settings().db)
+    console.say(f"Restored from {path}")
     _say_how_far(report)
 
 
 def _say_how_far(report: "ChainReport") -> None:
-    console.out.print(report.sentence, markup=False)
+    console.say(report.sentence)
     if not report.holds:
         raise typer.Exit(1)

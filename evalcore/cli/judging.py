@@ -5,9 +5,9 @@ from typing import Annotated
 
 import msgspec
 import pandas as pd
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, err, one_of, out, print_json, records, show, some_of, study
+from evalcore.cli.console import Db, Json, actor, err, one_of, print_json, records, say, show, some_of, study
 from evalcore.stats.wording import listed
 
 GROUPINGS = "Some of overall, axis, sign, kind, rater, joined by commas."
@@ -18,8 +18,8 @@ AGAIN = "Read all responses once more, also those whose level came with a file."
 
 
 def anchoring(
-    judge: Annotated[str | None, typer.Option(help="By this judge only; default: each judge of the study.")] = None,
-    by: Annotated[str, typer.Option(help=GROUPINGS)] = "overall,axis,sign,kind",
+    judge: Annotated[str | None, Option(help="By this judge only; default: each judge of the study.")] = None,
+    by: Annotated[str, Option(help=GROUPINGS)] = "overall,axis,sign,kind",
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -54,7 +54,7 @@ def anchoring(
         print_json({"movements": records(table), "effects": records(shown)})
         return
     if table.empty:
-        out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
+        say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
     counted = table.loc[table["n"].gt(0)]
     if len(counted):
@@ -76,17 +76,17 @@ def anchoring(
             said.append(f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed.")
         if str(name) in effects:
             said.append(metric.effect_words(effects[str(name)]))
-        out.print(f"{name}: {' '.join(said)}", markup=False)
+        say(f"{name}: {' '.join(said)}")
     if nothing := list(table.loc[~has_any, "judge"].unique()):
-        out.print(f"No first read was followed by a reveal of {listed(nothing)}.", markup=False)
+        say(f"No first read was followed by a reveal of {listed(nothing)}.")
 
 
 def jury(
-    name: Annotated[str, typer.Option(help="What the jury is called; that of a jury to go on with it.")],
-    members: Annotated[str, typer.Option(help="Judges, joined by commas; each has one vote.")] = "",
-    repeats_of: Annotated[str | None, typer.Option("--repeats-of", help=REPEATS_OF)] = None,
-    least: Annotated[int | None, typer.Option(help="So many have to vote on an item; default: all.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
+    name: Annotated[str, Option(help="What the jury is called; that of a jury to go on with it.")],
+    members: Annotated[str, Option(help="Judges, joined by commas; each has one vote.")] = "",
+    repeats_of: Annotated[str | None, Option("--repeats-of", help=REPEATS_OF)] = None,
+    least: Annotated[int | None, Option(help="So many have to vote on an item; default: all.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -113,16 +113,13 @@ def jury(
         )
     if as_json:
         print_json(report.as_dict())
-        return
-    for sentence in report.sentences():
-        out.print(sentence, markup=False)
-    if dry_run:
-        out.print("Nothing was changed.")
+    else:
+        say(*report.sentences(), "Nothing was changed." if dry_run else "")
 
 
 def acuity_rules(
-    text: Annotated[str | None, typer.Option(help=TEXT)] = None,
-    again: Annotated[bool, typer.Option("--again", help=AGAIN)] = False,
+    text: Annotated[str | None, Option(help=TEXT)] = None,
+    again: Annotated[bool, Option("--again", help=AGAIN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -147,8 +144,7 @@ def acuity_rules(
     if as_json:
         print_json(report.as_dict())
     else:
-        for sentence in report.sentences():
-            out.print(sentence, markup=False)
+        say(*report.sentences())
 
 
 def _read_text(text: str, *, as_json: bool) -> None:
@@ -162,8 +158,7 @@ def _read_text(text: str, *, as_json: bool) -> None:
         print_json({"recommended": asdict(recommended), "stated": asdict(stated)})
         return
     language = f" ({recommended.language})" if recommended.language else ""
-    out.print(f"Recommended: {recommended.level or 'no level'}, {recommended.why}{language}", markup=False)
-    for quote in recommended.quotes:
-        out.print(f"  characters {quote.begin} to {quote.end}: “{quote.words}”", markup=False)
+    say(f"Recommended: {recommended.level or 'no level'}, {recommended.why}{language}")
+    say(*(f"  characters {quote.begin} to {quote.end}: “{quote.words}”" for quote in recommended.quotes))
     words = f": “{stated.words}”" if stated.words else ""
-    out.print(f"Stated: {stated.level or 'no level'}{f', {stated.why}' if stated.why else ''}{words}", markup=False)
+    say(f"Stated: {stated.level or 'no level'}{f', {stated.why}' if stated.why else ''}{words}")

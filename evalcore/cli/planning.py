@@ -5,61 +5,43 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, one_of, out, print_json, study, write_whole
+from evalcore.cli.console import Db, Json, actor, chosen, one_of, print_json, say, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
+from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
     from evalcore.planning.sample_size import Answer
 
+TARGET = "score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
+EVALUATION = "The data set; default: the one with most responses, for a judge's errors all."
+CLAIM = "What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
+PHYSICIANS = "Whose reading it is to hold for: these or in_general; default: the same."
+POWER = "Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
+RESPONSES = "Draw so many (of a difference: examples); default: as many as are needed."
+DRAW = "Write the responses drawn, with their probabilities, to this CSV."
+SIZES = ("n_responses", "n_items", "n_responses_read", "n_items_read", "n_responses_waiting")
+DRY_RUN = "With --assign: report what would be assigned and change nothing."
+
 
 def plan(  # noqa: PLR0913, PLR0917 - one option each
-    target: Annotated[
-        str,
-        typer.Option(
-            help="score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
-        ),
-    ],
-    judges: Annotated[
-        str, typer.Option(help="Whose labels, joined by commas; default: the judge with most labels.")
-    ] = "",
-    evaluation: Annotated[
-        str | None, typer.Option(help="The data set; default: the one with most responses, for a judge's errors all.")
-    ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
-        ),
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="Whose reading it is to hold for: these or in_general; default: the same.")
-    ] = None,
-    power: Annotated[
-        float | None,
-        typer.Option(
-            help="Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
-        ),
-    ] = None,
-    design: Annotated[str, typer.Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
-    responses: Annotated[
-        int | None, typer.Option(help="Draw so many (of a difference: examples); default: as many as are needed.")
-    ] = None,
-    draw: Annotated[
-        Path | None, typer.Option(help="Write the responses drawn, with their probabilities, to this CSV.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the drawing; default: drawn, and stored.")] = None,
-    assign: Annotated[bool, typer.Option("--assign", help="Hand what is drawn to readers.")] = False,
-    n_readers: Annotated[int, typer.Option("--readers", help="How many readers a response gets.")] = 2,
-    reader: Annotated[
-        list[str] | None, typer.Option(help="Who may read; may be repeated. Default: every reviewer.")
-    ] = None,
-    specialty: Annotated[str | None, typer.Option(help="Only readers with this specialty.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --assign: report what would be assigned and change nothing.")
-    ] = False,
+    target: Annotated[str, Option(help=TARGET)],
+    judges: Annotated[str, Option(help="Whose labels, joined by commas; default: the judge with most labels.")] = "",
+    evaluation: Annotated[str | None, Option(help=EVALUATION)] = None,
+    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    power: Annotated[float | None, Option(help=POWER)] = None,
+    design: Annotated[str, Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
+    responses: Annotated[int | None, Option(help=RESPONSES)] = None,
+    draw: Annotated[Path | None, Option(help=DRAW)] = None,
+    seed: Annotated[int | None, Option(help="Of the drawing; default: drawn, and stored.")] = None,
+    assign: Annotated[bool, Option("--assign", help="Hand what is drawn to readers.")] = False,
+    n_readers: Annotated[int, Option("--readers", help="How many readers a response gets.")] = 2,
+    reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
+    specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -90,23 +72,15 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study import contents
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
 
-    chosen = [word.strip() for word in judges.split(",") if word.strip()]
+    whose = [word.strip() for word in judges.split(",") if word.strip()]
     with study(db) as engine:
         with reading(engine) as session:
             known = rubric_queries.load(session)
-            wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=chosen), power)
+            wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=whose), power)
             stated = contents.stated_analysis(session)
-            wanted, why = acts.claimed(
-                known,
-                wanted,
-                spec=stated.spec if stated else None,
-                claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-                physicians=None
-                if physicians is None
-                else Physicians(one_of("--physicians", physicians, list(Physicians))),
-            )
+            spec = None if stated is None else stated.spec
+            wanted, why = acts.claimed(known, wanted, spec=spec, claim=claim, physicians=physicians)
             needed = answer(known, wanted, taken=acts.taken(session), n_each=n_readers)
             seconds = acts.seconds_each(session)
             drawn = None
@@ -127,24 +101,22 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
             criteria = counted(drawn.n_items, "criterion", "criteria")
             sentences.append(f"{n:,} of {of:,} responses {DESIGN_WORDS[drawn.design]} (seed {drawn.seed}), {criteria}")
         if assign and drawn is not None:
-            readers = tuple(reader or ())
-            choice = Choice(
-                drawn=drawn.drawn, readers=readers, specialty=specialty, n_readers=n_readers, seed=drawn.seed
-            )
+            who: dict[str, Any] = {"readers": tuple(reader or ()), "specialty": specialty, "n_readers": n_readers}
+            choice = Choice(drawn=drawn.drawn, seed=drawn.seed, **who)
             handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
             report["assigned"] = asdict(handed)
             last = "Nothing was changed." if dry_run else f"Assignment {handed.assignment_id}."
             sentences += [*handed.sentences(), last]
     if as_json:
         print_json(report)
-        return
-    for sentence in sentences:
-        out.print(sentence, markup=False)
+    else:
+        say(*sentences)
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
     from evalcore.planning import words
-    from evalcore.planning.acts import POWER, hours, next_reads
+    from evalcore.planning.acts import POWER as USUAL_POWER
+    from evalcore.planning.acts import hours, next_reads
     from evalcore.planning.pilot_estimates import options
     from evalcore.planning.sample_size import IMPORTANCE
     from evalcore.planning.targets import detectable
@@ -153,14 +125,13 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
     parts, target = needed.components, needed.target
     n_more, amount = next_reads(needed, seconds)
     spent = options(parts, target, n_more=n_more)
-    power = target.power or POWER
+    power = target.power or USUAL_POWER
     sentences = [words.finding(needed), why]
     if needed.n_units:
         n_items = needed.designs[IMPORTANCE].n_items
         sentences += [words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
-        of_answer = (words.basis_words, words.so_far_words, words.disagreement_words, words.claims_words)
-        sentences += [said(needed) for said in of_answer]
-        sentences += [words.detectable_words(needed, power), words.components_words(needed)]
+        sentences += [words.basis_words(needed), words.so_far_words(needed), words.disagreement_words(needed)]
+        sentences += [words.claims_words(needed), words.detectable_words(needed, power), words.components_words(needed)]
         sentences += [words.options_words(spent, target, amount)]
     sentences = [sentence for sentence in sentences if sentence]
     is_difference = target.goal is Goal.DIFFERENCE
@@ -170,11 +141,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "n_pilot": needed.pilot.n_reads,
         "correlation": float(needed.pilot.correlation),
         "share_wrong": needed.pilot.share_wrong,
-        "n_responses": needed.n_responses,
-        "n_items": needed.n_items,
-        "n_responses_read": needed.n_responses_read,
-        "n_items_read": needed.n_items_read,
-        "n_responses_waiting": needed.n_responses_waiting,
+        **{name: getattr(needed, name) for name in SIZES},
         "half_width_now": needed.half_width_now,
         "half_width_all": needed.half_width_all,
         "seconds_each": seconds,
@@ -190,7 +157,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "why_claim": why,
         "sentences": sentences,
     }
-    return _finite(report), [*sentences]
+    return _finite(report), sentences
 
 
 def _finite(value: Any) -> Any:

@@ -3,26 +3,25 @@
 from typing import Annotated
 
 import pandas as pd
-import typer
+from typer import Option
 
 from evalcore.cli import console
 from evalcore.stats.wording import counted
 
 ALL_JUDGES = "all"
+JUDGE = "This judge; again for another. Default: every judge of the study, and their jury."
+GROUPS = "Groups of sensitivity and specificity: some of overall, sign, axis, theme, language."
+BY = "Some of overall, theme, axis, category, cluster, joined by commas."
+RATERS = "Judges to count as raters too: names joined by commas, or all. Default: physicians alone."
+COEFFICIENTS = "Names joined by commas. Default: agreement, ac1, alpha_nominal."
+EVERY_ONE = "All coefficients that differ from one another with two categories."
 
 
 def judges(
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="This judge; again for another. Default: every judge of the study, and their jury."),
-    ] = None,
-    by: Annotated[
-        str, typer.Option(help="Groups of sensitivity and specificity: some of overall, sign, axis, theme, language.")
-    ] = "overall,sign,axis,theme,language",
-    min_pairs: Annotated[
-        int, typer.Option(min=0, help="Physicians with more pairs than this enter the percentile.")
-    ] = 50,
-    jury: Annotated[bool, typer.Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
+    judge: Annotated[list[str] | None, Option(help=JUDGE)] = None,
+    by: Annotated[str, Option(help=GROUPS)] = "overall,sign,axis,theme,language",
+    min_pairs: Annotated[int, Option(min=0, help="Physicians with more pairs than this enter the percentile.")] = 50,
+    jury: Annotated[bool, Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
     reads: console.ReadsIn = None,
     db: console.Db = None,
     as_json: console.Json = False,
@@ -75,22 +74,19 @@ def judges(
         )
         return
     if not quality["rater_kind"].eq(metric.JUDGE).any():
-        console.out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
+        console.say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
-    console.out.print(selection)
-    for name in chosen:
-        console.out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
+    console.say(selection, *(metric.finding(quality, ranks, name, min_pairs=min_pairs) for name in chosen))
     groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
     listed, n_bare = _worth_listing(groups)
     console.show(metric.f1_columns(listed, ranks))
     if n_bare:
         bare = f"{counted(n_bare, 'row has', 'rows have')} a value and no interval"
-        console.out.print(f"{bare}, since too few conversations hold both labels: --json lists them.")
-    for sentence in metric.undefined_words(groups):
-        console.out.print(sentence, markup=False)
+        console.say(f"{bare}, since too few conversations hold both labels: --json lists them.")
+    console.say(*metric.undefined_words(groups))
     console.show(metric.error_columns(errors))
     if decided:
-        console.out.print(juries.words(decided))
+        console.say(juries.words(decided))
 
 
 def _worth_listing(quality: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -101,19 +97,10 @@ def _worth_listing(quality: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def agreement(
-    by: Annotated[
-        str, typer.Option(help="Some of overall, theme, axis, category, cluster, joined by commas.")
-    ] = "overall,theme,axis,category",
-    judges: Annotated[
-        str | None,
-        typer.Option(help="Judges to count as raters too: names joined by commas, or all. Default: physicians alone."),
-    ] = None,
-    coefficients: Annotated[
-        str | None, typer.Option(help="Names joined by commas. Default: agreement, ac1, alpha_nominal.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All coefficients that differ from one another with two categories.")
-    ] = False,
+    by: Annotated[str, Option(help=BY)] = "overall,theme,axis,category",
+    judges: Annotated[str | None, Option(help=RATERS)] = None,
+    coefficients: Annotated[str | None, Option(help=COEFFICIENTS)] = None,
+    everything: Annotated[bool, Option("--all", help=EVERY_ONE)] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -152,21 +139,20 @@ def agreement(
         return
     if by_pair.empty:
         nothing = "No criterion has been read blind by two physicians yet"
-        console.out.print(f"{nothing}: assign items to two readers, or import their first reads.")
+        console.say(f"{nothing}: assign items to two readers, or import their first reads.")
         return
     whom = "raters" if named else "physicians"
     shown = pooled.loc[pooled["n_items"].gt(0)]
     for prefix, title in ((metric.GENERAL, f"{whom} in general"), (metric.THESE, f"these {whom}")):
         if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
-            console.out.print(f"95 % intervals for {title}")
+            console.say(f"95 % intervals for {title}")
             console.show(metric.columns(shown, {"group": "Group"}, prefix=prefix))
-    console.out.print(f"By pair, for these {whom}")
+    console.say(f"By pair, for these {whom}")
     console.show(metric.columns(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}))
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):
         between = metric.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
         could_not = counted(row["n_cannot_assess"], "label was", "labels were")
         name = metric.NAMES[row["coefficient"]].lower()
-        console.out.print(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
-    for reason in metric.reasons(overall):
-        console.out.print(reason)
+        console.say(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
+    console.say(*metric.reasons(overall))

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from evalcore.cli.console import Db, Json, print_json, study
 from evalcore.errors import OverreadError
 from evalcore.study.schema import CASES, STREAK, Outcome, RunKind
 
 if TYPE_CHECKING:
-    from evalcore.runs.spec import ModelSettings, RunSpec
-    from evalcore.study.db import Engine
+    from evalcore.runs.spec import ModelSettings
 
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 
 def _said(words: str, *names: str) -> Any:
-    return typer.Option(*names, help=words, show_default=False)
+    return Option(*names, help=words, show_default=False)
 
 
 BASE_URL = "Where the model is, up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; else as the file of models says."
@@ -31,17 +31,19 @@ CONCURRENCY = "Questions in flight at once, in each process; on a cluster in eac
 STOP = "Stop a run, wherever it is worked on: what is in flight is finished."
 WORK = "Work on a run that is open, beside others that do; as pages start it."
 CLUSTER = "Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster]."
+CONFIDENCE = "Ask how probable it is that its label is right."
+DRY_RUN = "Show what would be asked, and what it would cost; ask and write nothing."
+OUTCOME = f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated."
+RESUMED_COST = "With --resume: stop before it costs more US dollars; default: as before."
 BaseUrl = Annotated[str | None, _said(BASE_URL)]
 ApiModel = Annotated[str | None, _said("What the server calls the model; else as the file says, else its name.")]
 KeyVariable = Annotated[str | None, _said(KEY)]
 ModelsFile = Annotated[Path | None, _said(MODELS_FILE, "--models-file")]
-Concurrency = Annotated[int, typer.Option(help=CONCURRENCY)]
-MaxFailures = Annotated[int, typer.Option(help="Stop after so many failures in a row, in one process.")]
+Concurrency = Annotated[int, Option(help=CONCURRENCY)]
+MaxFailures = Annotated[int, Option(help="Stop after so many failures in a row, in one process.")]
 Limit = Annotated[int | None, _said("Ask at most so many questions.")]
 MaxCost = Annotated[float | None, _said("Stop before it costs more US dollars than this.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be asked, and what it would cost; ask and write nothing.")
-]
+DryRun = Annotated[bool, Option("--dry-run", help=DRY_RUN)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +83,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @with_options
 def respond(
-    model: Annotated[str, typer.Option(help="Who answers, as the study calls it.")],
-    samples: Annotated[int, typer.Option(help="Answers to each example.")] = 1,
+    model: Annotated[str, Option(help="Who answers, as the study calls it.")],
+    samples: Annotated[int, Option(help="Answers to each example.")] = 1,
     *,
     options: Options,
 ) -> None:
@@ -104,13 +106,11 @@ def respond(
 
 @with_options
 def judge(
-    judge: Annotated[str, typer.Option(help="Who judges, as the study calls it.")],
+    judge: Annotated[str, Option(help="Who judges, as the study calls it.")],
     models: Annotated[str | None, _said("Whose responses, joined by commas; default: all models'.")] = None,
-    repeat: Annotated[int, typer.Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
-    points: Annotated[bool, typer.Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
-    confidence: Annotated[
-        bool, typer.Option("--confidence/--no-confidence", help="Ask how probable it is that its label is right.")
-    ] = False,
+    repeat: Annotated[int, Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
+    points: Annotated[bool, Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
+    confidence: Annotated[bool, Option("--confidence/--no-confidence", help=CONFIDENCE)] = False,
     *,
     options: Options,
 ) -> None:
@@ -134,58 +134,44 @@ def asked_model(name: str, models_file: Path | None, **options: Any) -> "ModelSe
 
 
 def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
-    from evalcore.runs import spec_for
-
-    how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
-    asked = asked_model(name, options.models_file, **how)
-    with study(options.db) as engine:
-        dataset = options.dataset or _only_dataset(engine, to_judge=kind is RunKind.JUDGE)
-        _go(engine, spec_for(kind, asked, dataset, limit=options.limit, **about), options)
-
-
-def _only_dataset(engine: "Engine", *, to_judge: bool) -> str:
-    from evalcore.runs import queries
+    from evalcore.cli.run_at_console import plan_of, run_through
+    from evalcore.runs import queries, spec_for
     from evalcore.study.db import reading
 
-    with reading(engine) as session:
-        known = queries.datasets(session)
-        fitting = [name for name in known if (queries.models_of(session, name) if to_judge else name != CASES)]
-    if not fitting:
-        msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
-        raise OverreadError(msg)
-    if len(fitting) > 1:
-        msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
-        raise OverreadError(msg)
-    return fitting[0]
-
-
-def _go(engine: "Engine", spec: "RunSpec", options: Options) -> None:
-    from evalcore.cli.run_at_console import plan_of, run_through
-
-    bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
-    if options.dry_run:
-        planned = plan_of(engine, spec, quiet=options.as_json, **bounds)
-        if options.as_json:
-            print_json(planned)
-        return
-    ended = run_through(engine, spec, quiet=options.as_json, cluster=options.cluster, **bounds)
+    how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
+    asked, dataset, to_judge = asked_model(name, options.models_file, **how), options.dataset, kind is RunKind.JUDGE
+    with study(options.db) as engine:
+        if not dataset:
+            with reading(engine) as session:
+                known = queries.datasets(session)
+                fitting = [one for one in known if (queries.models_of(session, one) if to_judge else one != CASES)]
+            if not fitting:
+                msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
+                raise OverreadError(msg)
+            if len(fitting) > 1:
+                msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
+                raise OverreadError(msg)
+            dataset = fitting[0]
+        spec = spec_for(kind, asked, dataset, limit=options.limit, **about)
+        bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
+        if options.dry_run:
+            shown, status = plan_of(engine, spec, quiet=options.as_json, **bounds), 0
+        else:
+            ended = run_through(engine, spec, quiet=options.as_json, cluster=options.cluster, **bounds)
+            shown, status = ended.as_dict(), ended.exit_status
     if options.as_json:
-        print_json(ended.as_dict())
-    raise typer.Exit(ended.exit_status)
+        print_json(shown)
+    raise typer.Exit(status)
 
 
 def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
-    failures: Annotated[int | None, typer.Option(metavar="ID", help="What failed in a run, and why.")] = None,
-    retry: Annotated[int | None, typer.Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
-    outcome: Annotated[
-        list[str] | None, _said(f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated.")
-    ] = None,
-    resume: Annotated[int | None, typer.Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
-    max_cost: Annotated[
-        float | None, _said("With --resume: stop before it costs more US dollars; default: as before.")
-    ] = None,
-    stop: Annotated[int | None, typer.Option(metavar="ID", help=STOP)] = None,
-    work: Annotated[int | None, typer.Option(metavar="ID", help=WORK)] = None,
+    failures: Annotated[int | None, Option(metavar="ID", help="What failed in a run, and why.")] = None,
+    retry: Annotated[int | None, Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
+    outcome: Annotated[list[str] | None, _said(OUTCOME)] = None,
+    resume: Annotated[int | None, Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
+    max_cost: Annotated[float | None, _said(RESUMED_COST)] = None,
+    stop: Annotated[int | None, Option(metavar="ID", help=STOP)] = None,
+    work: Annotated[int | None, Option(metavar="ID", help=WORK)] = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:

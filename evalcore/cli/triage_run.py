@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
+from typer import Option
 
 from evalcore.cli import run
-from evalcore.cli.console import Db, Json, err, out, print_json, some_of, study
+from evalcore.cli.console import Db, Json, err, print_json, say, some_of, study
 from evalcore.errors import OverreadError
 from evalcore.study.db import Engine
 from evalcore.study.schema import CASES, STREAK, Format
@@ -17,28 +18,20 @@ if TYPE_CHECKING:
     from evalcore.runs.spec import ModelSettings, RunSpec
 
 PARTS = ("answers", "judged")
+JUDGE = "Who judges the conversations afterwards; the file of models says where."
 TEMPERATURE = 1.0
 """Samples that are asked for without chance are all alike."""
 
 
 def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
-    model: Annotated[str, typer.Option(help="Who answers, as the study calls it.")],
-    formats: Annotated[
-        str, typer.Option(help="qa, conversation, or both joined by a comma.")
-    ] = f"{Format.QA},{Format.CONVERSATION}",
-    samples: Annotated[int, typer.Option(help="Answers to each case and format.")] = 5,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            help="Who judges the conversations afterwards; the file of models says where.", show_default=False
-        ),
-    ] = None,
+    model: Annotated[str, Option(help="Who answers, as the study calls it.")],
+    formats: Annotated[str, Option(help="qa, conversation, or both joined by a comma.")] = ",".join(Format),
+    samples: Annotated[int, Option(help="Answers to each case and format.")] = 5,
+    judge: Annotated[str | None, Option(help=JUDGE)] = None,
     base_url: run.BaseUrl = None,
     api_model: run.ApiModel = None,
     key_variable: run.KeyVariable = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="0 to 2; else as the file says, else 1.", show_default=False)
-    ] = None,
+    temperature: Annotated[float | None, Option(help="0 to 2; else as the file says, else 1.")] = None,
     models_file: run.ModelsFile = None,
     concurrency: run.Concurrency = 20,
     limit: run.Limit = None,
@@ -76,17 +69,16 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
             if CASES not in queries.datasets(session):
                 msg = "The study has no cases of triage: see `overread import`"
                 raise OverreadError(msg)
-            if (
-                verdicts is not None
-            ):  # all for which the judge would be refused later, before the first answer is paid for
+            # all for which the judge would be refused later, before the first answer is paid for
+            if verdicts is not None:
                 check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
                 check_asked(session, verdicts)
-        bounds: dict[str, Any] = {"concurrency": concurrency, "max_cost": max_cost, "quiet": as_json}
+        how = {"concurrency": concurrency, "max_cost": max_cost, "max_failures": max_failures, "quiet": as_json}
         if dry_run:
-            shown, status = _planned(engine, answers, verdicts, **bounds), 0
+            shown, status = _planned(engine, answers, verdicts, how), 0
         else:
-            gone = _gone(engine, answers, verdicts, max_failures=max_failures, **bounds)
-            shown = dict(zip(PARTS, (part and part.as_dict() for part in gone), strict=True))
+            gone = _gone(engine, answers, verdicts, how)
+            shown = {name: None if part is None else part.as_dict() for name, part in zip(PARTS, gone, strict=True)}
             status = max(part.exit_status for part in gone if part is not None)
     if as_json:
         print_json(shown)
@@ -112,75 +104,53 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
 
 
 def _planned(
-    engine: Engine,
-    answers: "RunSpec",
-    verdicts: "RunSpec | None",
-    *,
-    concurrency: int,
-    max_cost: float | None,
-    quiet: bool,
-) -> dict[str, Any]:
+    engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
+) -> dict[str, dict[str, Any] | None]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
     from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
-    shown: dict[str, Any] = dict.fromkeys(PARTS)
-    shown[PARTS[0]] = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
-    if verdicts is None:
-        return shown
-    with reading(engine) as session:
-        is_answered = answers.model.name in queries.models_of(session, CASES)
-    if is_answered:
-        shown[PARTS[1]] = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
-    if not quiet and shown[PARTS[0]]["n_missing"]:
-        out.print(
-            f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.", markup=False
-        )
-    return shown
+    of_answers, of_verdicts = plan_of(engine, answers, **how), None
+    if verdicts is not None:
+        with reading(engine) as session:
+            is_answered = answers.model.name in queries.models_of(session, CASES)
+        if is_answered:
+            of_verdicts = plan_of(engine, verdicts, **how | {"max_cost": None})
+        if not how["quiet"] and of_answers["n_missing"]:
+            say(f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.")
+    return dict(zip(PARTS, (of_answers, of_verdicts), strict=True))
 
 
 def _gone(
-    engine: Engine,
-    answers: "RunSpec",
-    verdicts: "RunSpec | None",
-    *,
-    concurrency: int,
-    max_cost: float | None,
-    max_failures: int,
-    quiet: bool,
+    engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
 ) -> "tuple[Ended, Ended | None]":
-    """Both runs, one after the other; what the answers cost is no longer there for the judge."""
-    from evalcore.cli.run_at_console import run_through
+    """Both runs, one after the other; what the answers cost is no longer there for the judge.
 
-    bounds: dict[str, Any] = {"concurrency": concurrency, "max_failures": max_failures}
-    first = run_through(engine, answers, max_cost=max_cost, quiet=quiet, **bounds)
-    if verdicts is None or first.exit_status:
-        return first, None
-    if not first.is_done:
-        err.print(f"{verdicts.model.name} begins when all answers are there: go on by the same command.", markup=False)
-        return first, None
-    left = None if max_cost is None else _left(engine, first.worked.run_id, answers, verdicts, max_cost=max_cost)
-    return first, run_through(engine, verdicts, max_cost=left, quiet=quiet, **bounds)
-
-
-def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:
-    """US dollars that the judge may cost.
-
-    Raises OverreadError: nothing is left, or nobody knows what the answers have cost.
+    Raises OverreadError: nothing is left for the judge, or nobody knows what the answers have cost.
     """
+    from evalcore.cli.run_at_console import run_through
     from evalcore.runs import spent
     from evalcore.study.db import reading
 
-    with reading(engine) as session:
-        cost = spent(session, run_id)
-    if cost is None:
-        msg = (
-            f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {verdicts.model.name!r} is not; "
-            "go on by the same command without --max-cost"
-        )
-        raise OverreadError(msg)
-    if cost >= max_cost:
-        msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {verdicts.model.name}"
-        raise OverreadError(msg)
-    return max_cost - cost
+    first, left = run_through(engine, answers, **how), how["max_cost"]
+    if verdicts is None or first.exit_status:
+        return first, None
+    judge = verdicts.model.name
+    if not first.is_done:
+        err.print(f"{judge} begins when all answers are there: go on by the same command.", markup=False)
+        return first, None
+    if left is not None:
+        with reading(engine) as session:
+            cost = spent(session, first.worked.run_id)
+        if cost is None:
+            msg = (
+                f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {judge!r} is not; "
+                "go on by the same command without --max-cost"
+            )
+            raise OverreadError(msg)
+        if cost >= left:
+            msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {judge}"
+            raise OverreadError(msg)
+        left -= cost
+    return first, run_through(engine, verdicts, **how | {"max_cost": left})
