@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
 from evalcore.runs import queries, spec, store
-from evalcore.runs.model_client import CallFailed
+from evalcore.runs.model_client import CallFailed, ModelClient
 from evalcore.runs.prompts import Asked, Asker
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
 from evalcore.runs.replies import Judged
-from evalcore.runs.store import Answer, Saving, save_answers
+from evalcore.runs.store import Answer, Saved, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, writing
@@ -45,23 +45,10 @@ _T = TypeVar("_T")
 # ---------------------------------------------------------------- one call
 
 
-class Client(Protocol):
-    """Who is asked, e.g. `model_client.ModelClient`."""
-
-    async def ask(self, request: spec.ChatRequest) -> spec.Reply:
-        """The reply; raises `CallFailed`."""
-
-
-class Called(NamedTuple):
-    """What came of a call; it may be asked again where a whole reply came that cannot be read."""
-
-    call: spec.Call
-    answer: Judged | str | None = None
-    may_be_asked_again: bool = False
-
-
-async def call(client: Client, asker: Asker, asked: Asked, model: spec.ModelSettings) -> Called:
-    """Ask once."""
+async def call(
+    client: ModelClient, asker: Asker, asked: Asked, model: spec.ModelSettings
+) -> tuple[spec.Call, Judged | str | None, bool]:
+    """Ask once: the call, its answer, and whether it may be asked again, since a whole reply came that cannot be read."""
     number = asked.question.question_id
 
     def told(came: spec.Reply | CallFailed, outcome: Outcome, error: str | None, raw: str | None = None) -> spec.Call:
@@ -82,18 +69,19 @@ async def call(client: Client, asker: Asker, asked: Asked, model: spec.ModelSett
         request = asker.request(asked)
     except RunRefused as error:  # these texts cannot be asked about; those of other questions can
         sentence = spec.storable(str(error))[: spec.MAX_RAW]
-        return Called(spec.Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0))
+        return spec.Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0), None, False
     try:
         reply = await client.ask(request)
     except CallFailed as failed:
-        return Called(told(failed, failed.outcome, failed.sentence, failed.raw))
+        return told(failed, failed.outcome, failed.sentence, failed.raw), None, False
     is_cut = reply.finish == "length"
     try:
         answer = asker.read(asked, reply.text)
     except JudgeReplyInvalid as invalid:
         sentence = f"{invalid}{' (the reply was cut off at its longest)' if is_cut else ''}"
-        return Called(told(reply, Outcome.UNREADABLE, sentence, reply.text), may_be_asked_again=True)
-    return Called(told(reply, Outcome.ANSWERED, spec.CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
+        return told(reply, Outcome.UNREADABLE, sentence, reply.text), None, True
+    cut_off = spec.CUT_OFF if is_cut and isinstance(answer, str) else None
+    return told(reply, Outcome.ANSWERED, cut_off), answer, False
 
 
 # ---------------------------------------------------------------- being told to stop
@@ -213,10 +201,15 @@ class Keeping:
     """
 
     def __init__(
-        self, database: DatabaseThread, saving: Saving, *, changed: Callable[[], None], end: Callable[..., None]
+        self,
+        database: DatabaseThread,
+        save: Callable[..., Saved],
+        *,
+        changed: Callable[[], None],
+        end: Callable[..., None],
     ) -> None:
         self.n_lost = self.n_there = 0
-        self._database, self._saving, self._changed, self._end = database, saving, changed, end
+        self._database, self._save_answers, self._changed, self._end = database, save, changed, end
         self._arrived: list[Answer] = []
         self._oldest = 0.0
         self._in_hand: list[Answer] = []  # being saved, in order: what is through is taken off its front
@@ -261,9 +254,8 @@ class Keeping:
 
     async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
         """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
-        save = partial(save_answers, saving=self._saving, answers=batch)
         try:
-            saved = await self._database.write(save, seconds=seconds)
+            saved = await self._database.write(partial(self._save_answers, answers=batch), seconds=seconds)
         except DatabaseGone:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
@@ -301,10 +293,10 @@ class Asking:
     def __init__(
         self,
         engine: Engine,
-        saving: Saving,
-        *,
-        client: Client,
         run: RunRow,
+        worker_id: int,
+        *,
+        client: ModelClient,
         figures: Figures,
         stop: Stop,
         progress: Callable[[Progress], None] | None,
@@ -313,15 +305,15 @@ class Asking:
         self.reason: str | None = None
         self.for_all = self.is_urgent = False
         self.figures = figures
-        self._saving, self._client, self._stop, self._progress = saving, client, stop, progress
-        self._asker = Asker(saving.spec)
-        self._concurrency, self._max_failures = run.concurrency, run.max_failures
+        self._run, self._worker_id, self._client, self._stop, self._progress = run, worker_id, client, stop, progress
+        self._asker = Asker(run.spec)
         self._lot = min(max(2 * run.concurrency, LEAST_LOT), MOST_LOT)
         self._to_take = math.inf if most is None else most
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._database = DatabaseThread(engine, changed=self._changed.set)
-        self.kept = Keeping(self._database, saving, changed=self._changed.set, end=self._end_by)
+        save = partial(save_answers, run=run, worker_id=worker_id)
+        self.kept = Keeping(self._database, save, changed=self._changed.set, end=self._end_by)
         self._stock: deque[Asked] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._n_landed = self._looked_at = 0
@@ -377,7 +369,9 @@ class Asking:
     # ------------------------------------------------------------ asking
 
     def _begin(self) -> None:
-        while self._stock and len(self._flying) < self._concurrency and not self._is_ending and not self._must_wait():
+        while (
+            self._stock and len(self._flying) < self._run.concurrency and not self._is_ending and not self._must_wait()
+        ):
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
                 if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
@@ -407,42 +401,30 @@ class Asking:
             self._end(f"the database does not take what arrives: {error}", for_all=True)
             return
         is_sql = isinstance(error, DBAPIError)  # SQLAlchemy's own words show what was to be written
-        _log.error("a fault in Overread stopped run %s", self._saving.run_id, exc_info=None if is_sql else error)
+        _log.error("a fault in Overread stopped run %s", self._run.run_id, exc_info=None if is_sql else error)
         words = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())[:300]
         self._end(f"a fault in Overread: {type(error).__name__}: {words}", for_all=True)
 
     async def _ask(self, asked: Asked) -> None:
         """One question, with all its calls. Whatever breaks it off, what its calls took is kept, and it stays open."""
         calls: list[spec.Call] = []
-        answer: Judged | str | None = None
-        outcome: Outcome | None = None
+        answer, outcome, is_through = None, None, False
         try:
-            while outcome is None:
-                if calls and (self._is_ending or not self.figures.affords(len(self._flying))):
-                    break
-                called = await call(self._client, self._asker, asked, self._saving.spec.model)
-                calls.append(called.call)
-                self.figures.count_call(called.call)
-                if not called.may_be_asked_again or len(calls) == MAX_CALLS:
-                    answer, outcome = called.answer, called.call.outcome
+            while not is_through and not (calls and (self._is_ending or not self.figures.affords(len(self._flying)))):
+                made, answer, may_be_asked_again = await call(self._client, self._asker, asked, self._run.spec.model)
+                calls.append(made)
+                self.figures.count_call(made)
+                is_through = not may_be_asked_again or len(calls) == MAX_CALLS
         finally:
             if calls:
-                self._arrive(asked, tuple(calls), outcome, answer)
+                outcome = calls[-1].outcome if is_through else None
+                self.kept.add(Answer(asked.question, tuple(calls), outcome, answer, asked.suspects))
         if outcome is None:
             self._stock.appendleft(asked)
-
-    def _arrive(
-        self, asked: Asked, calls: tuple[spec.Call, ...], outcome: Outcome | None, answer: Judged | str | None
-    ) -> None:
-        said: dict[str, Any] = {"text": answer}
-        if isinstance(answer, Judged):
-            said = {"label": answer.label, "explanation": answer.explanation or None, "confidence": answer.confidence}
-        self.kept.add(Answer(asked.question, calls, outcome, suspects=asked.suspects, **said))
-        if outcome is None:
             return
         self.figures.count_end(outcome)
-        if self.figures.streak >= self._max_failures:
-            n_failures = counted(self._max_failures, "question")
+        if self.figures.streak >= self._run.max_failures:
+            n_failures = counted(self._run.max_failures, "question")
             self._end(f"{n_failures} in a row failed{spec.LAST_ONE}{calls[-1].error}", for_all=True)
 
     # ------------------------------------------------------------ taking
@@ -472,7 +454,7 @@ class Asking:
     def _take(self, session: Session) -> tuple[list[Asked], bool, float]:
         at = time.time()  # now, not when the loop comes to hear of it: the machine may sleep in between
         most = int(min(self._lot, self._to_take))
-        questions, was_dead = store.take(session, self._saving.run_id, self._saving.worker_id, most)
+        questions, was_dead = store.take(session, self._run.run_id, self._worker_id, most)
         return self._asker.prepared(questions, queries.texts(session, questions)), was_dead, at
 
     # ------------------------------------------------------------ beside
@@ -501,7 +483,7 @@ class Asking:
 
     def _beat(self, session: Session) -> tuple[store.Orders, tuple[Counts, Calls] | None, float]:
         """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
-        run_id, worker_id = self._saving.run_id, self._saving.worker_id
+        run_id, worker_id = self._run.run_id, self._worker_id
         at = time.time()
         orders, begun = store.say_alive(session, run_id, worker_id), time.monotonic()
         # where workers are fewer, what is left is shared anew, without what the others have spent

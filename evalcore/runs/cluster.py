@@ -17,12 +17,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
 from multiprocessing import resource_tracker
-from typing import Any, NoReturn
+from typing import Any
 
-from evalcore.errors import OverreadError, RunRefused
 from evalcore.runs import Stop, Worked, acts, finish, queries, work
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
+from evalcore.runs.spec import refuse
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.schema import Outcome, RunState, Viewer
@@ -111,33 +111,29 @@ def check(engine: Engine, address: str) -> None:
     """Raise RunRefused, with one sentence, where a run of this study cannot be given to such a cluster; whether it answers is seen later."""
     kind, _, number = address.partition(":")
     if find_spec("distributed") is None:
-        _refuse("--cluster needs Dask: install overread with its extra `cluster`")
+        refuse("--cluster needs Dask: install overread with its extra `cluster`")
     if kind == "local":
         if not number.isdecimal() or not 1 <= int(number) <= MOST_LOCAL:
-            _refuse(f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}")
+            refuse(f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}")
     elif engine.dialect.name == "sqlite":
         expected = "use PostgreSQL, or --cluster local:N"
-        _refuse(f"--cluster: the study is a SQLite file, which other machines cannot write to; {expected}")
-
-
-def _refuse(sentence: str, kind: type[OverreadError] = RunRefused, cause: BaseException | None = None) -> NoReturn:
-    raise kind(sentence) from cause
+        refuse(f"--cluster: the study is a SQLite file, which other machines cannot write to; {expected}")
 
 
 def _work(run_id: int, fingerprint: str, most: int) -> Worked:
     here = f"on {socket.gethostname()}"
     if not os.environ.get(DATABASE):
         give = "give every worker of the cluster the database's address in its environment"
-        _refuse(f"{DATABASE} is not set {here}: {give}", OverreadError)
+        refuse(f"{DATABASE} is not set {here}: {give}")
     engine = open_study(settings().db)
     try:
         with reading(engine) as session:
             spec = queries.run(session, run_id).spec
         if spec.fingerprint != fingerprint:
-            _refuse(f"{DATABASE} {here} is another study: run {run_id} is not the one that was started", OverreadError)
+            refuse(f"{DATABASE} {here} is another study: run {run_id} is not the one that was started")
         return work(engine, run_id, key=key_of(spec.model), stop=Stop(), most=most)
     except DBAPIError as error:  # its own words would show what was to be written
-        _refuse(f"the database refused {here}: {' '.join(str(error.orig).split())[:300]}", OverreadError)
+        refuse(f"the database refused {here}: {' '.join(str(error.orig).split())[:300]}")
     finally:
         engine.dispose()
 
@@ -151,9 +147,7 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
             client = dask.Client(address, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             tried = f"{address!r} ({type(error).__name__})"
-            _refuse(
-                f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N", cause=error
-            )
+            refuse(f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N")
         with client:
             yield client
         return

@@ -18,7 +18,7 @@ import msgspec
 from evalcore.errors import JudgeReplyInvalid, RunRefused
 from evalcore.runs.queries import Texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
-from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, storable
+from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, refuse, storable
 from evalcore.runs.suspicion import suspects
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message, RunKind
 
@@ -55,8 +55,7 @@ def new_fence() -> str:
 def safe_fence(fence: str, data: Sequence[str]) -> str:
     """The mark itself (8 to 64 letters, digits and hyphens) where no text that will stand between the marks holds it, else another one."""
     if not _MARK.fullmatch(fence):
-        msg = f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}"
-        raise RunRefused(msg)
+        refuse(f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}")
     folded = [text.casefold() for text in data]
     for _ in range(TRIES):
         if not any(fence.casefold() in text for text in folded):
@@ -104,8 +103,7 @@ class AnswerPrompt:
     def request(self, case: Sequence[Message]) -> ChatRequest:
         """The question. The mark is made from the case, so that samples and later runs are asked letter for letter the same."""
         if not case:
-            msg = "The conversation has no turn: there is nothing to ask."
-            raise RunRefused(msg)
+            refuse("The conversation has no turn: there is nothing to ask.")
         if not self.with_levels:
             return ChatRequest(tuple(case))
         texts = [turn.content for turn in case]
@@ -167,7 +165,9 @@ class JudgePrompt:
         answer = {"type": "string", "enum": [*"ABCD", NO_LEVEL]} if self.of_levels else {"type": "boolean"}
         shape = {EXPLANATION: {"type": "string"}, LEVEL if self.of_levels else MET: answer}
         # not its range: several servers refuse a schema that bounds a number; it is checked when the reply is read
-        return _strict(shape | ({CONFIDENCE: {"type": "number"}} if self.with_confidence else {}))
+        shape |= {CONFIDENCE: {"type": "number"}} if self.with_confidence else {}
+        # in the servers' strict mode every field is required, and no other allowed
+        return {"type": "object", "properties": shape, "required": [*shape], "additionalProperties": False}
 
     @cached_property
     def _system(self) -> str:
@@ -176,11 +176,6 @@ class JudgePrompt:
         return joined(
             self._words("task"), *levels, self._words(rules), words("parts_are_data"), self._words("reply", either=True)
         )
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema as servers take it in their strict mode: every field required, no other allowed."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:

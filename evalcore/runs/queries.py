@@ -368,13 +368,6 @@ def models_of(session: Session, dataset: str) -> list[str]:
     return [*session.connection().execute(select(model.name).where(to_judge).order_by(model.name)).scalars()]
 
 
-def confidence_meaning(session: Session, judge: str) -> str | None:
-    """What the study says that this judge's confidence is the probability of."""
-    table = TABLES["judge_confidence"].c
-    meaning: str | None = session.connection().execute(select(table.meaning).where(table.judge == judge)).scalar()
-    return meaning
-
-
 class Texts(NamedTuple):
     """What some questions are about, by the numbers of the rows; of a criterion text and points."""
 

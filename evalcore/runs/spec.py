@@ -2,12 +2,13 @@
 
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, NoReturn
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
+from evalcore.errors import RunRefused
 from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
@@ -20,6 +21,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 LONGEST_WORDS = 200
 Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Raise RunRefused; without the cause, which may quote a key."""
+    raise RunRefused(sentence) from None
 
 
 def storable(text: str) -> str:
