@@ -132,9 +132,7 @@ def _print(stated: "StatedAnalysis") -> None:
 
 
 def methods(
-    checklist: Annotated[bool, Option("--checklist", help=CHECKLIST)] = False,
-    db: Db = None,
-    as_json: Json = False,
+    checklist: Annotated[bool, Option("--checklist", help=CHECKLIST)] = False, db: Db = None, as_json: Json = False
 ) -> None:
     """Write the methods of a paper from what was done in the study.
 

@@ -229,22 +229,18 @@ class Keeping:
         return len(self._arrived) + len(self._in_hand)
 
     def unsaved_outcomes(self) -> Counter[Outcome]:
-        """What has come of the questions that have ended and are not in the database yet."""
+        """What has come of these."""
         return Counter(answer.outcome for answer in (*self._arrived, *self._in_hand) if answer.outcome is not None)
 
     def save_if_due(self) -> None:
         """Begin to save, where enough has arrived or has waited, beside what else goes on."""
         is_due = len(self._arrived) >= SAVE_ANSWERS or time.monotonic() - self._oldest >= SAVE_SECONDS
         if self._arrived and is_due and self._being_saved is None and not self._is_database_gone:
-            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside(self._taken_in_hand()))
+            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside())
 
-    def _taken_in_hand(self) -> list[Answer]:
-        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
-        return [*self._in_hand]
-
-    async def _save_beside(self, batch: list[Answer]) -> None:
+    async def _save_beside(self) -> None:
         try:
-            await self._save(batch)
+            await self._save_next()
         except DatabaseGone as error:
             self._is_database_gone = True  # what is still in hand is tried once more at the end
             self._end(error)
@@ -252,7 +248,11 @@ class Keeping:
             self._being_saved = None
             self._changed()
 
-    async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
+    async def _save_next(self, *, seconds: float | None = None) -> None:
+        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
+        await self._save([*self._in_hand], seconds=seconds)
+
+    async def _save(self, batch: list[Answer], *, seconds: float | None) -> None:
         """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
         try:
             saved = await self._database.write(partial(self._save_answers, answers=batch), seconds=seconds)
@@ -278,7 +278,7 @@ class Keeping:
         self._arrived[:0] = self._in_hand  # after a cancellation some of it may have been saved: that is seen now
         while self._arrived:
             try:
-                await self._save(self._taken_in_hand(), seconds=LAST_SECONDS)
+                await self._save_next(seconds=LAST_SECONDS)
             except DatabaseGone as error:
                 self.n_lost += len(self._in_hand)
                 self._end(error)
@@ -328,7 +328,8 @@ class Asking:
             task.add_done_callback(self._end_if_faulty)
         try:
             with self._stop.wakes(lambda: self._loop.call_soon_threadsafe(self._changed.set)):
-                await self._until_done()
+                while not self._is_over():
+                    await self._changed.wait()
         except asyncio.CancelledError:  # Ctrl-C where nobody has said what it means
             self._end("broken off")
             self.is_urgent = True
@@ -338,22 +339,20 @@ class Asking:
                 task.cancel()
             await self._wind_up()
 
-    async def _until_done(self) -> None:
-        while True:
-            self._changed.clear()
-            if self._stop.is_asked:
-                self._end("stopped by hand")
-            if self._stop.is_urgent:
-                self.is_urgent = True
-                return
-            self._fetch_if_short()
-            self._begin()
-            self.kept.save_if_due()
-            if self._is_over():
-                return
-            await self._changed.wait()
-
     def _is_over(self) -> bool:
+        """Whether all is done, after a look at what can be taken, asked and saved now."""
+        self._changed.clear()
+        if self._stop.is_asked:
+            self._end("stopped by hand")
+        if self._stop.is_urgent:
+            self.is_urgent = True
+            return True
+        is_short = len(self._stock) <= self._lot // 2 and self._to_take > 0 and not self._is_ending
+        is_last_look = not self._stock and not self._flying and self._looked_at != self._n_landed
+        if is_short and self._fetching is None and (not self._is_exhausted or is_last_look):
+            self._fetching = self._loop.create_task(self._fetch())
+        self._begin()
+        self.kept.save_if_due()
         if self._flying or self._is_ending:
             return not self._flying
         is_exhausted = self._to_take <= 0 or (self._is_exhausted and self._looked_at == self._n_landed)
@@ -369,9 +368,11 @@ class Asking:
     # ------------------------------------------------------------ asking
 
     def _begin(self) -> None:
-        while (
-            self._stock and len(self._flying) < self._run.concurrency and not self._is_ending and not self._must_wait()
-        ):
+        while self._stock and len(self._flying) < self._run.concurrency and not self._is_ending:
+            # its machine may have slept: by the wall clock, which goes on meanwhile
+            is_stale = time.time() - self._seen_at > STALE_SECONDS
+            if is_stale or self._database.is_troubled or self.kept.n_unsaved >= MOST_UNSAVED:
+                return
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
                 if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
@@ -380,11 +381,6 @@ class Asking:
             task = self._loop.create_task(self._ask(self._stock.popleft()))
             self._flying.add(task)
             task.add_done_callback(self._landed)
-
-    def _must_wait(self) -> bool:
-        """For the database, or for a sign of life; by the wall clock, which goes on while a machine sleeps."""
-        is_stale = time.time() - self._seen_at > STALE_SECONDS
-        return self._database.is_troubled or is_stale or self.kept.n_unsaved >= MOST_UNSAVED
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._flying.discard(task)
@@ -428,13 +424,6 @@ class Asking:
             self._end(f"{n_failures} in a row failed{spec.LAST_ONE}{calls[-1].error}", for_all=True)
 
     # ------------------------------------------------------------ taking
-
-    def _fetch_if_short(self) -> None:
-        if self._is_ending or self._fetching is not None or self._to_take <= 0 or len(self._stock) > self._lot // 2:
-            return
-        is_last_look = not self._stock and not self._flying and self._looked_at != self._n_landed
-        if not self._is_exhausted or is_last_look:
-            self._fetching = self._loop.create_task(self._fetch())
 
     async def _fetch(self) -> None:
         self._looked_at = self._n_landed

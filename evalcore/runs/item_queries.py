@@ -3,19 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Float,
-    Integer,
-    Select,
-    case,
-    cast,
-    exists,
-    func,
-    literal_column,
-    null,
-    select,
-)
+from sqlalchemy import ColumnElement, Float, Integer, Select, case, cast, exists, func, literal_column, null, select
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from evalcore.cli import triage_run as cli_triage_run
+from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
@@ -348,7 +349,7 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
-        raise runs_worker.RunRefused(msg)
+        raise RunRefused(msg)
 
     monkeypatch.setattr(runs_worker, "start_worker", start_worker)
     app = opened(LEAD, run_id)
