@@ -221,9 +221,6 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
 
 
-# ---------------------------------------------------------------- what `overread runs` does
-
-
 def list_(engine: Engine, *, as_json: bool) -> None:
     """Every run, newest first."""
     with reading(engine) as session:

@@ -24,9 +24,6 @@ VERDICT_TOKENS, ANSWER_TOKENS = 120, 600
 """What a verdict and an answer come to before the first was seen: a few sentences of JSON, and a page."""
 
 
-# ---------------------------------------------------------------- acts
-
-
 def start(
     engine: Engine,
     spec: RunSpec,
@@ -74,9 +71,6 @@ def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.Da
         allow(session, viewer, check_can_see_replies)
         queries.run(session, run_id)
         return queries.failures(session, run_id, **which)
-
-
-# ---------------------------------------------------------------- plans
 
 
 @dataclass(frozen=True)
@@ -136,7 +130,7 @@ def plan(session: Session, spec: RunSpec) -> Planned:
 
 def expected(session: Session, spec: RunSpec) -> Usage:
     """What a question of a run is expected to take, all its calls together (see `plan`)."""
-    before = item_queries.usage_before(session, spec) or Usage(0, None, None, None)
+    before = item_queries.usage_before(session, spec)
     prompt, completion = before.prompt_tokens, before.completion_tokens
     if prompt is None:
         asker, questions = Asker(spec), item_queries.drawn(session, spec, N_DRAWN)
@@ -156,9 +150,6 @@ def spent(session: Session, run_id: int) -> float | None:
     if not calls.n_with_cost:
         return None if calls.n_without_cost else 0.0
     return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
-
-
-# ---------------------------------------------------------------- refusals
 
 
 def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:

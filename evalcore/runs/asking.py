@@ -42,9 +42,6 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
-# ---------------------------------------------------------------- one call
-
-
 async def call(
     client: ModelClient, asker: Asker, asked: Asked, model: spec.ModelSettings
 ) -> tuple[spec.Call, Judged | str | None, bool]:
@@ -145,10 +142,7 @@ class DatabaseGone(OverreadError):
 
 
 class DatabaseThread:
-    """The one thread of a worker that speaks to the database, one transaction after the other: the event loop never waits for it.
-
-    It is troubled while the last transaction was not taken, and is being tried again.
-    """
+    """The one thread of a worker that speaks to the database; it is troubled while a transaction that was not taken is tried again."""
 
     def __init__(self, engine: Engine, *, changed: Callable[[], None]) -> None:
         self.is_troubled = False
@@ -195,10 +189,7 @@ class DatabaseThread:
 
 
 class Keeping:
-    """Answers on their way from the event loop into the database; `end` is called with the fault where they cannot be written.
-
-    Counted are answers that could not be saved (n_lost), and those that were not kept, since the item had one by then (n_there).
-    """
+    """Answers on their way into the database; `end` is called with the fault where they cannot be written. n_lost, n_there: as in `Worked`."""
 
     def __init__(
         self,
@@ -284,9 +275,6 @@ class Keeping:
                 self._end(error)
 
 
-# ---------------------------------------------------------------- the loop
-
-
 class Asking:
     """One worker at work, in one event loop; why it stopped (None: nothing was left to take), and whether that stops the whole run."""
 
@@ -365,8 +353,6 @@ class Asking:
             self.reason, self.for_all = reason, for_all
             self._changed.set()
 
-    # ------------------------------------------------------------ asking
-
     def _begin(self) -> None:
         while self._stock and len(self._flying) < self._run.concurrency and not self._is_ending:
             # its machine may have slept: by the wall clock, which goes on meanwhile
@@ -376,7 +362,9 @@ class Asking:
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
                 if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
-                    self._end(self.figures.no_more_words(), for_all=True)
+                    n, most = self.figures.n_workers, self.figures.max_cost
+                    one = "the next question" if n == 1 else f"a question for each of {n} processes"
+                    self._end(f"{one} would bring the cost above {most:g} US dollars", for_all=True)
                 return
             task = self._loop.create_task(self._ask(self._stock.popleft()))
             self._flying.add(task)
@@ -423,8 +411,6 @@ class Asking:
             n_failures = counted(self._run.max_failures, "question")
             self._end(f"{n_failures} in a row failed{spec.LAST_ONE}{calls[-1].error}", for_all=True)
 
-    # ------------------------------------------------------------ taking
-
     async def _fetch(self) -> None:
         self._looked_at = self._n_landed
         try:
@@ -445,8 +431,6 @@ class Asking:
         most = int(min(self._lot, self._to_take))
         questions, was_dead = store.take(session, self._run.run_id, self._worker_id, most)
         return self._asker.prepared(questions, queries.texts(session, questions)), was_dead, at
-
-    # ------------------------------------------------------------ beside
 
     async def _say_alive(self) -> None:
         while True:

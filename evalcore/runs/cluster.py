@@ -156,28 +156,25 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
     before = os.environ.get(DATABASE)
     os.environ[DATABASE] = here  # for the processes that begin here
     try:
-        with _workers_here(int(address.removeprefix("local:"))) as cluster, dask.Client(cluster) as client:
+        resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
+        # Ctrl-C, which a terminal sends to all of a command, shall not reach the workers: the run being stopped tells them to finish.
+        # Dask's threads inherit that, and so do the processes that they start, now or in the place of one that died.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            cluster = dask.LocalCluster(
+                n_workers=int(address.removeprefix("local:")),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                protocol="tcp",
+                silence_logs=logging.CRITICAL,  # what went wrong is told; a worker that ends while it reports to Dask is nobody's concern
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        with cluster, dask.Client(cluster) as client:
             yield client
     finally:
         if before is None:
             del os.environ[DATABASE]
         else:
             os.environ[DATABASE] = before
-
-
-def _workers_here(n_workers: int) -> Any:
-    """Processes here that Ctrl-C, which a terminal sends to all of a command, does not reach: the run being stopped tells the workers to finish."""
-    local_cluster = import_module("distributed").LocalCluster
-    resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:  # Dask's threads inherit that, and so do the processes that they start, now or in the place of one that died
-        return local_cluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            protocol="tcp",
-            silence_logs=logging.CRITICAL,  # what went wrong is told; a worker that ends while it reports to Dask is nobody's concern
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

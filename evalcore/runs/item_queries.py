@@ -84,7 +84,9 @@ def items(spec: RunSpec, part: Part) -> Items:
         model = TABLES["model"].c
         statement = statement.where(response.model_id.in_(select(model.id).where(model.name.in_(spec.of_models))))
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
-    mixed = _mixed(*(number for number in numbers if number is not _NOTHING))
+    # products of small numbers: below 2**31 in PostgreSQL's arithmetic
+    factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
+    mixed: Any = sum((number % 20_011 * factor for number, factor in factors), 0) % 19_997
     return Items(statement.order_by(*order), key, _is_there(spec, part, *key), mixed)
 
 
@@ -157,16 +159,6 @@ def _literal(value: int) -> Any:
     return literal_column(str(int(value)))
 
 
-def _mixed(*columns: Any) -> ColumnElement[int]:
-    """Products of small numbers: below 2**31 in PostgreSQL's arithmetic."""
-    total = sum((column % 20_011 * factor for column, factor in zip(columns, (7_919, 10_477), strict=False)), 0)
-    mixed: ColumnElement[int] = total % 19_997
-    return mixed
-
-
-# ---------------------------------------------------------------- how many, and which
-
-
 def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
     """All items of a run, and those that have an answer."""
     n_all = n_there = 0
@@ -204,7 +196,7 @@ def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
 
 
 class Usage(NamedTuple):
-    """What so many questions took on average, all their calls together; tokens are None where no server has counted them."""
+    """What so many questions took on average, all their calls together; tokens: None where no server has counted them."""
 
     n_questions: int
     prompt_tokens: float | None
@@ -212,8 +204,8 @@ class Usage(NamedTuple):
     seconds: float | None
 
 
-def usage_before(session: Session, spec: RunSpec) -> Usage | None:
-    """What questions of runs with this model and prompt took; None before the first answer."""
+def usage_before(session: Session, spec: RunSpec) -> Usage:
+    """What questions of runs with this model and prompt took."""
     numbers = [
         row.run_id
         for row in rows(session, name=spec.model.name)
@@ -226,6 +218,4 @@ def usage_before(session: Session, spec: RunSpec) -> Usage | None:
         call.run_id.in_(numbers), call.outcome.in_(replied)
     )
     n, n_calls, *each = session.connection().execute(summed).one()
-    if not n:
-        return None
     return Usage(int(n), *(None if mean is None else float(mean) * n_calls / n for mean in each))

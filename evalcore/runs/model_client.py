@@ -7,7 +7,7 @@ import logging
 import math
 import random
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -369,28 +369,28 @@ class ModelClient:
         if transport is None:
             msg = "a client is used inside its `async with`"
             raise RuntimeError(msg)
+        request = httpx.Request("POST", self._url, headers=self._headers, content=body, extensions=self._limits)
         async with self._slots:
             try:
                 async with asyncio.timeout(self.settings.timeout_seconds):
-                    await self._receive(transport, body, received)
+                    response = await transport.handle_async_request(request)
+                    received.status, received.retry_after = response.status_code, response.headers.get("Retry-After")
+                    async with aclosing(response):
+                        async for part in response.aiter_bytes():
+                            received.body += part
+                            received.is_long = len(received.body) > MAX_REPLY
+                            if received.is_long:
+                                break
             except TimeoutError:
                 received.broke = f"no whole reply came within {self.settings.timeout_seconds:g} seconds"
+            except httpx.ProxyError:  # its words may name the proxy with its password
+                received.broke = "the proxy did not let the question through"
             except Exception as error:  # noqa: BLE001 - whatever a library raises of one reply, the question has failed and the run goes on
-                received.broke = _how(error)
+                cause = (
+                    error.__cause__ or error
+                )  # httpx-aiohttp calls every broken connection a timeout; its cause says more
+                received.broke = f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
         return received
-
-    async def _receive(self, transport: AiohttpTransport, body: bytes, received: Received) -> None:
-        request = httpx.Request("POST", self._url, headers=self._headers, content=body, extensions=self._limits)
-        response = await transport.handle_async_request(request)
-        received.status, received.retry_after = response.status_code, response.headers.get("Retry-After")
-        try:
-            async for part in response.aiter_bytes():
-                received.body += part
-                if len(received.body) > MAX_REPLY:
-                    received.is_long = True
-                    break
-        finally:
-            await response.aclose()
 
 
 class _Asked:
@@ -401,14 +401,6 @@ class _Asked:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._started
-
-
-def _how(error: Exception) -> str:
-    """Why there is no whole reply. An error of a proxy may name the proxy with its password, and is not quoted."""
-    if isinstance(error, httpx.ProxyError):
-        return "the proxy did not let the question through"
-    cause = error.__cause__ or error  # httpx-aiohttp calls every broken connection a timeout; its cause says more
-    return f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
 
 
 def _address(settings: ModelSettings) -> httpx.URL:

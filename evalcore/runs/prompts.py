@@ -224,8 +224,7 @@ def spec_for(  # noqa: PLR0913 - what a run is described by
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A question with the texts that it is made from.
 
-    `response`, `criterion`, `points`: of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the
-    judge.
+    Of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the judge.
     """
 
     question: Question

@@ -45,10 +45,7 @@ class RunRow(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What the calls of a run took: tokens as far as servers count them, US dollars as far as they are known (None: of no call).
-
-    Without cost are calls that brought a reply and whose cost is not known.
-    """
+    """What the calls of a run took, as far as servers count it; without cost are calls that brought a reply and whose cost is not known."""
 
     n_calls: int
     prompt_tokens: int
@@ -60,10 +57,7 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; its calls as `Calls` has them.
-
-    `outcomes`: questions by what came of them; those that are still open are not in it. `rate`: questions that ended in the last half minute, by the second.
-    """
+    """How far a run is; its calls as `Calls` has them. `outcomes`: of ended questions; `rate`: of the last half minute, a second."""
 
     run_id: int
     state: RunState
@@ -224,12 +218,7 @@ def failures(
 
 
 def listed(session: Session) -> pd.DataFrame:
-    """Every run, newest first.
-
-    Returns:
-        One row a run: run_id, kind, name, dataset, prompt_version, state, reason, n_questions, n_answered, n_failed, n_open, cost (US dollars;
-        missing where unknown), max_cost, n_workers (that live), started_by, created_at, ended_at.
-    """
+    """Every run, newest first, with the columns of `LIST_COLUMNS`: cost is missing where it is unknown, n_workers are those that live."""
     question, call = TABLES["run_question"].c, TABLES["run_call"].c
     connection = session.connection()
     grouped = select(question.run_id, question.outcome, func.count()).group_by(question.run_id, question.outcome)

@@ -116,18 +116,14 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """SHA-256 over all of it, except what changes no answer: address, prices, family, time limits, the name of the key's variable."""
         model = (self.model.name, *self.model.asked_how)
-        rest = (
-            self.kind, self.prompt_version, self.with_points, self.with_confidence, self.dataset, self.of_models, self.formats, self.n_samples,
-            self.n_repeats, self.limit,
-        )  # fmt: skip
+        rest = [getattr(self, name) for name in self.__struct_fields__ if name != "model"]
         return hashlib.sha256(msgspec.json.encode((model, rest))).hexdigest()
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):
     """One thing that is asked of the model, as its row holds it.
 
-    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage (`schema.Format`); ""
-    otherwise.
+    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage, else "".
     """
 
     question_id: int
@@ -140,10 +136,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """A whole reply of a model; tokens as the server counts them, `finish` as it says ("stop", "length", ...).
-
-    Attempts count the last; seconds are from the first try to the reply.
-    """
+    """A whole reply of a model; tokens and `finish` ("stop", "length", ...) as the server says; seconds from the first try to the reply."""
 
     text: str
     status: int

@@ -31,9 +31,6 @@ _COLUMNS = ("run_id", "example_id", "response_id", "criterion_id", "format", "sa
 _RUN, _WORKER, _QUESTION = (TABLES[name] for name in ("run", "run_worker", "run_question"))
 
 
-# ---------------------------------------------------------------- runs
-
-
 def start_run(
     session: Session, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None, max_failures: int
 ) -> int:
@@ -133,10 +130,7 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
 
 
 class Orders(NamedTuple):
-    """What a worker is told when it says that it lives: to finish and end; whether it was taken for dead, so that what it held is free.
-
-    Others are those of the run that live; max_cost is of its latest start.
-    """
+    """What a worker is told when it says that it lives; `was_dead`: it was taken for dead, so that what it held is free."""
 
     stop: bool
     was_dead: bool
@@ -266,10 +260,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Saved(NamedTuple):
-    """What a transaction has written; n_there: answers that were not kept.
-
-    Their item has one by now: it came with a file, from another run, or from a worker that took the question over.
-    """
+    """What a transaction has written; n_there: answers not kept, since the item has one by now: from a file, another run or another worker."""
 
     n_answers: int
     n_there: int

@@ -105,11 +105,6 @@ class Figures:
         since = self._spent(self.mine) - self._spent_then
         return (since + n_in_flight * self.expected_cost) * self.n_workers <= left
 
-    def no_more_words(self) -> str:
-        """Why nothing more is asked where not even one call may be in flight."""
-        one = "the next question" if self.n_workers == 1 else f"a question for each of {self.n_workers} processes"
-        return f"{one} would bring the cost above {self.max_cost:g} US dollars"
-
     @property
     def cost(self) -> float | None:
         """US dollars of all calls whose cost is known; None where none is."""
@@ -124,9 +119,6 @@ class Figures:
         took = _sum(self.calls, self.mine)._asdict() | {"rate": rate, "max_cost": self.max_cost}
         outcomes = dict(self.outcomes + (self.ended - self._ended_then))
         return Progress(self.run_id, RunState.OPEN, None, self.n_questions, outcomes, n_workers=self.n_workers, **took)
-
-
-# ---------------------------------------------------------------- words
 
 
 def asked_words(spec: RunSpec, subject: Subject, *, name: str | None = None) -> str:

@@ -134,8 +134,11 @@ def work(
         return asking
 
     try:
-        with reading(engine) as session:
-            figures = _figures(session, row)  # not before: of two who begin at once one knows of the other
+        with reading(engine) as session:  # not before: of two who begin at once one knows of the other
+            each, stands = acts.expected(session, row.spec), queries.counts(session, run_id)
+            calls, n_workers = queries.calls(session, run_id), len(alive(session, run_id))
+        cost_each = row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0))
+        figures = Figures(run_id, stands.n_questions, stands.outcomes, calls, row.max_cost, cost_each, n_workers)
         with _seldom_collected():
             asking = asyncio.run(ask())
     except BaseException:  # Ctrl-C where nobody has said what it means, and faults of ours: others can go on at once
@@ -197,13 +200,6 @@ def _seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _figures(session: Session, row: RunRow) -> Figures:
-    each, stands = acts.expected(session, row.spec), queries.counts(session, row.run_id)
-    cost_each = row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0))
-    calls, n_workers = queries.calls(session, row.run_id), len(alive(session, row.run_id))
-    return Figures(row.run_id, stands.n_questions, stands.outcomes, calls, row.max_cost, cost_each, n_workers)
-
-
 def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for_all: bool) -> Ended | None:
     """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
     why: dict[str, Any] = {"actor": row.started_by, "reason": reason, "for_all": for_all}
@@ -212,9 +208,6 @@ def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for
             return store.end_worker(session, row.run_id, worker_id, **why)
     except (DatabaseFault, DBAPIError):
         return None
-
-
-# ---------------------------------------------------------------- a process of its own
 
 
 def start_worker(engine_location: str, run_id: int) -> int:
