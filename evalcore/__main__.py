@@ -20,7 +20,6 @@ from evalcore.cli import quality as cli_quality
 from evalcore.cli import reading as cli_reading
 from evalcore.cli import run as cli_run
 from evalcore.cli import triage as cli_triage
-from evalcore.cli import triage_run as cli_triage_run
 from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, out, print_json, show, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -44,7 +43,7 @@ COMMANDS = (
     (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
     (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),
-    (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
+    (cli_run.respond, cli_run.judge, cli_run.triage_run, cli_run.runs),
     (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_analysis.methods, cli_analysis.bundle),
 )
 for of_a_room in COMMANDS:

@@ -68,15 +68,13 @@ def calibration(
     from evalcore.calibration import queries as calibration_queries
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study.db import reading
+    from evalcore.triage import data, predictions, setting_queries
     from evalcore.triage import queries as triage_queries
-    from evalcore.triage import setting_queries
-    from evalcore.triage.data import described
-    from evalcore.triage.predictions import joined, predictions
 
     sections = some_of("--section", section, SECTIONS)
     with study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        triage_data = described(triage_queries.load(session), settings.rule)
+        triage_data = data.described(triage_queries.load(session), settings.rule)
         meanings = setting_queries.confidence_meanings(session)
         stored: list[Any] = []
         if "judges" in sections:
@@ -86,7 +84,8 @@ def calibration(
     judges = {word: judges[word] for word in judges if word in settings.formats}
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
     stated = not share and confidence.takes_stated(meaning)
-    own = confidence.own_confidence(joined(triage_data, predictions(triage_data, judges)), stated=stated)
+    answers = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    own = confidence.own_confidence(answers, stated=stated)
     make: dict[str, Any] = {"judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn")}
     make |= {"models": lambda: _models(own), "ambiguous": lambda: _ambiguous(triage_data, own, judges)}
     make |= {"routing": lambda: _routing(own, wanted, threshold)}

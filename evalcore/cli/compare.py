@@ -128,19 +128,19 @@ def computed(
     import numpy as np
 
     from evalcore.rubric import corrected_groups as groups
-    from evalcore.rubric.judge_only import differences
-    from evalcore.rubric.results import correcting, jury, missing
-    from evalcore.rubric.scores import example_scores, group_scores
+    from evalcore.rubric import judge_only, results, scores
 
     numbers, spec = done.results, done.results.spec
     claims: Any = {"claim": numbers.claim, "physicians": numbers.physicians}
-    how = correcting(done.part, spec)
-    one, judge = jury(done.part, spec.judges)
-    judged = group_scores(one, judge, by=by)
+    how = results.correcting(done.part, spec)
+    one, judge = results.jury(done.part, spec.judges)
+    judged = scores.group_scores(one, judge, by=by)
     inputs = {grouping: groups.by_group(done.part, grouping, **how) for grouping in by if grouping in groups.GROUPINGS}
     return {
-        "judge_only": {"differences": differences(example_scores(one, judge), rng=np.random.default_rng(seed))},
-        "missing": {"scores": missing(session, done.everything, done.part, spec)},
+        "judge_only": {
+            "differences": judge_only.differences(scores.example_scores(one, judge), rng=np.random.default_rng(seed))
+        },
+        "missing": {"scores": results.missing(session, done.everything, done.part, spec)},
         "corrected_groups": {name: groups.group_corrected_scores(of, **claims) for name, of in inputs.items()},
         "interactions": {name: groups.interactions(of, name) for name, of in inputs.items()},
         "groups": {str(name): table for name, table in judged.groupby("grouping", sort=False)},
@@ -151,11 +151,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     """What --json prints."""
     from msgspec.structs import asdict
 
-    from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words
-    from evalcore.rubric.finding import unreached_words
-    from evalcore.rubric.judge_only import judge_only_warning
-    from evalcore.rubric.results import primary_words, stated_words
-    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
     from evalcore.stats.wording import listed
 
     numbers, spec, stated = done.results, done.results.spec, done.stated
@@ -163,11 +159,15 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     if spec.primary is not None:
         pair = {"model_1": spec.primary[0], "model_2": spec.primary[1], "margin": spec.margin}
         held = None if numbers.held is None else asdict(numbers.held)
-        primary = pair | (numbers.primary or {}) | {"held": held, "words": primary_words(numbers, stated)}
+        primary = pair | (numbers.primary or {}) | {"held": held, "words": results.primary_words(numbers, stated)}
     tests = []
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
-            words = interaction_words(test, grouping) if test["about"] == DIFFERENCE else None
+            words = (
+                corrected_groups.interaction_words(test, grouping)
+                if test["about"] == corrected_groups.DIFFERENCE
+                else None
+            )
             tests.append({"grouping": grouping, **row, "words": words})
     of_groups = tables["corrected_groups"].items()
     shown = ("scores", "claims", "differences", "difference_claims", "ranks")
@@ -180,24 +180,24 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
         "physicians": spec.physicians,
         "settled": spec.settled,
         "weighted": spec.weighted,
-        "analysis": stated_words(stated, done.otherwise),
+        "analysis": results.stated_words(stated, done.otherwise),
         "stated": stated and {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
         "otherwise": list(done.otherwise),
         "means": numbers.means,
         "why": numbers.usual.why,
         "seed": seed,
         "finding": numbers.finding,
-        "unreached": unreached_words(numbers.scores),
+        "unreached": finding.unreached_words(numbers.scores),
         "n_examples": done.part.items["example_id"].nunique(),
         "n_responses": done.part.items["response_id"].nunique(),
         **{name: _records(getattr(numbers, name)) for name in shown},
         "primary": primary,
-        "judge_only": {"warning": judge_only_warning(listed(spec.judges)), "differences": judged},
+        "judge_only": {"warning": judge_only.judge_only_warning(listed(spec.judges)), "differences": judged},
         "corrected_groups": [{"grouping": name, **row} for name, table in of_groups for row in _records(table)],
         "interactions": tests,
         "group_words": _group_words(done, tables),
         "sensitivity": _records(tables["missing"]["scores"]),
-        "sensitivity_words": sensitivity_sentence(tables["missing"]["scores"]),
+        "sensitivity_words": sensitivity.sensitivity_sentence(tables["missing"]["scores"]),
         "groups": [row for table in tables["groups"].values() for row in _records(table)],
     }
 
@@ -215,18 +215,14 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
-    from evalcore.rubric import finding
-    from evalcore.rubric.corrected_groups import group_columns, judged_columns
-    from evalcore.rubric.judge_only import judge_only_warning
-    from evalcore.rubric.results import primary_words, stated_words
-    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
     from evalcore.stats.wording import listed
 
     numbers, spec = done.results, done.results.spec
     judge = listed(spec.judges)
     scores = finding.best_first(numbers.scores)
     where = f", {spec.subset}" if spec.subset else ""
-    analysis, primary = stated_words(done.stated, done.otherwise), primary_words(numbers, done.stated)
+    analysis, primary = results.stated_words(done.stated, done.otherwise), results.primary_words(numbers, done.stated)
     say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
     say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
     show(finding.score_columns(scores))
@@ -240,13 +236,13 @@ def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"
         if len(pairs):
             say(title)
             show(finding.pair_columns(pairs))
-    say(sensitivity_sentence(tables["missing"]["scores"]))
+    say(sensitivity.sensitivity_sentence(tables["missing"]["scores"]))
     for grouping, words in _group_words(done, tables).items():
         say(f"By {grouping}, corrected: {words}")
         of_groups = tables["corrected_groups"][grouping]
         if of_groups["enough"].any():
-            show(group_columns(of_groups, grouping))
+            show(corrected_groups.group_columns(of_groups, grouping))
     for grouping, table in tables["groups"].items():
         say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
-        show(judged_columns(table, grouping))
-    say(judge_only_warning(judge))
+        show(corrected_groups.judged_columns(table, grouping))
+    say(judge_only.judge_only_warning(judge))

@@ -114,22 +114,17 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
-    from evalcore.planning import words
-    from evalcore.planning.acts import POWER as USUAL_POWER
-    from evalcore.planning.acts import hours, next_reads
-    from evalcore.planning.pilot_estimates import options
-    from evalcore.planning.sample_size import IMPORTANCE
-    from evalcore.planning.targets import detectable
+    from evalcore.planning import acts, pilot_estimates, sample_size, targets, words
     from evalcore.rubric.drawings import Goal
 
     parts, target = needed.components, needed.target
-    n_more, amount = next_reads(needed, seconds)
-    spent = options(parts, target, n_more=n_more)
-    power = target.power or USUAL_POWER
+    n_more, amount = acts.next_reads(needed, seconds)
+    spent = pilot_estimates.options(parts, target, n_more=n_more)
+    power = target.power or acts.POWER
     sentences = [words.finding(needed), why]
     if needed.n_units:
-        n_items = needed.designs[IMPORTANCE].n_items
-        sentences += [words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
+        n_items = needed.designs[sample_size.IMPORTANCE].n_items
+        sentences += [words.hours_words(acts.hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
         sentences += [words.basis_words(needed), words.so_far_words(needed), words.disagreement_words(needed)]
         sentences += [words.claims_words(needed), words.detectable_words(needed, power), words.components_words(needed)]
         sentences += [words.options_words(spent, target, amount)]
@@ -146,14 +141,16 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "half_width_all": needed.half_width_all,
         "seconds_each": seconds,
         "disagreement": asdict(needed.disagreement),
-        "designs": [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()],
+        "designs": [
+            asdict(row) | {"hours": acts.hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()
+        ],
         "claims": needed.claims.to_dict(orient="records"),
         "n_readers": len(parts.loads),
         "n_readers_needed": needed.n_readers_needed,
         "components": asdict(parts) if parts.is_known else None,
         "next": amount,
         "options": spent.to_dict(orient="records"),
-        "detectable": detectable(needed.half_width_now, power) if is_difference else None,
+        "detectable": targets.detectable(needed.half_width_now, power) if is_difference else None,
         "why_claim": why,
         "sentences": sentences,
     }

@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
 
-from evalcore.cli.console import actor, err, grid, out, print_json, records, say, some_of
-from evalcore.cli.console import show as show_columns
+from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
 from evalcore.cli.run import FAILURES
 from evalcore.runs import Stop, Worked, check_bounds, failures, on_interrupt, plan, queries, start, work
 from evalcore.runs import retry as retry_failures
@@ -30,7 +29,6 @@ LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a 
 INTERRUPTED, FAILED = 130, 1
 """Exit statuses: after Ctrl-C, as shells have it; and of a run that did not come to its end."""
 COST = "would bring the cost above"  # words of the reason for which a run stops at its cost
-SAME_COMMAND = "the same command"
 MAX_LINES, MAX_REASON = 40, 80
 WHOLE = (
     "response_id",
@@ -50,9 +48,9 @@ class Ended:
 
     worked: Worked
     at: Progress | None
-    n_cut_off: int = 0
-    is_interrupted: bool = False
-    again: str = SAME_COMMAND
+    n_cut_off: int
+    is_interrupted: bool
+    again: str
 
     @property
     def exit_status(self) -> int:
@@ -143,20 +141,13 @@ def run_through(engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | No
     else:
         check(engine, cluster)
     run_id = start(engine, spec, actor=actor(engine), **bounds)
-    ended = go(engine, run_id, cluster=cluster)
-    show(ended, quiet=quiet)
-    return ended
+    return go(engine, run_id, quiet=quiet, cluster=cluster)
 
 
-def show(ended: Ended, *, quiet: bool) -> None:
-    """How it went; why it stopped and how to go on comes last, where errors go, also beside JSON."""
-    say(*([] if quiet else ended.sentences()))
-    if ended.last_words():
-        err.print(ended.last_words(), markup=False)
-
-
-def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = SAME_COMMAND) -> Ended:
-    """Work on a run here, or spread it over a cluster, with a bar or with lines, until it ends or Ctrl-C is pressed."""
+def go(
+    engine: Engine, run_id: int, *, quiet: bool, cluster: str | None = None, again: str = "the same command"
+) -> Ended:
+    """Work on a run here, or spread it over a cluster, with a bar or with lines, until it ends or Ctrl-C is pressed; then say how it went."""
     with reading(engine) as session:
         row = queries.run(session, run_id)
     stop, title = Stop(), title_of(row.spec.model.name, row.kind, row.spec.dataset)
@@ -176,7 +167,11 @@ def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = 
     if worked.n_left is not None:
         with reading(engine) as session:
             at, n_cut = queries.progress(session, run_id), queries.n_cut_off(session, run_id)
-    return Ended(worked, at, n_cut, stop.is_asked, again)
+    ended = Ended(worked, at, n_cut, stop.is_asked, again)
+    say(*([] if quiet else ended.sentences()))
+    if ended.last_words():  # last, where errors go, also beside JSON
+        err.print(ended.last_words(), markup=False)
+    return ended
 
 
 class _Counting(ModelClient):
@@ -233,7 +228,7 @@ def list_(engine: Engine, *, as_json: bool) -> None:
         say("No runs yet: see `overread judge --help`")
         return
     reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
-    show_columns({
+    show({
         "run": table["run_id"].astype(str),
         "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
         "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
@@ -260,7 +255,7 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     if not rows:
         say(f"Nothing failed in run {run_id}.")
         return
-    show_columns({
+    show({
         "conversation": [row["prompt_id"] for row in rows],
         "about": [", ".join(about_words(row)) for row in rows],
         "outcome": [row["outcome"] for row in rows],
@@ -311,8 +306,7 @@ def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
 
 def work_on(engine: Engine, run_id: int, *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Work on a run here; `more` stands beside it in the JSON."""
-    ended = go(engine, run_id, again=f"`overread runs --resume {run_id}`")
-    show(ended, quiet=as_json)
+    ended = go(engine, run_id, quiet=as_json, again=f"`overread runs --resume {run_id}`")
     if as_json:
         print_json(ended.as_dict() | (more or {}))
     raise typer.Exit(ended.exit_status)

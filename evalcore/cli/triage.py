@@ -80,33 +80,29 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.study import contents
     from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
-    from evalcore.triage import queries as stored
-    from evalcore.triage import setting_queries
-    from evalcore.triage.bases import Basis, Weights, margin_sentences, stated_judges, usual_held
-    from evalcore.triage.corrected import Held, claim_words
-    from evalcore.triage.data import described
+    from evalcore.triage import bases, corrected, data, queries, setting_queries
 
-    by = Basis[basis.upper()]
+    by = bases.Basis[basis.upper()]
     with console.study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        whole = described(stored.load(session), settings.rule)
+        whole = data.described(queries.load(session), settings.rule)
         stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
-    named = [f"{word}={name}" for word, name in stated_judges(whole, spec).items()]
+    named = [f"{word}={name}" for word, name in bases.stated_judges(whole, spec).items()]
     formats = list(settings.formats) if format_ is None else [format_]
     triage_data, judges = _chosen(whole, [*named, *(judge or [])], model, formats)
-    why, held = "", Held(settled=spec.settled)
-    if by is Basis.CORRECTED:
-        held, why = usual_held(triage_data, judges, spec)
+    why, held = "", corrected.Held(settled=spec.settled)
+    if by is bases.Basis.CORRECTED:
+        held, why = bases.usual_held(triage_data, judges, spec)
         held = replace(held, claim=claim or held.claim, physicians=physicians or held.physicians)
     under = settings.under_weight if under_weight is None else under_weight
-    weights = Weights(under, settings.over_weight if over_weight is None else over_weight)
+    weights = bases.Weights(under, settings.over_weight if over_weight is None else over_weight)
     if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
-    margins = margin_sentences(tables["safety"], spec) if by is Basis.CORRECTED else []
-    means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
+    margins = bases.margin_sentences(tables["safety"], spec) if by is bases.Basis.CORRECTED else []
+    means = None if by is bases.Basis.JUDGE else corrected.claim_words(held.claim, held.physicians)
     if as_json:
         kinds = whole.cases["kind"].value_counts(sort=False)
         console.print_json(
@@ -131,9 +127,9 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     sentences = [*findings, *margins, *filter(None, [why])]
     _print(triage_data, judges, tables, sentences, settings, n_samples=len(whole.samples))
     levels = ", ".join(f"{word} by {name}" for word, name in judges.items())
-    levels = "by physicians of this study" if by is Basis.PHYSICIANS else levels
-    corrected = ", put right by physicians" if by is Basis.CORRECTED else ""
-    console.say(means or "", f"Levels {levels}{corrected}; gold {gold}.")
+    levels = "by physicians of this study" if by is bases.Basis.PHYSICIANS else levels
+    put_right = ", put right by physicians" if by is bases.Basis.CORRECTED else ""
+    console.say(means or "", f"Levels {levels}{put_right}; gold {gold}.")
 
 
 def _chosen(
@@ -167,45 +163,35 @@ def _tables(
     *,
     by_physicians: bool,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    from evalcore.triage import bases, cases
-    from evalcore.triage import rates as triage_rates
-    from evalcore.triage.bases import Basis, safety_sentences
-    from evalcore.triage.cases import flip_counts
-    from evalcore.triage.corrected import answered
-    from evalcore.triage.harm import harm_sentences
-    from evalcore.triage.predictions import joined, predictions
-    from evalcore.triage.reads import with_physicians_gold
-    from evalcore.triage.words import findings
+    from evalcore.triage import bases, cases, corrected, harm, predictions, rates, reads, words
 
     if by_physicians:
-        triage_data = with_physicians_gold(triage_data)
-    found = joined(triage_data, predictions(triage_data, judges))
-    by_judge = basis is Basis.JUDGE
-    known = None if by_judge else answered(triage_data, judges, held.claim, settled=held.settled)
+        triage_data = reads.with_physicians_gold(triage_data)
+    found = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    by_judge = basis is bases.Basis.JUDGE
+    known = None if by_judge else corrected.answered(triage_data, judges, held.claim, settled=held.settled)
     how: Any = {"judges": judges, "held": held, "known": known}
     matrices = bases.matrices(basis, triage_data, found, **how)
     costs = bases.harm(basis, triage_data, found, weights, **how)
     ranked = bases.ranked(basis, triage_data, found, weights, **how)
     safety = bases.safety(basis, found, known=known or (), held=held)
-    flips = flip_counts(found)
+    flips = cases.flip_counts(found)
     together = bases.with_cases(matrices.rates)
-    sentences = findings(
-        together if len(together) else matrices.rates,
-        flips if by_judge else None,
-        by_physicians=basis is Basis.PHYSICIANS,
-    )
-    sentences += safety_sentences(safety, bases.WHOSE[basis])
+    shown = together if len(together) else matrices.rates
+    is_read = basis is bases.Basis.PHYSICIANS
+    sentences = words.findings(shown, flips if by_judge else None, by_physicians=is_read)
+    sentences += bases.safety_sentences(safety, bases.WHOSE[basis])
     is_ranked = bool(len(ranked.harm))
-    harm = ranked.harm if is_ranked else bases.with_cases(costs)
-    sentences += harm_sentences(harm, weights.under, weights.over, ranked.differences, ranked=is_ranked)
+    lowest = ranked.harm if is_ranked else bases.with_cases(costs)
+    sentences += harm.harm_sentences(lowest, weights.under, weights.over, ranked.differences, ranked=is_ranked)
     missed = cases.misses(triage_data, found, judges=judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(cases.DANGEROUS))].groupby(keys, observed=True).size()
     tables: dict[str, Any] = {"cells": matrices.cells, "rates": matrices.rates, "summary": matrices.summary}
     tables |= {"harm": costs, "changes": ranked.changes, "differences": ranked.differences, "safety": safety}
     tables |= {"misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True)}
-    tables |= {"flips": flips, "boundary": triage_rates.boundary(found), "ambiguous": triage_rates.ambiguous(found)}
-    tables |= {"accounted": triage_rates.accounted(triage_data, found)}
+    tables |= {"flips": flips, "boundary": rates.boundary(found), "ambiguous": rates.ambiguous(found)}
+    tables |= {"accounted": rates.accounted(triage_data, found)}
     return tables, sentences
 
 

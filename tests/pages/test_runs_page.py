@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore.cli import triage_run as cli_triage_run
+from evalcore.cli import run as cli_run
 from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
@@ -304,7 +304,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
+    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 
