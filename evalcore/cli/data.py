@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
@@ -77,7 +76,7 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
     if sys.stdin.isatty() and not quiet:
         options = Options(model=told.get("model"), judge=told.get("judge"))
         for word in missing_options(path, format_name=told.get("format_name"), options=options):
-            told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
+            told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     with console.progress(path.name) as bar:
         report = import_file(engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told)
@@ -222,4 +221,4 @@ def restore(path: Annotated[Path, Argument(help="What `overread backup` wrote.")
 def _say_how_far(report: "ChainReport") -> None:
     console.say(report.sentence)
     if not report.holds:
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
@@ -191,7 +190,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
             )  # fmt: skip
     except OverreadError as error:
         console.err.print(str(error), markup=False)
-        raise typer.Exit(BAD_INPUT) from error
+        raise Exit(BAD_INPUT) from error
     if as_json:
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
         printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
@@ -202,4 +201,4 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     else:
         console.show(metric.columns(report.measures, bounds))
         console.say(f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures)
-    raise typer.Exit(1 if report.failures else 0)
+    raise Exit(1 if report.failures else 0)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from evalcore.cli.console import Db, Json, err, print_json, say, some_of, study
 from evalcore.errors import OverreadError
@@ -31,6 +30,7 @@ def _said(words: str, *names: str) -> Any:
 
 
 BASE_URL = "Where the model is, up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; else as the file of models says."
+API_MODEL = "What the server calls the model; else as the file says, else its name."
 KEY = "NAME of the environment variable that holds the key; else as the file says. The key itself is never said."
 MODELS_FILE = "TOML file of the known models; default: models.toml here, else OVERREAD_MODELS."
 CONCURRENCY = "Questions in flight at once, in each process; on a cluster in each of its workers."
@@ -42,35 +42,42 @@ CONFIDENCE = "Ask how probable it is that its label is right."
 DRY_RUN = "Show what would be asked, and what it would cost; ask and write nothing."
 OUTCOME = f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated."
 RESUMED_COST = "With --resume: stop before it costs more US dollars; default: as before."
-BaseUrl = Annotated[str | None, _said(BASE_URL)]
-ApiModel = Annotated[str | None, _said("What the server calls the model; else as the file says, else its name.")]
-KeyVariable = Annotated[str | None, _said(KEY)]
-ModelsFile = Annotated[Path | None, _said(MODELS_FILE, "--models-file")]
-Concurrency = Annotated[int, Option(help=CONCURRENCY)]
-MaxFailures = Annotated[int, Option(help="Stop after so many failures in a row, in one process.")]
-Limit = Annotated[int | None, _said("Ask at most so many questions.")]
-MaxCost = Annotated[float | None, _said("Stop before it costs more US dollars than this.")]
-DryRun = Annotated[bool, Option("--dry-run", help=DRY_RUN)]
+TEMPERATURE_SAID = "0 to 2; else as the file says, else not sent; of cases of triage else 1."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What may be said of every run, beside who is asked for what."""
 
-    dataset: Annotated[str | None, _said("Which, where the study holds several.", "--dataset")] = None
-    base_url: BaseUrl = None
-    api_model: ApiModel = None
-    key_variable: KeyVariable = None
-    temperature: Annotated[float | None, _said("0 to 2; else as the file says, else not sent.")] = None
-    models_file: ModelsFile = None
-    concurrency: Concurrency = 20
-    limit: Limit = None
-    max_cost: MaxCost = None
-    max_failures: MaxFailures = STREAK
-    cluster: Annotated[str | None, _said(CLUSTER)] = None
-    dry_run: DryRun = False
+    base_url: Annotated[str | None, _said(BASE_URL)] = None
+    api_model: Annotated[str | None, _said(API_MODEL)] = None
+    key_variable: Annotated[str | None, _said(KEY)] = None
+    temperature: Annotated[float | None, _said(TEMPERATURE_SAID)] = None
+    models_file: Annotated[Path | None, _said(MODELS_FILE, "--models-file")] = None
+    concurrency: Annotated[int, Option(help=CONCURRENCY)] = 20
+    limit: Annotated[int | None, _said("Ask at most so many questions.")] = None
+    max_cost: Annotated[float | None, _said("Stop before it costs more US dollars than this.")] = None
+    max_failures: Annotated[int, Option(help="Stop after so many failures in a row, in one process.")] = STREAK
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False
     db: Db = None
     as_json: Json = False
+
+    def model(self, name: str) -> "ModelSettings":
+        """How the model is reached and asked: what the options say, else what the file says."""
+        from evalcore.runs.known_models import named, usual_file
+
+        how = {name: getattr(self, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
+        return named(name, path=self.models_file or usual_file(), **how)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What a run is held to, and whether it prints no words."""
+        bounds = {name: getattr(self, name) for name in ("concurrency", "max_cost", "max_failures")}
+        return bounds | {"quiet": self.as_json}
+
+
+Dataset = Annotated[str | None, _said("Which, where the study holds several.", "--dataset")]
+Cluster = Annotated[str | None, _said(CLUSTER)]
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -92,6 +99,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def respond(
     model: Annotated[str, Option(help="Who answers, as the study calls it.")],
     samples: Annotated[int, Option(help="Answers to each example.")] = 1,
+    dataset: Dataset = None,
+    cluster: Cluster = None,
     *,
     options: Options,
 ) -> None:
@@ -108,7 +117,7 @@ def respond(
     With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown),
     seconds_each (of a question), n_before (questions that the expectation is drawn from).
     """
-    _ask(RunKind.RESPOND, model, options, n_samples=samples)
+    _ask(RunKind.RESPOND, model, options, dataset, cluster, n_samples=samples)
 
 
 @with_options
@@ -118,6 +127,8 @@ def judge(
     repeat: Annotated[int, Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
     points: Annotated[bool, Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
     confidence: Annotated[bool, Option("--confidence/--no-confidence", help=CONFIDENCE)] = False,
+    dataset: Dataset = None,
+    cluster: Cluster = None,
     *,
     options: Options,
 ) -> None:
@@ -130,23 +141,15 @@ def judge(
         msg = "--models: expected names joined by commas, got nothing"
         raise OverreadError(msg)
     about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
-    _ask(RunKind.JUDGE, judge, options, **about)
+    _ask(RunKind.JUDGE, judge, options, dataset, cluster, **about)
 
 
-def asked_model(name: str, models_file: Path | None, **options: Any) -> "ModelSettings":
-    """How the model is reached and asked: what the options say, else what the file says."""
-    from evalcore.runs.known_models import named, usual_file
-
-    return named(name, path=models_file or usual_file(), **options)
-
-
-def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
+def _ask(kind: RunKind, name: str, options: Options, dataset: str | None, cluster: str | None, **about: Any) -> None:
     from evalcore.cli.run_at_console import plan_of, run_through
     from evalcore.runs import queries, spec_for
     from evalcore.study.db import reading
 
-    how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
-    asked, dataset, to_judge = asked_model(name, options.models_file, **how), options.dataset, kind is RunKind.JUDGE
+    asked, to_judge = options.model(name), kind is RunKind.JUDGE
     with study(options.db) as engine:
         if not dataset:
             with reading(engine) as session:
@@ -160,34 +163,24 @@ def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
                 raise OverreadError(msg)
             dataset = fitting[0]
         spec = spec_for(kind, asked, dataset, limit=options.limit, **about)
-        bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
         if options.dry_run:
-            shown, status = plan_of(engine, spec, quiet=options.as_json, **bounds), 0
+            shown, status = plan_of(engine, spec, **options.how), 0
         else:
-            ended = run_through(engine, spec, quiet=options.as_json, cluster=options.cluster, **bounds)
+            ended = run_through(engine, spec, cluster=cluster, **options.how)
             shown, status = ended.as_dict(), ended.exit_status
     if options.as_json:
         print_json(shown)
-    raise typer.Exit(status)
+    raise Exit(status)
 
 
-def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
+@with_options
+def triage_run(
     model: Annotated[str, Option(help="Who answers, as the study calls it.")],
     formats: Annotated[str, Option(help="qa, conversation, or both joined by a comma.")] = ",".join(Format),
     samples: Annotated[int, Option(help="Answers to each case and format.")] = 5,
     judge: Annotated[str | None, _said(JUDGE)] = None,
-    base_url: BaseUrl = None,
-    api_model: ApiModel = None,
-    key_variable: KeyVariable = None,
-    temperature: Annotated[float | None, Option(help="0 to 2; else as the file says, else 1.")] = None,
-    models_file: ModelsFile = None,
-    concurrency: Concurrency = 20,
-    limit: Limit = None,
-    max_cost: MaxCost = None,
-    max_failures: MaxFailures = STREAK,
-    dry_run: DryRun = False,
-    db: Db = None,
-    as_json: Json = False,
+    *,
+    options: Options,
 ) -> None:
     """Ask a model about cases of triage. At the end the parser and the rules read the levels of its answers, and the judge that was named.
 
@@ -200,36 +193,34 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     from evalcore.study.db import reading
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
-    said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
-    asked = asked_model(model, models_file, temperature=temperature, **said)
+    asked, limit = options.model(model), options.limit
     if asked.temperature is None:
         asked = msgspec.structs.replace(asked, temperature=TEMPERATURE)
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
-        judged_by = _judge(judge, models_file or usual_file(), wanted)
-        if not dry_run:
+        judged_by = _judge(judge, options.models_file or usual_file(), wanted)
+        if not options.dry_run:
             key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
-    with study(db) as engine:
+    with study(options.db) as engine:
         with reading(engine) as session:
             if CASES not in queries.datasets(session):
                 msg = "The study has no cases of triage: see `overread import`"
                 raise OverreadError(msg)
             # all for which the judge would be refused later, before the first answer is paid for
             if verdicts is not None:
-                check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
+                check_bounds(verdicts, concurrency=options.concurrency, max_cost=options.max_cost)
                 check_asked(session, verdicts)
-        how = {"concurrency": concurrency, "max_cost": max_cost, "max_failures": max_failures, "quiet": as_json}
-        if dry_run:
-            shown, status = _planned(engine, answers, verdicts, how), 0
+        if options.dry_run:
+            shown, status = _planned(engine, answers, verdicts, options.how), 0
         else:
-            gone = _gone(engine, answers, verdicts, how)
+            gone = _gone(engine, answers, verdicts, options.how)
             shown = {name: None if part is None else part.as_dict() for name, part in zip(PARTS, gone, strict=True)}
             status = max(part.exit_status for part in gone if part is not None)
-    if as_json:
+    if options.as_json:
         print_json(shown)
-    raise typer.Exit(status)
+    raise Exit(status)
 
 
 def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":

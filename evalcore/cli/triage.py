@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
@@ -209,11 +208,11 @@ def _print(
 
     if not len(triage_data.cases) and not len(triage_data.published):
         console.say("No cases yet: import a file of cases, then predictions; or a published confusion matrix alone.")
-        raise typer.Exit
+        raise Exit
     if not judges and not len(triage_data.published):
         what = "import a file of predictions" if not n_samples else "run overread acuity-rules"
         console.say(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
-        raise typer.Exit
+        raise Exit
     console.say(*sentences)
     console.show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
     misses = tables["misses"]

@@ -12,6 +12,7 @@ from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, St
 from evalcore.study.tables import TABLES
 
 _NOTHING: Any = cast(null(), Integer)
+_QUESTION = TABLES["run_question"].c
 
 
 class Part(NamedTuple):
@@ -92,38 +93,32 @@ def items(spec: RunSpec, part: Part) -> Items:
 
 def open_questions(run_id: int, spec: RunSpec, part: Part) -> Select[Any]:
     """The items of a part that have no answer and are no question of the run yet: the columns of `run_question`, from run_id to repeat."""
-    found, question = items(spec, part), TABLES["run_question"].c
+    found = items(spec, part)
     example_id, response_id, criterion_id = found.key
     is_asked = exists().where(
         *_of_part(run_id, part),
-        question.example_id == example_id,
-        _or_0(question.response_id) == _or_0(response_id),
-        _or_0(question.criterion_id) == _or_0(criterion_id),
+        _QUESTION.example_id == example_id,
+        _or_0(_QUESTION.response_id) == _or_0(response_id),
+        _or_0(_QUESTION.criterion_id) == _or_0(criterion_id),
     )
     constant: tuple[Any, ...] = (literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat))
     columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
     return columns.where(~found.is_there, ~is_asked)
 
 
-def not_answered(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
-    """The conditions of a run's questions of this part that are open or have failed."""
-    outcome = TABLES["run_question"].c.outcome
-    return *_of_part(run_id, part), func.coalesce(outcome, literal_column("''")) != Outcome.ANSWERED.value
-
-
-def has_answer(spec: RunSpec, part: Part) -> ColumnElement[bool]:
-    """The condition that a question of this part (a row of `run_question`) has an answer."""
-    question = TABLES["run_question"].c
-    return _is_there(spec, part, question.example_id, question.response_id, question.criterion_id)
+def not_answered(run_id: int, spec: RunSpec, part: Part, *, is_there: bool) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of a run's questions of this part that are open or have failed, whose item has an answer by now or has none."""
+    still = func.coalesce(_QUESTION.outcome, literal_column("''")) != Outcome.ANSWERED.value
+    there = _is_there(spec, part, _QUESTION.example_id, _QUESTION.response_id, _QUESTION.criterion_id)
+    return *_of_part(run_id, part), still, there if is_there else ~there
 
 
 def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
-    question = TABLES["run_question"].c
     return (
-        question.run_id == run_id,
-        question.format == part.format,
-        question.sample_index == part.sample_index,
-        question.repeat == part.repeat,
+        _QUESTION.run_id == run_id,
+        _QUESTION.format == part.format,
+        _QUESTION.sample_index == part.sample_index,
+        _QUESTION.repeat == part.repeat,
     )
 
 
@@ -173,11 +168,11 @@ def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
 
 def left(session: Session, run_id: int, spec: RunSpec) -> tuple[int, int]:
     """Questions of a run whose items have no answer, whichever way it came: still to be asked, and failed."""
-    outcome = TABLES["run_question"].c.outcome
     n_open = n_failed = 0
     for part in parts(spec):
-        of_part = (*not_answered(run_id, part), ~has_answer(spec, part))
-        every, ended = session.connection().execute(select(func.count(), func.count(outcome)).where(*of_part)).one()
+        of_part = not_answered(run_id, spec, part, is_there=False)
+        numbers = select(func.count(), func.count(_QUESTION.outcome)).where(*of_part)
+        every, ended = session.connection().execute(numbers).one()
         n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
     return n_open, n_failed
 

@@ -7,7 +7,7 @@ call, with our task before and after it, in the turn of the user alone. A text i
 import hashlib
 import re
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -190,34 +190,18 @@ def prompt_version(spec: RunSpec) -> str:
     return "+".join(prompt.version for prompt in _prompts(spec).values())
 
 
-def spec_for(  # noqa: PLR0913 - what a run is described by
-    kind: RunKind,
-    model: ModelSettings,
-    dataset: str,
-    *,
-    of_models: Collection[str] = (),
-    formats: Collection[str] = (),
-    with_points: bool = True,
-    with_confidence: bool = False,
-    n_samples: int = 1,
-    n_repeats: int = 1,
-    limit: int | None = None,
-) -> RunSpec:
-    """The specification of a run with the prompts as they are now; what its kind does not know is left at its default."""
-    is_judge = kind is RunKind.JUDGE
-    spec = RunSpec(
-        kind=kind,
-        model=model,
-        prompt_version="",
-        with_points=with_points or not is_judge or dataset == CASES,
-        with_confidence=with_confidence and is_judge,
-        dataset=dataset,
-        of_models=tuple(sorted(set(of_models))) if is_judge else (),
-        formats=tuple(sorted(set(formats))) if kind is RunKind.TRIAGE else (),
-        n_samples=1 if is_judge else n_samples,
-        n_repeats=n_repeats if is_judge else 1,
-        limit=limit,
-    )
+def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) -> RunSpec:
+    """The specification of a run with the prompts as they are now; `asked`: as `RunSpec` has it, each default where the run's kind does not know it."""
+    if kind is RunKind.JUDGE:
+        asked |= {"n_samples": 1, "formats": ()}
+    else:
+        asked |= {"of_models": (), "with_points": True, "with_confidence": False, "n_repeats": 1}
+    if kind is RunKind.RESPOND:
+        asked["formats"] = ()
+    if dataset == CASES:
+        asked["with_points"] = True
+    asked |= {name: tuple(sorted(set(asked.get(name, ())))) for name in ("of_models", "formats")}
+    spec = RunSpec(kind=kind, model=model, prompt_version="", dataset=dataset, **asked)
     return msgspec.structs.replace(spec, prompt_version=prompt_version(spec))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, InternalError, Operat
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, NotFound
-from evalcore.runs.item_queries import evaluation, has_answer, not_answered, open_questions, parts
+from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
 from evalcore.runs.prompts import CONFIDENCE_MEANING
 from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
 from evalcore.runs.replies import Judged
@@ -81,7 +81,7 @@ def _tell(session: Session, action: str, run_id: int, actor: str, detail: Mappin
 
 def _close_answered(session: Session, run_id: int, spec: RunSpec) -> None:
     for part in parts(spec):
-        closed = update(_QUESTION).where(*not_answered(run_id, part), has_answer(spec, part))
+        closed = update(_QUESTION).where(*not_answered(run_id, spec, part, is_there=True))
         session.connection().execute(closed.values(outcome=Outcome.ANSWERED.value, worker_id=None))
 
 
