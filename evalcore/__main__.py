@@ -7,19 +7,10 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, judging
-from evalcore.cli import compare as cli_compare
-from evalcore.cli import composition as cli_composition
-from evalcore.cli import data as cli_data
-from evalcore.cli import drift as cli_drift
-from evalcore.cli import planning as cli_planning
-from evalcore.cli import quality as cli_quality
-from evalcore.cli import reading as cli_reading
-from evalcore.cli import run as cli_run
-from evalcore.cli import triage as cli_triage
+from evalcore.cli import analysis, calibration, compare, data, drift, judging, planning, quality, reading, run, triage
 from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, out, print_json, show, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -34,17 +25,17 @@ app = typer.Typer(
 )
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
-app.add_typer(cli_analysis.app, name="analysis")
+app.add_typer(analysis.app, name="analysis")
 
-app.command("import")(cli_data.import_)
+app.command("import")(data.import_)
 COMMANDS = (
-    (cli_data.download, cli_data.formats, cli_data.scores, cli_data.export, cli_data.backup, cli_data.restore),
-    (cli_compare.compare, cli_quality.judges, cli_quality.agreement, judging.anchoring),
-    (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
-    (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
-    (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),
-    (cli_run.respond, cli_run.judge, cli_run.triage_run, cli_run.runs),
-    (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_analysis.methods, cli_analysis.bundle),
+    (data.download, data.formats, data.scores, data.export, data.backup, data.restore),
+    (compare.compare, quality.judges, quality.agreement, judging.anchoring),
+    (drift.criteria, drift.drift, drift.self_preference, drift.families, drift.judge_check),
+    (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
+    (triage.triage_settings, triage.label_maps, data.composition),
+    (run.respond, run.judge, run.triage_run, run.runs),
+    (planning.plan, reading.assign, reading.guideline, analysis.methods, analysis.bundle),
 )
 for of_a_room in COMMANDS:
     for command in of_a_room:
@@ -57,7 +48,7 @@ def _main(
     db: Db = None,
     acting_as: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--as",
             metavar="NAME",
             help="Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
@@ -65,7 +56,7 @@ def _main(
             show_default=False,
         ),
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         out.print(__version__)
@@ -81,14 +72,12 @@ def _main(
 @app.command()
 def serve(
     db: Db = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
-    address: Annotated[
-        str, typer.Option(help="Only this machine's own address, until there is sign-in.")
-    ] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    port: Annotated[int, Option(min=1, max=65535)] = 8501,
+    address: Annotated[str, Option(help="Only this machine's own address, until there is sign-in.")] = "127.0.0.1",
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."),
+        Option(help="Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."),
     ] = None,
 ) -> None:
     """Open the dashboard."""
@@ -114,12 +103,10 @@ def serve(
 
 @app.command()
 def people(
-    add: Annotated[str | None, typer.Option("--add", help="Name of somebody to add.")] = None,
-    role: Annotated[
-        list[str] | None, typer.Option(help="reviewer, adjudicator, researcher, lead; may be repeated.")
-    ] = None,
-    specialty: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
-    language: Annotated[list[str] | None, typer.Option(help="ISO 639-1 code, e.g. en; may be repeated.")] = None,
+    add: Annotated[str | None, Option("--add", help="Name of somebody to add.")] = None,
+    role: Annotated[list[str] | None, Option(help="reviewer, adjudicator, researcher, lead; may be repeated.")] = None,
+    specialty: Annotated[list[str] | None, Option(help="May be repeated.")] = None,
+    language: Annotated[list[str] | None, Option(help="ISO 639-1 code, e.g. en; may be repeated.")] = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -153,7 +140,7 @@ def people(
 def verify(
     expect: Annotated[
         str | None,
-        typer.Option(help="A hash that was the trail's last, whole: fails where the trail does not have it."),
+        Option(help="A hash that was the trail's last, whole: fails where the trail does not have it."),
     ] = None,
     db: Db = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Data in and out by the command line: import, download, scores, export."""
+"""Data by the command line: import, download, what a study is made of, scores, export, backup."""
 
 import sys
 from pathlib import Path
@@ -26,6 +26,7 @@ WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
 AS = "csv, parquet, jsonl or meta-eval; else by the file's ending."
 WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
 GROUPINGS = "overall,theme,axis,category,level"
+COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response_length"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
@@ -43,11 +44,10 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
 ) -> None:
     """Import files, each whole or not at all.
 
-    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows,
-    then how many of what came (examples_new,
-    responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were here already),
-    without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the label map),
-    flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
+    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows, then how many of what
+    came (examples_new, responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were
+    here already), without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the
+    label map), flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
     meanings_missing, levels_read (sentences), samples_left_out and notes (sentences) of logs.
     """
     from evalcore.importing.staging import give_up as leave
@@ -126,6 +126,55 @@ def download(
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with console.study(db) as engine:
         _import_one(engine, path, {}, quiet=False)
+
+
+def composition(
+    by: Annotated[str, Option(help="Some of these groupings, joined by commas.")] = COMPOSED,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench.
+
+    With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n, mean, low, quartile_1,
+    median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or responses), group, n, n_whole (of all known
+    groups), share with low and high, n_read (with a physician's verdict), n_unread, published, published_whole and published_share (of the full benchmark);
+    n_reads (responses, or items, that physicians read), n_reads_whole (of all known groups), read_share (of all such reads) with read_low and read_high, and
+    population_share (of all that could be read). Intervals are clustered by example and hold together for the groups of a grouping (95 %, Bonferroni).
+    sentences: what these intervals show.
+    weights: by_theme (the weight of a conversation of each theme that gives the themes their published shares), n_known, n_unknown (without a theme of the
+    benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
+    is null.
+    """
+    from evalcore.rubric import benchmark
+    from evalcore.rubric import composition as metric
+    from evalcore.rubric import composition_queries as queries
+    from evalcore.study.db import reading
+
+    wanted = console.some_of("--by", by, metric.GROUPINGS)
+    with console.study(db) as engine, reading(engine) as session:
+        frames = queries.load(session)
+        sizes = metric.sizes(**frames, subsets=queries.subset_sizes(session))
+    tables = {metric.Grouping(word): metric.parts(word, **frames) for word in wanted}
+    spreads = metric.spreads(**frames)
+    sentences = [sentence for grouping, table in tables.items() for sentence in metric.findings(grouping, table)]
+    weighting = benchmark.weighting(frames["examples"]) if benchmark.has_themes(frames["examples"]) else None
+    if as_json:
+        groups = [
+            {"grouping": grouping, "unit": grouping.unit, **row}
+            for grouping, table in tables.items()
+            for row in console.records(table.drop(columns=["label", "n_hidden"]))
+        ]
+        weights = weighting and {name: value for name, value in vars(weighting).items() if name != "weights"}
+        tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
+        console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
+        return
+    console.show(metric.size_columns(sizes))
+    console.show(metric.spread_columns(spreads))
+    for grouping, table in tables.items():
+        console.show(metric.part_columns(grouping, table))
+    if weighting:
+        sentences.append(benchmark.weighting_sentence(weighting))
+    console.say(*sentences)
 
 
 def scores(

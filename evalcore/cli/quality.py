@@ -28,20 +28,19 @@ def judges(
 ) -> None:
     """How well judges say what physicians say: balanced F1 as in HealthBench's meta-evaluation, percentile, sensitivity, specificity.
 
-    Each blind first read is a pair with the judge's label. Drawn reads enter, weighted by one over the probability with which their item was
-    drawn; --reads all shows every one, unweighted. Intervals are 95 %, clustered by example.
+    Each blind first read is a pair with the judge's label. Drawn reads enter, weighted by one over the probability with which their item was drawn; --reads
+    all shows every one, unweighted. Intervals are 95 %, clustered by example.
 
-    With --json an object with the lists balanced_f1, percentiles and error_rates, the object jury, reads (drawn or all), n_reads (how many
-    enter) and selection, a sentence on how they came to be made. Counts are not weighted, shares are. What has no value is null.
-    balanced_f1, a row a rater and group: rater_kind (judge, physicians: all together, physician), rater, grouping (overall or category), group,
-    n_pairs, n_items, n_examples, n_both, n_rater_only, n_other_only, n_neither (pairs met by whom), share_met, share_met_by_others,
-    precision_met, recall_met, f1_met, precision_not_met, recall_not_met, f1_not_met, balanced_f1 with low, high (jackknife), all in 0..1, and
-    undefined: why there is no balanced F1.
-    percentiles, a row a judge and group: judge, grouping (overall or theme), group, n_pairs, balanced_f1 (of a theme: the mean of its categories,
-    weighted by pairs), n_physicians, n_physicians_left_out, lowest, q25, median, q75, highest (of physicians), percentile in 0..100 with its
-    interval percentile_low, percentile_high (over physicians; null with fewer than 10 of them).
-    error_rates, a row a judge and group: judge, grouping, group, n_pairs, n_examples, weighted (pairs count differently), n_met,
-    n_met_right, sensitivity, sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
+    With --json an object with the lists balanced_f1, percentiles and error_rates, the object jury, reads (drawn or all), n_reads (how many enter) and
+    selection, a sentence on how they came to be made. Counts are not weighted, shares are. What has no value is null.
+    balanced_f1, a row a rater and group: rater_kind (judge, physicians: all together, physician), rater, grouping (overall or category), group, n_pairs,
+    n_items, n_examples, n_both, n_rater_only, n_other_only, n_neither (pairs met by whom), share_met, share_met_by_others, precision_met, recall_met,
+    f1_met, precision_not_met, recall_not_met, f1_not_met, balanced_f1 with low, high (jackknife), all in 0..1, and undefined: why there is no balanced F1.
+    percentiles, a row a judge and group: judge, grouping (overall or theme), group, n_pairs, balanced_f1 (of a theme: the mean of its categories, weighted
+    by pairs), n_physicians, n_physicians_left_out, lowest, q25, median, q75, highest (of physicians), percentile in 0..100 with its interval percentile_low,
+    percentile_high (over physicians; null with fewer than 10 of them).
+    error_rates, a row a judge and group: judge, grouping, group, n_pairs, n_examples, weighted (pairs count differently), n_met, n_met_right, sensitivity,
+    sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
     jury (null with one judge): n_judges, n_items, n_decided, n_unanimous, n_tied, n_open.
     """
     import msgspec
@@ -106,18 +105,16 @@ def agreement(
 ) -> None:
     """How far physicians agree with one another on the criteria that they have read blind, together and by pair.
 
-    First reads count, as they were locked, and none that somebody chose to read. There are two intervals: for these physicians, leaving out one
-    example at a time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from
-    three effective readers on. Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters
-    together Conger) and fleiss_kappa; by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic,
-    which with met and not met equal the plain ones.
+    First reads count, as they were locked, and none that somebody chose to read. There are two intervals: for these physicians, leaving out one example at a
+    time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from three effective readers on.
+    Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters together Conger) and fleiss_kappa;
+    by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic, which with met and not met equal the plain ones.
 
-    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group,
-    coefficient, value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low,
-    general_high, general_se, general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value
-    whatever each cannot assess had been; else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters,
-    n_effective_raters; n_cannot_assess (labels). `by_pair`: the same for each two raters, but for raters in general: rater_1 and rater_2 in the
-    place of grouping and group.
+    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group, coefficient,
+    value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low, general_high, general_se,
+    general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value whatever each cannot assess had been;
+    else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters, n_effective_raters; n_cannot_assess (labels). `by_pair`: the
+    same for each two raters, but for raters in general: rater_1 and rater_2 in the place of grouping and group.
     """
     from evalcore.judges import agreement as metric
     from evalcore.judges.record import OVERALL

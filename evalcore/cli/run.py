@@ -109,13 +109,12 @@ def respond(
     Each answer is saved as it comes, and only what is missing is asked: the same command goes on with a run that was stopped. Ctrl-C finishes what is in
     flight, Ctrl-C again stops at once; the exit status is then 130. It is 1 where too many failures in a row or the cost stopped the run.
 
-    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable,
-    refused, rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of
-    these by other processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null),
-    interrupted, whole (of the run: n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not
-    answer).
-    With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown),
-    seconds_each (of a question), n_before (questions that the expectation is drawn from).
+    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable, refused,
+    rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of these by other
+    processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null), interrupted, whole (of the run:
+    n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not answer).
+    With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown), seconds_each
+    (of a question), n_before (questions that the expectation is drawn from).
     """
     _ask(RunKind.RESPOND, model, options, dataset, cluster, n_samples=samples)
 

@@ -74,7 +74,7 @@ class Ended:
             said[0] = "Nothing is left to ask."
         failed = f", {at.n_failed:,} failed" if at.n_failed else ""
         left = f", {at.n_open:,} open" if at.n_open else ""
-        took = f"{at.prompt_tokens:,} tokens in, {at.completion_tokens:,} out; {cost_words(at)}"
+        took = f"{at.calls.prompt_tokens:,} tokens in, {at.calls.completion_tokens:,} out; {cost_words(at.calls)}"
         said.append(f"Run {run_id} as a whole: {at.n_answered:,} of {at.n_questions:,} answered{failed}{left}; {took}.")
         if self.n_cut_off:
             said.append(cut_off_words(self.n_cut_off))

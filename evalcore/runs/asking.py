@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from types import FrameType
 from typing import TypeVar
 
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
@@ -38,6 +37,8 @@ SUM_SHARE = 20  # how the run stands is added up for at most one part in so many
 MAX_CALLS = 3  # calls of one question whose replies cannot be read, in all
 LEAST_LOT, MOST_LOT = 20, 500
 
+TAKEN_OVER = ("status", "prompt_tokens", "completion_tokens", "attempts", "seconds")
+
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -52,14 +53,10 @@ async def call(
         return spec.Call(
             question_id=number,
             outcome=outcome,
-            status=came.status,
             error=None if error is None else spec.storable(error)[: spec.MAX_RAW],
             reply=None if raw is None else spec.storable(raw)[: spec.MAX_RAW],
-            prompt_tokens=came.prompt_tokens,
-            completion_tokens=came.completion_tokens,
             cost=model.cost(came.prompt_tokens, came.completion_tokens),
-            attempts=came.attempts,
-            seconds=came.seconds,
+            **{name: getattr(came, name) for name in TAKEN_OVER},
         )
 
     try:
@@ -122,11 +119,10 @@ class Stop:
 @contextmanager
 def on_interrupt(stop: Stop) -> Iterator[None]:
     """Within the block Ctrl-C (and SIGTERM, as a cluster or a container sends it) presses `stop` instead of raising; in the main thread only."""
-
-    def pressed(_number: int, _frame: FrameType | None) -> None:
-        stop.press()
-
-    before = {number: signal.signal(number, pressed) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda _number, _frame: stop.press())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:

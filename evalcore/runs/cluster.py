@@ -98,7 +98,7 @@ def work_on_cluster(
         run_id=run_id,
         state=at.state,
         reason=(why or None) if at.n_open else None,
-        cost=at.cost,
+        cost=at.calls.cost,
         n_left=at.n_open,
         n_held=n_held,
         outcomes=sum((one.outcomes for one in ended), Counter[Outcome]()),

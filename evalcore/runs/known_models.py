@@ -58,9 +58,8 @@ def load(path: Path) -> dict[str, ModelSettings]:
 def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
     """The settings of one model, by the study's name: what the options (keys of the file; None: not said) say, else what the file says.
 
-    A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file
-    does, or the same without encryption, the file's key is not sent there: `key_variable` has to be said, too. RunRefused: as `load`; or nobody says
-    where the model is.
+    A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file does, or the
+    same without encryption, the file's key is not sent there: `key_variable` has to be said, too. RunRefused: as `load`; or nobody says where the model is.
     """
     known = load(path) if path is not None else {}
     chosen = {key: value for key, value in options.items() if value is not None}

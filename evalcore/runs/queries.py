@@ -59,22 +59,17 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; its calls as `Calls` has them. `outcomes`: of ended questions; `rate`: of the last half minute, a second."""
+    """How far a run is. `outcomes`: of ended questions; `rate`: of the last half minute, a second."""
 
     run_id: int
     state: RunState
     reason: str | None
     n_questions: int
     outcomes: dict[Outcome, int]
-    n_calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-    n_without_cost: int
+    calls: Calls
     max_cost: float | None
     rate: float
     n_workers: int
-    n_with_cost: int = 0
 
     @property
     def n_asked(self) -> int:
@@ -144,8 +139,11 @@ def progress(session: Session, run_id: int) -> Progress:
         seconds = (at - since).total_seconds()
         rate = _number(session, lately) / seconds if seconds > 0 else 0.0
     stands = counts(session, run_id)
-    took = calls(session, run_id)._asdict() | {"max_cost": row.max_cost, "rate": rate, "n_workers": len(alive)}
-    return Progress(run_id, row.state, row.reason, stands.n_questions, dict(stands.outcomes), **took)
+    took = calls(session, run_id)
+    outcomes = dict(stands.outcomes)
+    return Progress(
+        run_id, row.state, row.reason, stands.n_questions, outcomes, took, row.max_cost, rate, n_workers=len(alive)
+    )
 
 
 class Counts(NamedTuple):

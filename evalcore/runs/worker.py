@@ -120,7 +120,7 @@ def work(
     if at is not None:  # left as it is; but whoever ended it may have been killed before it had read the levels
         is_done = row.state is RunState.DONE and most is None
         levels = finish(engine, row, stop=stop) if is_done else None
-        return Worked(run_id, row.state, row.reason, at.cost, at.n_open, 0, levels=levels)
+        return Worked(run_id, row.state, row.reason, at.calls.cost, at.n_open, 0, levels=levels)
     acts.check_prompt(row.spec, of=f"run {run_id}: ")
     asked = client or ModelClient(row.spec.model, concurrency=row.concurrency, key=key)
     with writing(engine) as session:

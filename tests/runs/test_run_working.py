@@ -48,8 +48,8 @@ def test_tokens_and_cost_are_kept_by_call(quick_run):
     assert sum(event["cost"] for event in quick_run.events("answers saved")) == pytest.approx(ended.cost)
     assert sum(event["answers"] for event in quick_run.events("answers saved")) == 6
     at = quick_run.progress(ended.run_id)
-    assert (at.prompt_tokens, at.completion_tokens, at.n_open, at.n_workers) == (*tokens, 0, 0)
-    assert at.cost == pytest.approx(ended.cost)
+    assert (at.calls.prompt_tokens, at.calls.completion_tokens, at.n_open, at.n_workers) == (*tokens, 0, 0)
+    assert at.calls.cost == pytest.approx(ended.cost)
 
 
 def test_saved_answers_renew_what_is_kept_of_judges_verdicts(quick_run):
