@@ -127,11 +127,7 @@ def reads_in(said: str | None) -> "Reads | None":
 
 
 def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
-    """Whose levels count, by format: the usual judges, but for those that `--judge` names.
-
-    Returns the cases, with what most judges say where that was asked for, and the judges by format; one that has read no answer, or none of
-    that format, is an `OverreadError`.
-    """
+    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
     from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
     readers = {

@@ -187,7 +187,7 @@ def triage_run(
     verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
-    from evalcore.runs import check_asked, check_bounds, queries, spec_for
+    from evalcore.runs import acts, queries, spec_for
     from evalcore.runs.known_models import key_of, usual_file
     from evalcore.study.db import reading
 
@@ -209,8 +209,8 @@ def triage_run(
                 raise OverreadError(msg)
             # all for which the judge would be refused later, before the first answer is paid for
             if verdicts is not None:
-                check_bounds(verdicts, concurrency=options.concurrency, max_cost=options.max_cost)
-                check_asked(session, verdicts)
+                acts.check_bounds(verdicts, concurrency=options.concurrency, max_cost=options.max_cost)
+                acts.check_asked(session, verdicts)
         if options.dry_run:
             shown, status = _planned(engine, answers, verdicts, options.how), 0
         else:
@@ -223,10 +223,7 @@ def triage_run(
 
 
 def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
-    """The judge as the file of models has it.
-
-    Raises OverreadError: it is not known, or nothing is there for it to read.
-    """
+    """The judge as the file of models has it; an `OverreadError` where it is not known, or nothing is there for it to read."""
     from evalcore.runs.known_models import load
 
     if Format.CONVERSATION not in formats:
@@ -262,12 +259,9 @@ def _planned(
 def _gone(
     engine: "Engine", answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
 ) -> "tuple[Ended, Ended | None]":
-    """Both runs, one after the other; what the answers cost is no longer there for the judge.
-
-    Raises OverreadError: nothing is left for the judge, or nobody knows what the answers have cost.
-    """
+    """Both runs, one after the other; what the answers cost, which has to be known, is no longer there for the judge."""
     from evalcore.cli.run_at_console import run_through
-    from evalcore.runs import spent
+    from evalcore.runs import acts
     from evalcore.study.db import reading
 
     first, left = run_through(engine, answers, **how), how["max_cost"]
@@ -279,7 +273,7 @@ def _gone(
         return first, None
     if left is not None:
         with reading(engine) as session:
-            cost = spent(session, first.worked.run_id)
+            cost = acts.spent(session, first.worked.run_id)
         if cost is None:
             msg = (
                 f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {judge!r} is not; "

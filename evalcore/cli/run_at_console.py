@@ -13,9 +13,7 @@ from rich.progress import Progress as Bars
 
 from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
 from evalcore.cli.run import FAILURES
-from evalcore.runs import Stop, Worked, check_bounds, failures, on_interrupt, plan, queries, start, work
-from evalcore.runs import retry as retry_failures
-from evalcore.runs import stop as stop_run
+from evalcore.runs import Stop, Worked, acts, on_interrupt, queries, work
 from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
@@ -30,21 +28,13 @@ INTERRUPTED, FAILED = 130, 1
 """Exit statuses: after Ctrl-C, as shells have it; and of a run that did not come to its end."""
 COST = "would bring the cost above"  # words of the reason for which a run stops at its cost
 MAX_LINES, MAX_REASON = 40, 80
-WHOLE = (
-    "response_id",
-    "criterion_id",
-    "position",
-    "status",
-)  # numbers that pandas has as decimals where one is missing
+WHOLE = ("response_id", "criterion_id", "position", "status")
+"""Numbers that pandas has as decimals where one is missing."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How working on a run went.
-
-    `at`: the run as it stands; None where the database does not answer any more. `n_cut_off`: answers of the run that are not whole. `again`: how to go on,
-    in words.
-    """
+    """How working on a run went; `at`: how it stands, None where the database does not answer; `again`: how to go on, in words."""
 
     worked: Worked
     at: Progress | None
@@ -108,9 +98,9 @@ class Ended:
 
 def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **bounds: Any) -> dict[str, Any]:
     """What a run would ask, cost and take, as JSON has it; printed as a table, too; the bounds as `runs.start` takes them."""
-    check_bounds(spec, concurrency=concurrency, **bounds)
+    acts.check_bounds(spec, concurrency=concurrency, **bounds)
     with reading(engine) as session:
-        planned = plan(session, spec)
+        planned = acts.plan(session, spec)
     seconds = planned.seconds(concurrency)
     if not quiet:
         at_once = f"{concurrency:,} questions at once"
@@ -140,7 +130,7 @@ def run_through(engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | No
         key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
     else:
         check(engine, cluster)
-    run_id = start(engine, spec, actor=actor(engine), **bounds)
+    run_id = acts.start(engine, spec, actor=actor(engine), **bounds)
     return go(engine, run_id, quiet=quiet, cluster=cluster)
 
 
@@ -246,7 +236,7 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     who = actor(engine)
     with reading(engine) as session:
         n_failed = queries.progress(session, run_id).n_failed
-    rows = records(failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
+    rows = records(acts.failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
     for row in rows:
         row |= {name: None if row[name] is None else int(row[name]) for name in WHOLE}
     if as_json:
@@ -271,7 +261,7 @@ def retry(engine: Engine, run_id: int, words: Iterable[str], *, as_json: bool) -
     outcomes = [Outcome(word) for word in some_of("--outcome", ",".join(words), FAILURES)]
     with reading(engine) as session:
         key_of(queries.run(session, run_id).spec.model)  # it is there
-    n = retry_failures(engine, run_id, actor=actor(engine), outcomes=outcomes)
+    n = acts.retry(engine, run_id, actor=actor(engine), outcomes=outcomes)
     if not as_json:
         say(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
     if n:
@@ -287,13 +277,13 @@ def resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool
     key_of(row.spec.model)  # it is there
     most = row.max_cost if max_cost is None else max_cost
     bounds: dict[str, Any] = {"concurrency": row.concurrency, "max_cost": most, "max_failures": row.max_failures}
-    start(engine, row.spec, actor=actor(engine), **bounds)
+    acts.start(engine, row.spec, actor=actor(engine), **bounds)
     work_on(engine, run_id, as_json=as_json)
 
 
 def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
     """Stop a run, wherever it is worked on."""
-    stop_run(engine, run_id, actor=actor(engine))
+    acts.stop(engine, run_id, actor=actor(engine))
     with reading(engine) as session:
         at = queries.progress(session, run_id)
     if as_json:

@@ -134,10 +134,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
 def _chosen(
     triage_data: "TriageData", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
 ) -> "tuple[TriageData, dict[str, str]]":
-    """The responses that were asked for, and whose levels count by format.
-
-    Raises OverreadError: a model or judge that the study does not have.
-    """
+    """The responses that were asked for, and whose levels count by format; an unknown model or judge is an `OverreadError`."""
     published = triage_data.published
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
     for name in models or ():

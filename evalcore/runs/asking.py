@@ -78,9 +78,6 @@ async def call(
     return told(reply, Outcome.ANSWERED, cut_off), answer, False
 
 
-# ---------------------------------------------------------------- being told to stop
-
-
 class Stop:
     """Tells a worker to stop: `finish` lets what is in flight arrive, `now` does not wait for it. Safe in threads and in handlers of signals."""
 
@@ -128,9 +125,6 @@ def on_interrupt(stop: Stop) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-# ---------------------------------------------------------------- saving
 
 
 class DatabaseGone(OverreadError):
@@ -216,7 +210,7 @@ class Keeping:
         return len(self._arrived) + len(self._in_hand)
 
     def unsaved_outcomes(self) -> Counter[Outcome]:
-        """What has come of these."""
+        """What has come of the questions that have ended and are not in the database yet."""
         return Counter(answer.outcome for answer in (*self._arrived, *self._in_hand) if answer.outcome is not None)
 
     def save_if_due(self) -> None:

@@ -19,10 +19,11 @@ from math import ceil
 from multiprocessing import resource_tracker
 from typing import Any
 
-from evalcore.runs import Stop, Worked, acts, finish, queries, work
+from evalcore.runs import Stop, Worked, acts, queries, work
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
 from evalcore.runs.spec import refuse
+from evalcore.runs.worker import finish
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.schema import Outcome, RunState, Viewer

@@ -97,9 +97,6 @@ class Progress:
         return self.n_open / self.rate if self.rate > 0 else None
 
 
-# ---------------------------------------------------------------- runs
-
-
 def run(session: Session, run_id: int) -> RunRow:
     """One run."""
     found = rows(session, run_ids=[run_id])
@@ -270,9 +267,6 @@ def _number(session: Session, statement: Any) -> int:
     return int(session.connection().execute(statement).scalar_one())
 
 
-# ---------------------------------------------------------------- workers
-
-
 class WorkerRow(NamedTuple):
     """A worker that has not ended, whether it lives, and whether it was told to end."""
 
@@ -330,9 +324,6 @@ def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
         WorkerRow(*row[:-1], lives=row.seen_at > unseen and not is_gone(row.host, row.pid))
         for row in session.connection().execute(statement.order_by(table.id))
     ]
-
-
-# ---------------------------------------------------------------- what is asked about
 
 
 def datasets(session: Session) -> list[str]:

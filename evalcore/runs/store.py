@@ -126,9 +126,6 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
     return row.state, row.spec
 
 
-# ---------------------------------------------------------------- workers
-
-
 class Orders(NamedTuple):
     """What a worker is told when it says that it lives; `was_dead`: it was taken for dead, so that what it held is free."""
 
@@ -241,9 +238,6 @@ def end_worker(
 def _free(session: Session, run_id: int, worker_ids: Any) -> int:
     held = (_QUESTION.c.run_id == run_id, _QUESTION.c.outcome.is_(None), _QUESTION.c.worker_id.in_(worker_ids))
     return int(session.connection().execute(update(_QUESTION).where(*held).values(worker_id=None)).rowcount)
-
-
-# ---------------------------------------------------------------- answers
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

@@ -105,11 +105,6 @@ class Figures:
         since = self._spent(self.mine) - self._spent_then
         return (since + n_in_flight * self.expected_cost) * self.n_workers <= left
 
-    @property
-    def cost(self) -> float | None:
-        """US dollars of all calls whose cost is known; None where none is."""
-        return _sum(self.calls, self.mine).cost
-
     def progress(self) -> Progress:
         """The figures as the page has them."""
         at = time.monotonic()

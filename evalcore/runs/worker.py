@@ -154,7 +154,7 @@ def work(
         n_calls=figures.mine.n_calls,
         prompt_tokens=figures.mine.prompt_tokens,
         completion_tokens=figures.mine.completion_tokens,
-        cost=figures.cost,
+        cost=figures.progress().calls.cost,
         n_left=ended.n_left if ended is not None else None,
         n_held=ended.n_held if ended is not None else None,
         n_there=asking.kept.n_there,

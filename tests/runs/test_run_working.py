@@ -225,7 +225,7 @@ def test_progress_is_told_while_a_run_goes_on(larger_run):
     ended = done(larger_run, judging(), client=Scripted(), concurrency=2, progress=told.append)
     last = told[-1]
     assert (last.n_questions, last.n_asked, last.n_answered, last.n_open, last.n_workers) == (60, 60, 60, 0, 1)
-    assert last.cost == pytest.approx(ended.cost)
+    assert last.calls.cost == pytest.approx(ended.cost)
     assert last.rate > 0
     assert told[0].n_asked == 0
     assert told[0].seconds_left is None
