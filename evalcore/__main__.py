@@ -15,6 +15,13 @@ from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, out, print_jso
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
+AS = (
+    "Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
+    "researchers and leads may. The audit trail says which."
+)
+ALLOWED_HOST = "Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."
+EXPECT = "A hash that was the trail's last, whole: fails where the trail does not have it."
+
 app = typer.Typer(
     no_args_is_help=False,
     add_completion=False,
@@ -46,16 +53,7 @@ for of_a_room in COMMANDS:
 def _main(
     context: typer.Context,
     db: Db = None,
-    acting_as: Annotated[
-        str | None,
-        Option(
-            "--as",
-            metavar="NAME",
-            help="Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
-            "researchers and leads may. The audit trail says which.",
-            show_default=False,
-        ),
-    ] = None,
+    acting_as: Annotated[str | None, Option("--as", metavar="NAME", help=AS, show_default=False)] = None,
     version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
@@ -75,10 +73,7 @@ def serve(
     port: Annotated[int, Option(min=1, max=65535)] = 8501,
     address: Annotated[str, Option(help="Only this machine's own address, until there is sign-in.")] = "127.0.0.1",
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
-    allowed_host: Annotated[
-        list[str] | None,
-        Option(help="Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."),
-    ] = None,
+    allowed_host: Annotated[list[str] | None, Option(help=ALLOWED_HOST)] = None,
 ) -> None:
     """Open the dashboard."""
     from evalcore import serving
@@ -122,12 +117,8 @@ def people(
         with reading(engine) as session:
             everybody = contents.people(session)
     if as_json:
-        print_json(
-            [
-                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
-                for p in everybody
-            ]
-        )
+        listed = [(p.name, sorted(p.roles), p.specialties, p.languages) for p in everybody]
+        print_json([dict(zip(("name", "roles", "specialties", "languages"), one, strict=True)) for one in listed])
     elif everybody:
         lists = {"roles": [sorted(p.roles) for p in everybody]}
         lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
@@ -138,10 +129,7 @@ def people(
 
 @audit_app.command()
 def verify(
-    expect: Annotated[
-        str | None,
-        Option(help="A hash that was the trail's last, whole: fails where the trail does not have it."),
-    ] = None,
+    expect: Annotated[str | None, Option(help=EXPECT)] = None,
     db: Db = None,
 ) -> None:
     """Recompute every hash of the trail and of the rows that it names; say what does not hold and exit with 1.

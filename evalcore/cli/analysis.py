@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STATED = ("version", "stated_by", "stated_at", "n_reads_before")
 JUDGES = "Judges, joined by commas, that are corrected together; default: the one with most labels."
+WEIGHTED = "Weight the examples to the themes of the full benchmark."
 CLAIM = "benchmark or new_examples; default: the widest that can be had."
 PHYSICIANS = "these or in_general; default: the widest that can be had."
 PRIMARY = "The primary comparison: two models joined by a comma, the new one first."
@@ -60,9 +61,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
     physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
     settled: Annotated[bool, Option("--settled", help="Adjudicated labels in place of the readers' votes.")] = False,
-    weighted: Annotated[
-        bool, Option("--weighted", help="Weight the examples to the themes of the full benchmark.")
-    ] = False,
+    weighted: Annotated[bool, Option("--weighted", help=WEIGHTED)] = False,
     primary: Annotated[str | None, Option(help=PRIMARY)] = None,
     margin: Annotated[float | None, Option(help="Its margin of the corrected score, e.g. 0.05.")] = None,
     margin_under: Annotated[float | None, Option(help="Its margin of the under-triage rate.")] = None,

@@ -134,7 +134,7 @@ def expected(session: Session, spec: RunSpec) -> Usage:
     prompt, completion = before.prompt_tokens, before.completion_tokens
     if prompt is None:
         asker, questions = Asker(spec), item_queries.drawn(session, spec, N_DRAWN)
-        asked = asker.prepared(questions, queries.texts(session, questions))
+        asked = asker.prepared(session, questions)
         requests = [asker.request(one) for one in asked if one.case]
         n_characters = sum(len(message.content) for request in requests for message in request.messages)
         prompt = n_characters / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0

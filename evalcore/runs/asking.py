@@ -420,7 +420,7 @@ class Asking:
         at = time.time()  # now, not when the loop comes to hear of it: the machine may sleep in between
         most = int(min(self._lot, self._to_take))
         questions, was_dead = store.take(session, self._run.run_id, self._worker_id, most)
-        return self._asker.prepared(questions, queries.texts(session, questions)), was_dead, at
+        return self._asker.prepared(session, questions), was_dead, at
 
     async def _say_alive(self) -> None:
         while True:

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import JudgeReplyInvalid, RunRefused
-from evalcore.runs.queries import Texts
+from evalcore.runs.queries import texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
 from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, refuse, storable
 from evalcore.runs.suspicion import suspects
+from evalcore.study.db import Session
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message, RunKind
 
 CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT  # what the judges' prompts ask the confidence for
@@ -225,17 +226,18 @@ class Asker:
     def __init__(self, spec: RunSpec) -> None:
         self._prompts = _prompts(spec)
 
-    def prepared(self, questions: Sequence[Question], texts: Texts) -> list[Asked]:
+    def prepared(self, session: Session, questions: Sequence[Question]) -> list[Asked]:
         """Questions with their texts; a response is searched for words to the judge once, however many criteria are asked on it."""
-        suspicions = {number: suspects(text) for number, text in texts.responses.items()}
+        conversations, responses, criteria = texts(session, questions)
+        suspicions = {number: suspects(text) for number, text in responses.items()}
         asked = []
         for question in questions:
-            case = texts.conversations[question.example_id]
+            case = conversations[question.example_id]
             if question.response_id is None:
                 asked.append(Asked(question, case))
                 continue
-            criterion = texts.criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
-            about = (texts.responses[question.response_id], *criterion, suspicions[question.response_id])
+            criterion = criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
+            about = (responses[question.response_id], *criterion, suspicions[question.response_id])
             asked.append(Asked(question, case, *about))
         return asked
 

@@ -341,21 +341,14 @@ def models_of(session: Session, dataset: str) -> list[str]:
     return [*session.connection().execute(select(_MODEL.name).where(to_judge).order_by(_MODEL.name)).scalars()]
 
 
-class Texts(NamedTuple):
-    """What some questions are about, by the numbers of the rows; of a criterion text and points."""
-
-    conversations: dict[int, tuple[Message, ...]]
-    responses: dict[int, str]
-    criteria: dict[int, tuple[str, int | None]]
-
-
-def texts(session: Session, questions: Iterable[Question]) -> Texts:
-    """The texts of some questions; each is read once, however many questions are about it."""
-    asked = list(questions)
+def texts(
+    session: Session, asked: Collection[Question]
+) -> tuple[dict[int, tuple[Message, ...]], dict[int, str], dict[int, tuple[str, int | None]]]:
+    """What some questions are about, by the numbers of the rows, each read once: conversations, responses, criteria with their points."""
     examples = _of(session, "example", {one.example_id for one in asked}, "messages")
     responses = _of(session, "response", {one.response_id for one in asked}, "text")
     criteria = _of(session, "criterion", {one.criterion_id for one in asked}, "text", "points")
-    return Texts(
+    return (
         {number: msgspec.json.decode(messages, type=tuple[Message, ...]) for number, messages in examples},
         {number: text or "" for number, text in responses},
         {number: (text, points) for number, text, points in criteria},
