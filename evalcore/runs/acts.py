@@ -233,7 +233,7 @@ def _check_as_before(session: Session, spec: RunSpec) -> None:
         if one.model.asked_how == spec.model.asked_how:
             continue
         if one.prompt_version != spec.prompt_version:  # answers to the same may stand together all the same
-            is_same = one.kind is spec.kind is not RunKind.JUDGE and one.dataset == spec.dataset
+            is_same = one.kind is spec.kind and spec.kind is not RunKind.JUDGE and one.dataset == spec.dataset
             if not is_same or (one.kind is RunKind.TRIAGE and not set(one.formats) & set(spec.formats)):
                 continue
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up

@@ -386,9 +386,7 @@ class ModelClient:
             except httpx.ProxyError:  # its words may name the proxy with its password
                 received.broke = "the proxy did not let the question through"
             except Exception as error:  # noqa: BLE001 - whatever a library raises of one reply, the question has failed and the run goes on
-                cause = (
-                    error.__cause__ or error
-                )  # httpx-aiohttp calls every broken connection a timeout; its cause says more
+                cause = error.__cause__ or error  # of httpx-aiohttp, which calls every broken connection a timeout
                 received.broke = f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
         return received
 
