@@ -107,8 +107,8 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
         left = duration(at.seconds_left) if at.n_open and at.seconds_left is not None else NOTHING
         figures |= {"a second": f"{at.rate:,.1f}", "left": left}
     limit = f", stops at {dollars(at.max_cost)}" if at.max_cost is not None else ""
-    tokens = {"tokens in": f"{at.prompt_tokens:,}", "tokens out": f"{at.completion_tokens:,}"}
-    st.html(html.facts(figures | {f"cost{limit}": cost_words(at).removeprefix("cost ")} | tokens))
+    tokens = {"tokens in": f"{at.calls.prompt_tokens:,}", "tokens out": f"{at.calls.completion_tokens:,}"}
+    st.html(html.facts(figures | {f"cost{limit}": cost_words(at.calls).removeprefix("cost ")} | tokens))
     if allows(check_can_run, viewer):
         if at.n_workers and at.state is RunState.OPEN:
             if st.button("Stop", icon=":material/stop:", key="run_stop"):

@@ -31,7 +31,6 @@ import orjson  # noqa: E402
 
 from evalcore.runs import (  # noqa: E402
     Stop,
-    queries,
     spec_for,
     start,
     work,
@@ -189,7 +188,7 @@ def asked(folder: Path, spec: RunSpec, n: int) -> list[ChatRequest]:
         questions = [Question(*row) for row in rows]
         asker = Asker(spec)
         with reading(small.engine) as session:
-            return [asker.request(one) for one in asker.prepared(questions, queries.texts(session, questions))]
+            return [asker.request(one) for one in asker.prepared(session, questions)]
 
 
 def made(url: str, n: int) -> AbstractContextManager[Study]:

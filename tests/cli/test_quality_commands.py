@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from evalcore.cli.console import out
-from evalcore.cli.quality import judges
+from evalcore.cli.judging import judges
 from evalcore.errors import OverreadError
 from evalcore.judges.quality import COLUMNS as QUALITY
 from evalcore.judges.quality import PERCENTILE_COLUMNS
@@ -99,7 +99,7 @@ def test_without_json_it_says_the_finding_and_the_tables(study):
 
 
 def test_groups_without_an_interval_are_counted_and_not_listed():
-    import evalcore.cli.quality as module
+    import evalcore.cli.judging as module
 
     table = pd.DataFrame(
         {

@@ -13,7 +13,7 @@ import typer
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from evalcore.cli.quality import agreement as command
+from evalcore.cli.judging import agreement as command
 from evalcore.judges.figures import pair_matrix
 from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Role, Viewer

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore.cli import triage_run as cli_triage_run
+from evalcore.cli import run as cli_run
+from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
@@ -303,7 +304,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
+    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 
@@ -348,7 +349,7 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
-        raise runs_worker.RunRefused(msg)
+        raise RunRefused(msg)
 
     monkeypatch.setattr(runs_worker, "start_worker", start_worker)
     app = opened(LEAD, run_id)

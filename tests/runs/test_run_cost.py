@@ -59,7 +59,7 @@ def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small_run
         before = queries.calls(session, run_id)
     with writing(small_run.engine) as session:
         mine = store.add_worker(session, run_id, pid=1)
-        assert len(store.take(session, run_id, mine, 10).questions) == 6
+        assert len(store.take(session, run_id, mine, 10)[0]) == 6
         assert queries.calls(session, run_id, besides=mine) == before
     assert before.cost == pytest.approx(6 * MAX_CALLS * EACH)
 
