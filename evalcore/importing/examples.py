@@ -110,14 +110,14 @@ class Examples:
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
         self._dataset = dataset
-        rows = lookups.examples_named(self._session, dataset, set(prompt_ids))
+        rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
-        for row in lookups.criteria_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.CRITERIA, numbers):
             tags = tuple(json.loads(row["tags"]))
             known = KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
             criteria[row["example_id"]].append(known)
-        for row in lookups.subsets_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
         self.known = {}
         for row in rows:

@@ -151,7 +151,7 @@ class Work:
 
     def is_known(self, session: Session) -> bool:
         """Whether the study holds all of it already."""
-        return self.meaning is None and lookups.imported_before(session, self.content_hash) is not None
+        return self.meaning is None and lookups.is_imported(session, self.content_hash)
 
     def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
         """Keep what the confidences mean, as far as it is known."""
@@ -167,7 +167,7 @@ class Work:
 
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
-        before = lookups.imported_before(session, self.content_hash) is not None
+        before = lookups.is_imported(session, self.content_hash)
         # a file with rows left out may be imported again once their partners are here
         if not before and not report.without_partner:
             name, format_name = report.file, report.format

@@ -139,7 +139,7 @@ class AcuityVerdicts(RowWriter):
         examples = {
             (dataset, example["prompt_id"]): example["id"]
             for dataset, names in wanted.items()
-            for example in lookups.examples_named(self._session, dataset, names)
+            for example in lookups.rows(self._session, lookups.EXAMPLES, names, dataset=dataset)
         }
         self._models |= lookups.model_ids(self._session, {row.model for row in rows if row.model} - self._models.keys())
         places = {
@@ -147,7 +147,7 @@ class AcuityVerdicts(RowWriter):
             for row in rows
             if (number := examples.get((row.dataset, row.example_id))) is not None and row.model in self._models
         }
-        found = lookups.samples_at(self._session, dict.fromkeys(places.values()))
+        found = lookups.rows(self._session, lookups.SAMPLES, dict.fromkeys(places.values()))
         place_of = itemgetter("example_id", "model_id", "dataset", "sample_index")
         responses = {place_of(row): row["id"] for row in found}
         joined: list[tuple[GivenLevel, Item]] = []
