@@ -76,10 +76,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def content_security_policy(index_html: str) -> str:
-    """What the browser may load and run: Streamlit's own files, its inline scripts by their hash, nothing from elsewhere.
-
-    `blob:` is how Streamlit brings a component's script (ours, pages/shared/keys.js): only a script that runs already can make one.
-    """
+    """What the browser may load and run: Streamlit's own files, its inline scripts by their hash, a component's script by `blob:`, nothing from elsewhere."""
     digests = (hashlib.sha256(code.encode()).digest() for code in _INLINE_SCRIPT.findall(index_html))
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return "; ".join(
@@ -145,10 +142,9 @@ def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozen
 
 
 class OwnPages:
-    """Refuses what a page of another site asks for, before anything of ours or of Streamlit's is reached; over HTTP and the socket.
+    """Refuses what a page of another site asks for, before anything of ours or of Streamlit's is reached; links from elsewhere still open a page.
 
-    A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`. A page of another
-    port of this machine is of another origin too. Links from elsewhere still open a page.
+    A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`.
     """
 
     def __init__(self, app: Asgi, hosts: frozenset[str]) -> None:
@@ -198,10 +194,9 @@ async def _refuse(scope: Scope, send: Send, status: int, sentence: str) -> None:
 
 
 class RememberReader:
-    """Answers /reader/N: keeps the browser's choice of person in a cookie, and goes on to the page that was asked for.
+    """Answers /reader/N: keeps the browser's choice of person (0: nobody) in a cookie, and goes on to the page that was asked for.
 
-    /reader/0 forgets the choice. A page of another site cannot make the choice for the viewer: only a request of which the browser says that
-    our own page made it, or the viewer, is taken.
+    Only a request of which the browser says that our own page made it, or the viewer, is taken.
     """
 
     def __init__(self, app: Asgi, study_key: str) -> None:

@@ -52,19 +52,3 @@ def shipped(name: str) -> Path:
     """A file or folder of the checkout's root: inside the installed package, else beside it."""
     packaged = Path(str(files("evalcore") / "_app" / name))
     return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / name
-
-
-def database_url(location: str) -> str:
-    """A SQLAlchemy URL from a URL or from the path of a SQLite file.
-
-    >>> database_url("postgres://me@host/db")
-    'postgresql+psycopg://me@host/db'
-    >>> database_url("/srv/a study.db")
-    'sqlite:////srv/a study.db'
-    """
-    if "://" not in location:
-        return f"sqlite:///{Path(location).expanduser().resolve()}"
-    for plain in ("postgres://", "postgresql://"):
-        if location.startswith(plain):
-            return "postgresql+psycopg://" + location.removeprefix(plain)
-    return location

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from evalcore.errors import ExportError, ReadOnly
+from evalcore.errors import OverreadError, ReadOnly
 from evalcore.export.codebook import CODEBOOK, DTYPES
 from evalcore.reading import queries as reading_queries
 from evalcore.reading import store as reading_store
@@ -61,18 +61,18 @@ class Part:
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook.
 
-    Raises ExportError: there is no such table, or the study has no such judge.
+    Raises OverreadError: there is no such table, or the study has no such judge.
     """
     part = part or Part()
     if what not in WHAT:
         msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
-        raise ExportError(msg)
+        raise OverreadError(msg)
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
             msg = f"expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got judge {part.judge!r}"
-            raise ExportError(msg)
+            raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
@@ -89,7 +89,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
         if "knows_model" in columns:
-            known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
+            known, known_by = pd.Series(list(frames.numbers(session, frames.knowing())), dtype="int64"), "verdict_id"
             if what == "labels":  # with reads that were replaced
                 ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
                 of_item = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
@@ -264,7 +264,7 @@ def anonymous(name: str, *, key: str) -> str:
 def check(engine: Engine, actor: Viewer) -> None:
     """The first thing of whoever takes something out of the study, before it is made.
 
-    Raises NotAllowed: whoever acts has no role in the study. Raises ExportError: a large file is not imported whole.
+    Raises NotAllowed: whoever acts has no role in the study. Raises OverreadError: a large file is not imported whole.
     """
     with reading(engine) as session:
         _check(session, actor)
@@ -273,7 +273,7 @@ def check(engine: Engine, actor: Viewer) -> None:
 def _check(session: Session, actor: Viewer) -> None:
     allow(session, actor, check_can_export)
     if (found := lookups.unfinished_import(session)) is not None:
-        raise ExportError(found.sentence)
+        raise OverreadError(found.sentence)
 
 
 def record(
@@ -290,7 +290,7 @@ def record(
 
     A study that is read-only keeps no event.
     `actor`: Who takes it; where it is nobody of the study, whom they show it to is not known here. `n_rows`: Of the table; with none, nothing was seen.
-    `named`: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as
+    `named`: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out. Raises NotAllowed, OverreadError: as
     `check`.
     """
     part = part or Part()

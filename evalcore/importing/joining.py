@@ -18,8 +18,9 @@ from evalcore.study import lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Session
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
-from evalcore.study.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Source, Unfinished, Viewer
+from evalcore.study.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Source, Viewer
 from evalcore.study.store import Bulk
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage import setting_queries
 from evalcore.triage.store import set_confidence_meaning
 
@@ -76,7 +77,7 @@ class Work:
         return json.dumps(asked | told, ensure_ascii=False)
 
     @classmethod
-    def again(cls, unfinished: Unfinished, path: Path) -> "Work":
+    def again(cls, unfinished: UnfinishedImport, path: Path) -> "Work":
         """What somebody asked for earlier, of a copy of the file."""
         asked = json.loads(unfinished.asked)
         file = recognise(path, name=asked["name"], format_name=asked["format"])

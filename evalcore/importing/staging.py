@@ -23,8 +23,8 @@ from evalcore.study import lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import
-from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.schema import IMPORT_STOPPED, Administrator, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage.acts import read_levels
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
@@ -120,7 +120,7 @@ def finish(engine: Engine) -> ImportReport | None:
     return report
 
 
-def give_up(engine: Engine, actor: Viewer) -> Unfinished:
+def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
     """Leave an import that was broken off as it is: its rows in the study stay, and those that are missing do not come.
 
     Returns what was given up. NotAllowed: whoever acts may not import. ImportFailed: no import was broken off, or somebody is writing it.
@@ -141,7 +141,7 @@ def give_up(engine: Engine, actor: Viewer) -> Unfinished:
     return found
 
 
-def _stop(session: Session, begun: Unfinished, n_done: int, *, actor: str, faults: list[str]) -> None:
+def _stop(session: Session, begun: UnfinishedImport, n_done: int, *, actor: str, faults: list[str]) -> None:
     store.end_parts(session)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
     store.append_event(session, actor=actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
@@ -193,7 +193,7 @@ def _is_locked(number: int) -> bool:
     return True
 
 
-def _clear(engine: Engine, found: Unfinished | None) -> None:
+def _clear(engine: Engine, found: UnfinishedImport | None) -> None:
     """Remove copies whose process was killed before it had begun to write."""
     study = Path(engine.url.database or "")
     begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
@@ -260,7 +260,7 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
 class Parts(Pace):
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
-    def __init__(self, session: Session, begun: Unfinished) -> None:
+    def __init__(self, session: Session, begun: UnfinishedImport) -> None:
         self._session, self._begun = session, begun
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
@@ -297,7 +297,7 @@ class Parts(Pace):
         time.sleep(PAUSE_SECONDS)
 
 
-def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
+def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
         before = lookups.unfinished_import(session)
@@ -305,12 +305,19 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
             return before
         is_broken_off(session, engine, work)
         report = json.dumps(work.report().as_dict())
-        begun = Unfinished(work.file.name, work.source_hash, actor.signature, now(), work.as_json(), n_rows, 0, report)
+        begun = UnfinishedImport(
+            name=work.file.name,
+            source_hash=work.source_hash,
+            actor=actor.signature,
+            asked=work.as_json(),
+            n_rows=n_rows,
+            report=report,
+        )
         store.begin_parts(session, begun)
     return begun
 
 
-def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[int], None]) -> ImportReport:
+def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Callable[[int], None]) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, rows, stopped = work.report(), work.rows(progress), None
     with writing(engine, patient=True) as session:

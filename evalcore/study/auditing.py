@@ -143,7 +143,13 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     if expected is not None and not _HASH.fullmatch(expected):
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"
         raise OverreadError(msg)
-    wanted = _kept_hashes(kept) | ({expected: "--expect"} if expected else {})
+    wanted: dict[str, str] = {}
+    if kept is not None and kept.exists():
+        with kept.open(encoding="utf-8", errors="replace") as lines:
+            numbered = ((line.split(), number) for number, line in enumerate(lines, start=1))
+            wanted = {words[-1]: f"{kept} line {number}" for words, number in numbered if words}
+    if expected:
+        wanted[expected] = "--expect"
     acts = {VERDICT: _Acts("verdict"), LEDGER: _Acts("kept hash")}
     n_events, last = 0, FIRST_PREVIOUS_HASH
     for number, event in trail.events(session):
@@ -184,14 +190,6 @@ def _wrong(event: AuditEvent | None, last: str) -> str:
     except (TypeError, ValueError):  # bytes where text was, or text that is no UTF-8
         fits = False
     return "" if fits else "its content was changed after it was written"
-
-
-def _kept_hashes(kept: Path | None) -> dict[str, str]:
-    if kept is None or not kept.exists():
-        return {}
-    with kept.open(encoding="utf-8", errors="replace") as lines:
-        numbered = ((line.split(), number) for number, line in enumerate(lines, start=1))
-        return {words[-1]: f"{kept} line {number}" for words, number in numbered if words}
 
 
 class _Tally:

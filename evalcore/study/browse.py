@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -59,7 +59,7 @@ class Filters:
 
     def on_responses(self) -> bool:
         """Whether any filter asks about responses as a whole."""
-        return any(value is not None for value in (self.model, self.format, self.level))
+        return (self.model, self.format, self.level) != (None, None, None)
 
     def on_what_was_said(self) -> bool:
         """Whether what fits may tell what somebody said of a conversation: words are looked for in explanations and notes as well."""
@@ -88,7 +88,15 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         members = select(col(ExampleSubset.example_id)).where(col(ExampleSubset.subset) == filters.subset)
         statement = statement.where(table.c.id.in_(members))
     if filters.search.strip():
-        statement = statement.where(table.c.id.in_(_holding(session, filters.search)))
+        is_sqlite = session.get_bind().dialect.name == "sqlite"
+        query = (sqlite_query if is_sqlite else postgresql_query)(filters.search)
+        match = text("search_text MATCH :query" if is_sqlite else "body @@ CAST(:query AS tsquery)")
+        found: Select[Any] = (
+            select(literal_column("rowid")).select_from(text("search_text")).where(match.bindparams(query=query))
+        )
+        entry = TABLES["search_entry"].c
+        held = select(entry.example_id).where(entry.id.in_(found) if query else false())
+        statement = statement.where(table.c.id.in_(held))
     if filters.on_items():
         fits: ColumnElement[bool] = table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id)))
         if filters.reads is not None and not filters.on_criteria():
@@ -98,19 +106,6 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
     return frame(session, statement.order_by(table.c.id))
-
-
-def _holding(session: Session, search: str) -> Any:
-    if session.get_bind().dialect.name == "sqlite":
-        query = sqlite_query(search)
-        match = text("SELECT rowid FROM search_text WHERE search_text MATCH :query")
-    else:
-        query = postgresql_query(search)
-        match = text("SELECT rowid FROM search_text WHERE body @@ CAST(:query AS tsquery)")
-    entry = TABLES["search_entry"].c
-    if not query:
-        return select(entry.example_id).where(text("1 = 0"))
-    return select(entry.example_id).where(entry.id.in_(match.bindparams(query=query)))
 
 
 def response_conditions(filters: Filters) -> list[ColumnElement[bool]]:

@@ -99,22 +99,19 @@ class _Folded(dict[int, str]):
     """What each character becomes, worked out when it is first met: small, without a Latin letter's accent, or a space."""
 
     def __missing__(self, code: int) -> str:
-        folded = self[code] = self._fold(code)
-        return folded
-
-    @staticmethod
-    def _fold(code: int) -> str:
         char = chr(code)
-        if _MARKS[0] <= code <= _MARKS[1]:
-            return ""
-        if unicodedata.category(char)[0] not in "LMN":
-            return " "
-        base = unicodedata.normalize("NFD", char)
-        if base[0].isascii() and base[0].isalpha():
-            return base[0].lower()
-        small = char.casefold()
+        small, base = char.casefold(), unicodedata.normalize("NFD", char)[0]
         folded = small if len(small) == 1 else char.lower()[:1]
-        return f" {folded} " if _NO_SPACES.fullmatch(char) else folded
+        if _MARKS[0] <= code <= _MARKS[1]:
+            folded = ""
+        elif unicodedata.category(char)[0] not in "LMN":
+            folded = " "
+        elif base.isascii() and base.isalpha():
+            folded = base.lower()
+        elif _NO_SPACES.fullmatch(char):
+            folded = f" {folded} "
+        self[code] = folded
+        return folded
 
 
 _FOLDED = _Folded()

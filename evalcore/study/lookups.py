@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
 from sqlmodel import Session
 
-from evalcore.study.schema import CASES, Stage, Unfinished
-from evalcore.study.tables import TABLES
+from evalcore.study.schema import CASES, Stage
+from evalcore.study.tables import TABLES, UnfinishedImport
 
 _CHUNK = 500  # bound variables in one statement
 _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
@@ -102,8 +102,7 @@ def is_imported(session: Session, content_hash: str) -> bool:
     return bool(rows(session, _IMPORTED, [content_hash]))
 
 
-def unfinished_import(session: Session) -> Unfinished | None:
+def unfinished_import(session: Session) -> UnfinishedImport | None:
     """The large import that is not in the study whole, if there is one."""
-    table = TABLES["unfinished_import"].c
-    row = session.connection().execute(select(*(table[name] for name in Unfinished.__struct_fields__))).first()
-    return None if row is None else Unfinished(*row)
+    row = session.connection().execute(select(TABLES["unfinished_import"])).mappings().first()
+    return None if row is None else UnfinishedImport(**row)

@@ -43,12 +43,10 @@ class Acuity(StrEnum):
 
 
 class Format(StrEnum):
-    """How a model was asked about a case."""
+    """How a model was asked about a case: for one of the four levels, or as the patient would write it, without naming any."""
 
     QA = "qa"
-    """The case with the four levels and their definitions; the answer ends with a level."""
     CONVERSATION = "conversation"
-    """The case as the patient would write it; no level is named."""
 
     @property
     def evaluation(self) -> str:
@@ -72,21 +70,17 @@ class MappingMethod(StrEnum):
 
 
 class ConfidenceMeaning(StrEnum):
-    """What the confidence of a judge's verdict is the probability of."""
+    """What the confidence of a judge's verdict is the probability of: that the criterion is met, or that the judge's own label is right."""
 
     MET = "met"
-    """That the criterion is met."""
     RIGHT = "right"
-    """That the judge's own label is right."""
 
 
 class Ask(StrEnum):
-    """What a reader is asked."""
+    """What a reader is asked: each criterion on a response, or a level of care."""
 
     RUBRIC = "rubric"
-    """Each criterion on a response."""
     RESPONSE_ACUITY = "response_acuity"
-    """The level of care that a response recommends."""
     GOLD_ACUITY = "gold_acuity"
     """The level of care that the case itself needs; no response is shown."""
 
@@ -95,7 +89,6 @@ class Stage(StrEnum):
     """When in the course of a review a verdict was given."""
 
     JUDGE = "judge"
-    """A judge's verdict; judges are asked once."""
     FIRST = "first"
     """A physician's first read, without the judge's verdict."""
     REVISED = "revised"
@@ -103,7 +96,6 @@ class Stage(StrEnum):
     OPEN = "open"
     """Given with the judge's verdict in view."""
     ADJUDICATED = "adjudicated"
-    """The verdict that settles conflicting reads."""
 
 
 class Selection(StrEnum):
@@ -139,12 +131,10 @@ class CannotReason(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """What the response did wrong where the judge's label is wrong about it."""
+    """What the response did wrong where the judge's label is wrong about it: something is missing, or said that should not be."""
 
     OMISSION = "omission"
-    """Something that should be there is missing."""
     COMMISSION = "commission"
-    """Something that should not be there is said."""
 
 
 class ConflictCause(StrEnum):
@@ -168,39 +158,29 @@ class Seen(StrEnum):
     """How somebody came to see others' verdicts, or that they are to see them."""
 
     CONVERSATION = "conversation"
-    """Opened in Browse."""
     ADJUDICATION = "adjudication"
-    """Opened to be settled."""
     EXPORT = "export"
-    """Taken out as a table."""
     PREVIEW = "preview"
     """Shown in a list beside what was said of it, or as the first rows of a table."""
     BUNDLE = "bundle"
-    """Taken out with everything behind a paper."""
     RELEASED = "released"
     """A lead let the person see verdicts: no blind read is wanted of them any more."""
 
 
 class NotBlind(StrEnum):
-    """Why a physician's read is not blind."""
+    """Why a physician's read is not blind: the study reads open, the reader had seen others' verdicts on the conversation, or is lead or researcher."""
 
     OPEN = "open"
-    """The study reads open."""
     EXPOSED = "exposed"
-    """The reader had seen others' verdicts on the conversation."""
     ROLE = "role"
-    """The reader is lead or researcher of the study."""
 
 
 class Source(StrEnum):
-    """How a verdict came into the study; one from before this was kept has none."""
+    """How a verdict came into the study: from a person here, with a file, or from a model, parser, rule set or jury here; an early one has none."""
 
     SESSION = "session"
-    """A person gave it here."""
     IMPORT = "import"
-    """It came with a file."""
     RUN = "run"
-    """A model, a parser, a rule set or a jury gave it here."""
 
 
 class ReadingState(StrEnum):
@@ -211,7 +191,6 @@ class ReadingState(StrEnum):
     REVEALED = "revealed"
     """The first read is locked, the judge's verdicts are shown, and differences wait for keep or revise."""
     DONE = "done"
-    """Every difference is decided."""
 
 
 class Severity(StrEnum):
@@ -233,21 +212,17 @@ class Role(StrEnum):
 
 
 class Claim(StrEnum):
-    """What the interval of a score is to hold for."""
+    """What the interval of a score is to hold for: this benchmark's examples, or others of the kind of which they are a sample."""
 
     BENCHMARK = "benchmark"
-    """The examples of this benchmark, and no others."""
     NEW_EXAMPLES = "new_examples"
-    """Examples of the same kind, of which this benchmark's are a sample."""
 
 
 class Physicians(StrEnum):
-    """Whose judgement the interval of a score is to hold for."""
+    """Whose judgement the interval of a score is to hold for: of those who have read, or of physicians of whom they are a sample."""
 
     THESE = "these"
-    """Those who have read."""
     IN_GENERAL = "in_general"
-    """Physicians, of whom those who have read are a sample."""
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -272,32 +247,6 @@ class Administrator(Viewer, frozen=True):
     person_id: int = 0
     name: str = "administrator"
     roles: frozenset[Role] = frozenset({Role.RESEARCHER, Role.LEAD})
-
-
-class Unfinished(msgspec.Struct, frozen=True):
-    """An import that is being written in parts, or was broken off between two of them.
-
-    Attributes:
-        source_hash: SHA-256 of its content, unpacked.
-        n_rows, n_done: Rows of the file, and those of them that are in the study.
-    """
-
-    name: str
-    source_hash: str
-    actor: str
-    started_at: datetime
-    asked: str
-    n_rows: int
-    n_done: int
-    report: str
-
-    @property
-    def sentence(self) -> str:
-        """What to know of it before figures are read or taken away."""
-        return (
-            f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
-            "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
-        )
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -331,13 +280,15 @@ REPEAT = "#"
 JURY = "jury@"
 """How the prompt_version of a jury begins (`juries`), and that of no other rater."""
 
-FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury said"
-"""The acts in the audit trail that bring judges' verdicts."""
+FILE_IMPORTED, LEVELS_READ, JURY_SAID, ANSWERS_SAVED = "file imported", "levels read", "jury said", "answers saved"
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
+BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+"""The acts in the audit trail that bring judges' verdicts."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN = "reader chosen", "verdicts seen"
-"""The acts that leave the study as it is: somebody took something out of it, looked, or came."""
+IDLE = (LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED)
+"""The acts that leave the study as it is: somebody took something out of it, looked, or came; and of a large file the end alone counts."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
@@ -379,7 +330,6 @@ class Example(msgspec.Struct, frozen=True):
 
     Attributes:
         prompt_id: The source's name for it, unique within a data set.
-        messages, rubric: Turns (roles system, user, assistant) and criteria, in the source's order.
         subsets: Parts of the data set that it belongs to, e.g. hard.
         provisional: Known only from a result on it, so theme, conversation and rubric may be incomplete.
     """
@@ -402,18 +352,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One rater's label on one item. Never edited; a newer one supersedes it.
 
     Attributes:
-        criterion_id, response_id, example_id: Row numbers of the item; no criterion: acuity, of the response or, without
-            a response, of the case.
+        criterion_id, response_id: No criterion: acuity, of the response or, without a response, of the case.
         label: None takes an earlier verdict of the same rater and stage back.
-        confidence: In [0, 1], or None where the rater stated none.
+        confidence: In [0, 1].
         explanation: The rater's own words: a judge's explanation, a physician's note.
         cause, severity, error_kind: Of the judge's error, where the verdict differs from the judge's.
         conflict_cause: Why readers differed; on an adjudication.
-        right_for_wrong_reason: The judge's label is right, its explanation is not.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.
-        not_blind: Why a read is not blind; None where it is, and for what is no first or open read.
-        supersedes: Row number of the verdict that this one replaces.
+        not_blind: None where it is, and for what is no first or open read.
     """
 
     example_id: int
@@ -443,26 +390,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 STREAK = 25
 """Failures in a row that stop a run, where nobody has said otherwise."""
-ANSWERS_SAVED = "answers saved"
-"""The act of a run in the audit trail that brings verdicts or responses."""
 
 
 class RunKind(StrEnum):
-    """What a run asks for."""
+    """What a run asks for: a model's answers to examples or to cases of triage, or a judge's verdicts on responses."""
 
     RESPOND = "respond"
-    """A model's answers to the examples of a data set."""
     TRIAGE = "triage"
-    """A model's answers to cases of triage, in one format or both."""
     JUDGE = "judge"
-    """A judge's verdict on each criterion of each response, or on the level of care that a response to a case recommends."""
 
 
 class RunState(StrEnum):
     """How far a run is. Whether anybody works on it now is told by its workers, not by this."""
 
     OPEN = "open"
-    """Questions are left to ask."""
     STOPPED = "stopped"
     """Somebody, or a rule (too many failures in a row, the cost reached), has stopped it; it can be started again."""
     DONE = "done"

@@ -1,8 +1,4 @@
-"""Every table. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
-
-`verdict`, `row_hash`, `guideline`, `analysis`, `exposure` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE
-and REPLACE (`evalcore.study.triggers`).
-"""
+"""Every table. Rows are checked before they come here (importers, pages); constraints of the database, and its triggers, are the last wall."""
 
 import hashlib
 import json
@@ -126,8 +122,7 @@ class Numbered(Row):
 class Study(Row, table=True):
     """One row: what this database is.
 
-    Its key is random and secret. The start names the cookie with the browser's choice of person, so that two studies on one machine do not
-    share it; the whole keys the hashes that stand for names in meta-evaluation rows.
+    Its key is random and secret: its start names the cookie with the browser's choice of person, the whole keys the hashes that stand for names.
     """
 
     __table_args__ = (sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
@@ -195,7 +190,10 @@ class ImportedFile(Numbered, table=True):
 
 
 class UnfinishedImport(Row, table=True):
-    """The import that is being written in parts, or was broken off (`schema.Unfinished`); one at a time, and none where all are whole."""
+    """The import that is being written in parts, or was broken off between two; one at a time, and none where all are whole.
+
+    `n_rows`, `n_done`: rows of the file, and those of them that are in the study. `source_hash`: of its content, unpacked.
+    """
 
     id: int = Field(default=1, primary_key=True)
     name: str
@@ -206,6 +204,14 @@ class UnfinishedImport(Row, table=True):
     n_rows: int
     n_done: int = 0
     report: str = text_column()
+
+    @property
+    def sentence(self) -> str:
+        """What to know of it before figures are read or taken away."""
+        return (
+            f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
+            "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
+        )
 
 
 # ---------------------------------------------------------------- what is read
@@ -268,7 +274,6 @@ class Response(Numbered, table=True):
 
     Attributes:
         dataset: The evaluation it was made for, e.g. healthbench_hard.
-        sample_index: 0, 1, ... for repeats.
         sent_messages: JSON of what was sent to the model, where it is not the example's conversation.
         n_criteria: How many criteria a judge is asked on it; with fewer verdicts there is no score.
     """
@@ -306,10 +311,9 @@ class AcuityCase(Row, table=True):
     """An example whose patient needs some level of care.
 
     Attributes:
-        source: The data set that the case comes from, e.g. semigran.
-        source_id: Its name there; the example's prompt_id is `{source}_{source_id}`.
+        source, source_id: The data set that the case comes from, and its name there; the example's prompt_id is `{source}_{source_id}`.
         mapped_label: What the source's label map made of it: a level, a boundary, or "panel".
-        gold: A level or boundary as the file gives it; None where it gives none.
+        gold: As the file gives it; None where it gives none.
         uncertainty: Physicians' uncertainty as the file states it, in [0, 1].
     """
 
@@ -471,10 +475,8 @@ class RowHash(Row, table=True):
 class Assignment(Numbered, table=True):
     """Items that were chosen to be read together.
 
-    Attributes:
-        reserve_minutes: For how long an item that somebody has opened is kept for them.
-        chosen_by: JSON of the filters or the plan.
-        n_population: How many items the drawing was made from.
+    `reserve_minutes`: for how long an item that somebody has opened is kept for them. `chosen_by`: JSON of the filters or the plan. `n_population`: how many
+    items the drawing was made from.
     """
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
@@ -517,15 +519,12 @@ class Reading(Numbered, table=True):
     """One reader at one task.
 
     Attributes:
-        blinded: The judge's verdicts are hidden until the first read is locked.
         last_at, reserved_until: Until the second nobody else gets this reader's place; every mark moves both on.
         seconds: Time spent, of each pause two minutes at most.
         place: The item in hand, from 0: where a reader goes on after a lost connection.
         judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
-        guideline_version: The newest when it was opened.
         control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`reviewing.control_keys`),
             made when it was locked; None where none was made.
-        knows_model: The reader says that they know which model this is.
     """
 
     __table_args__ = (
@@ -588,10 +587,7 @@ class Exposure(Numbered, table=True):
 class Run(Numbered, table=True):
     """One run; the same questions by the same model with the same prompt are the same run.
 
-    Attributes:
-        spec: `RunSpec` as JSON. It holds no key.
-        max_cost: US dollars at which it stops; None: no limit.
-        max_failures: Failures in a row, of one worker, that stop it.
+    `spec`: `RunSpec` as JSON, which holds no key. `max_cost`: in US dollars. `max_failures`: in a row, of one worker.
     """
 
     kind: str = word(RunKind)

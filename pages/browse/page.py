@@ -17,7 +17,6 @@ from evalcore.settings import settings
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
-from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
@@ -98,12 +97,6 @@ def _marks(row: Any) -> str:
     if row.n_read:
         return "read, none overridden"
     return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
-
-
-def waiting_words(n_hidden: int) -> str:
-    """Why some conversations are not in the list."""
-    wait = "One conversation waits" if n_hidden == 1 else f"{n_hidden:,} conversations wait"
-    return f"{wait} for your {own_act(viewer)}; they are shown here once you have submitted it, so that no verdict pulls yours."
 
 
 def open_(example_id: int | None) -> None:
@@ -220,8 +213,7 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
 
 
 def _score_words(response_id: int, judge: str) -> str:
-    with reading(common.engine()) as session:
-        scores = common.judge_scores(session)
+    scores = common.ask(common.judge_scores)
     scored = scores.loc[scores["response_id"].eq(response_id) & scores["judge"].eq(judge)]
     if scored.empty:
         return "no score yet"
@@ -237,12 +229,7 @@ def _score_words(response_id: int, judge: str) -> str:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the bar asks for.
-
-    Attributes:
-        kind: Of a case, by its panel: a key of `filters.KINDS`.
-        miss: Which way a model answers a case wrongly: a key of `filters.MISSES`.
-    """
+    """What the bar asks for; `kind` of `filters.KINDS` and `miss` of `filters.MISSES` are of cases."""
 
     filters: Filters
     kind: str | None = None
@@ -276,10 +263,7 @@ def _cases(study: tuple[Any, ...], chosen: Chosen, _viewer: Viewer) -> frozenset
 
 
 def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
-    """Search, theme, what physicians did, and the rest behind a button; folded into one button while a conversation is open.
-
-    Folded or not, every filter is drawn: one that is not drawn would leave the address.
-    """
+    """The filters; folded into one button while a conversation is open. Every one is drawn also then: one that is not drawn would leave the address."""
     fields = shared_filters.Fields(hidden)
     on = sum(map(_is_on, KEYS))
     if folded:
@@ -345,7 +329,9 @@ on = asked.words()
 if on and not is_open:
     st.html(html.chips([f"{len(listed):,} fit", *on]))
 if hidden and not is_open:
-    st.html(html.quiet(waiting_words(len(hidden))))
+    wait = "One conversation waits" if len(hidden) == 1 else f"{len(hidden):,} conversations wait"
+    why = "they are shown here once you have submitted it, so that no verdict pulls yours."
+    st.html(html.quiet(f"{wait} for your {own_act(viewer)}; {why}"))
 if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
     st.html(html.notice(why_not))
     with st.container(horizontal=True):

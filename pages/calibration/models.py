@@ -14,7 +14,7 @@ from evalcore.triage.settings import rule_words
 from evalcore.triage.words import level_letter
 from pages.calibration import confidence
 from pages.calibration.confidence import ALL_MODELS, ERRORS_WORDS, own
-from pages.shared import html, tables, theme, triage_cases, triage_choice
+from pages.shared import common, html, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Here, Read
 
 BOTH = "both formats"
@@ -83,7 +83,7 @@ def show(here: Here) -> None:
         return
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
-    models = triage_choice.colours()
+    models = common.read("models")
     figure = figures.reliability(
         reliability.assign(panel=reliability["format"], series=reliability["model"]),
         FORMATS,
@@ -138,7 +138,7 @@ def show_ambiguous(here: Here) -> None:
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
         theme.figure(
-            figures.spread(case_spread.from_zero(table), FORMATS, colour_of(triage_choice.colours()), ink=theme.ink()),
+            figures.spread(case_spread.from_zero(table), FORMATS, colour_of(common.read("models")), ink=theme.ink()),
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
@@ -194,7 +194,7 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
 
 
 def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    table = tables.frame(
+    event = tables.show(
         {
             "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
             "Model": listed["model"].astype(str),
@@ -205,24 +205,15 @@ def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
             "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
             "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
             "Concentration (bits)": listed["concentration"].map(decimal),
-        }
-    )
-    pixels = tables.row_pixels(table, ("Model",))
-    event = st.dataframe(
-        table,
+        },
         key="calibration_case_list",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config=tables.formats(table, ("Model",)),
         alt="Ambiguous cases, those first where the model is sure and physicians are not",
+        names=("Model",),
+        tallest=TALLEST,
+        **tables.PICKED,
     )
     st.html(html.quiet("Click a row to see that case alone."))
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(table) else None
+    return tables.picked(event, len(listed))
 
 
 # ---------------------------------------------------------------- routing
@@ -257,7 +248,7 @@ def show_routing(here: Here) -> None:
     table = table if "undefined" in table else table.assign(undefined="")
     lines, table = (confidence.of_model(part, model) for part in (lines, table))
     st.html(html.finding(routing.routing_finding(table, wanted)))
-    models = triage_choice.colours()
+    models = common.read("models")
     theme.figure(
         figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=theme.ink()),
         width="content",

@@ -100,25 +100,19 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
     optional = ("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ")
-    table = tables.frame(metric.columns(shown, shown["words"].tolist()), optional=optional)
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
-    names = () if by == metric.CRITERION else (by.capitalize(),)
-    pixels = tables.row_pixels(table, names)
-    event = st.dataframe(
-        table,
+    event = tables.show(
+        metric.columns(shown, shown["words"].tolist()),
         key=f"criteria_list_{by}",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        selection_default={"selection": {"rows": [int(row) for row in before]}},
-        column_config={**tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
         alt="Groups of criteria with the shares that judge and physicians find met",
+        optional=optional,
+        names=() if by == metric.CRITERION else (by.capitalize(),),
+        tallest=TALLEST,
+        column_config={"Criterion": st.column_config.TextColumn(width=300)},
+        selection_default={"selection": {"rows": [int(row) for row in before]}},
+        **tables.PICKED,
     )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(shown) else None
+    return tables.picked(event, len(shown))
 
 
 def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
@@ -129,7 +123,7 @@ def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
     items = judges_choice.computed(_read_items, viewer, judge, by, group)
-    judges_choice.leave(group)
+    judges_choice.leave(group=group)
     st.html('<hr class="or-rule">')
     n_pages = max(math.ceil(len(items) / ITEMS_SHOWN), 1)
     head = st.container()

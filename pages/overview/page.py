@@ -15,7 +15,6 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import policies
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
-from evalcore.study.db import reading
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
@@ -30,8 +29,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
     """What waits for a reader, how long it takes, and what they have read so far."""
     lines = []
     if policies.allows(policies.check_can_read, viewer):
-        with reading(common.engine()) as session:
-            progress = queries.progress(session, viewer, now())
+        progress = common.ask(queries.progress, viewer, now())
         if progress.n_left:
             left = left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
@@ -60,8 +58,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
     """How far assigned reading is, and each reader."""
     lines = []
     if policies.allows(policies.check_can_assign, viewer):
-        with reading(common.engine()) as session:
-            assigned = assignment_queries.assignments(session)
+        assigned = common.ask(assignment_queries.assignments)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
         if wanted:
             lines.append(
@@ -80,8 +77,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
 
 def researcher_lines() -> list[str]:
     """What has changed in the numbers of late."""
-    with reading(common.engine()) as session:
-        lately = changed_since(session, now() - LATELY, hidden)
+    lately = common.ask(changed_since, now() - LATELY, hidden)
     if not lately["n_verdicts"] and not lately["n_files"]:
         return ["Nothing has come in the last seven days: the numbers stand as they did."]
     changes = []
@@ -92,18 +88,6 @@ def researcher_lines() -> list[str]:
     if lately["n_files"]:
         changes.append(f"{counted(lately['n_files'], 'file')} imported")
     return [f"In the last seven days: {', '.join(changes)}. Results have been updated."]
-
-
-def lines(viewer: Viewer) -> list[str]:
-    """What matters to who is signed in, by role."""
-    sentences = reader_lines(viewer)
-    if policies.allows(policies.check_can_adjudicate, viewer):
-        sentences += adjudicator_lines(viewer)
-    if policies.allows(policies.check_can_import, viewer):
-        sentences += lead_lines(viewer)
-    if Role.RESEARCHER in viewer.roles:
-        sentences += researcher_lines()
-    return sentences
 
 
 def composition() -> None:
@@ -139,7 +123,14 @@ if not counts["examples"]:
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     st.stop()
 
-if sentences := lines(viewer):
+sentences = reader_lines(viewer)
+if policies.allows(policies.check_can_adjudicate, viewer):
+    sentences += adjudicator_lines(viewer)
+if policies.allows(policies.check_can_import, viewer):
+    sentences += lead_lines(viewer)
+if Role.RESEARCHER in viewer.roles:
+    sentences += researcher_lines()
+if sentences:
     st.html(html.items(sentences))
 overrides = common.read("overrides_by_judge", hidden)
 facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
@@ -180,8 +171,7 @@ if hidden:
     )
     st.html(html.quiet(f"Conversations that wait for your own {policies.own_act(viewer)} {left_out}."))
 if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
-    with reading(common.engine()) as session:
-        head = trail_head(session)[1]
+    head = common.ask(trail_head)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         keep = "overread audit verify --expect HASH fails where the trail was since cut off or written anew"

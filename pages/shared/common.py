@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, wraps
 from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import pandas as pd
@@ -40,7 +40,8 @@ from evalcore.study import browse, contents, frames, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
-from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
+from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
 from evalcore.triage.data import TriageData, described
@@ -86,15 +87,12 @@ Version = tuple[int, int]
 
 
 def version() -> Version:
-    """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told.
-
-    Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
-    """
+    """The key of every cached read: acts that change anything, and texts whose language is still to be told; neither while an import is written in parts."""
     n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
     return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
 
-def _unfinished() -> Unfinished | None:
+def _unfinished() -> UnfinishedImport | None:
     return once("unfinished", lookups.unfinished_import)
 
 
@@ -281,10 +279,9 @@ def viewer() -> Viewer | None:
     except OverreadError as refusal:
         st.error(str(refusal))
         st.stop()
-    with reading(engine()) as session:
-        cookie = cookie_name(contents.study_key(session) or "")
-        number = row_number(st.context.cookies.get(cookie, ""))
-        return None if number is None else contents.person(session, number)
+    cookie = cookie_name(ask(contents.study_key) or "")
+    number = row_number(st.context.cookies.get(cookie, ""))
+    return None if number is None else ask(contents.person, number)
 
 
 def came(person: Viewer) -> None:
@@ -317,12 +314,6 @@ def reader_link(person_id: int) -> str:
     return f"{PERSON_PATH}{person_id}?next={quote(here + query, safe='')}"
 
 
-def sidebar_foot(person: Viewer) -> None:
-    """The name and role at the sidebar's foot, with the way to another profile."""
-    with st.sidebar:
-        st.html(html.signed_in(person.name, sorted(role.value for role in person.roles), reader_link(0)))
-
-
 def draw_anew() -> None:
     """Run the fragment again, or the whole page where it is the page that runs. Where a press failed, that run says so, and no other follows."""
     run = _run.get(None)
@@ -341,10 +332,7 @@ def draw_anew() -> None:
 
 @dataclass
 class _Run:
-    """One run of a page, or of a part of it: where it says what is wrong, and what that is.
-
-    The run that only draws anew after a press that failed is a second one: in it nothing is saved.
-    """
+    """One run of a page, or of a part of it: what is wrong, and where it says so. One that only draws anew after a press that failed saves nothing."""
 
     top: DeltaGenerator
     fault: str = ""
@@ -360,6 +348,13 @@ class _Run:
 _log = logging.getLogger(__name__)
 _run: ContextVar[_Run] = ContextVar("_run")
 _Found = TypeVar("_Found")
+_Asked = ParamSpec("_Asked")
+
+
+def ask(find: Callable[Concatenate[Any, _Asked], _Found], *arguments: _Asked.args, **named: _Asked.kwargs) -> _Found:
+    """What a query finds, in the study as it is now."""
+    with reading(engine()) as session:
+        return find(session, *arguments, **named)
 
 
 def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
@@ -367,8 +362,7 @@ def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     run = _run.get(None)
     known = {} if run is None else run.known
     if key not in known:
-        with reading(engine()) as session:
-            known[key] = find(session)
+        known[key] = ask(find)
     answer: _Found = known[key]
     return answer
 
@@ -377,9 +371,6 @@ def _forget() -> None:
     run = _run.get(None)
     if run is not None:
         run.known.clear()
-
-
-_Asked = ParamSpec("_Asked")
 
 
 @contextmanager
@@ -426,10 +417,7 @@ def has_failed() -> bool:
 
 
 def saved(act: Callable[[], object]) -> bool:
-    """Do what a press asks for. Where the database fails, the page says so and stays as it was: the next press tries again.
-
-    Of several things that one run is to save, none is tried after one that failed: what was typed would be left behind.
-    """
+    """Do what a press asks for. Where the database fails, the page says so and stays as it was, and nothing more is saved in this run."""
     run = _run.get()
     if run.fault:
         return False

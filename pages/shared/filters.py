@@ -66,12 +66,7 @@ SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one form of filters, in the same words everywhere.
-
-    Attributes:
-        hidden: Conversations that wait for the viewer's first read: their models are not named.
-        in_address: Whether what is chosen is kept in the address.
-    """
+    """The fields of one form of filters; `hidden`: conversations that wait for the viewer: their models are not named."""
 
     hidden: frozenset[int]
     form: str = ""

@@ -1,6 +1,7 @@
 """What the sections of the Judges page share: numbers that are kept, and the line under the title."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from streamlit.delta_generator import DeltaGenerator
@@ -19,14 +20,10 @@ def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
     return page_cache.computed(make, viewer, lambda: common.rubric_data(viewer), *arguments)
 
 
-def leave(group: str | int) -> None:
-    """Keep what is chosen, and whose items are listed, for the browser's way back."""
-    page_cache.leave(PAGE, KEYS, group=group)
-
-
-def left(key: str, usual: Any = None) -> Any:
-    """What was chosen before, after the browser's way back from a conversation; else what is usual."""
-    return page_cache.left(PAGE, key, usual)
+leave = partial(page_cache.leave, PAGE, KEYS)
+"""Keep what is chosen, and whose items are listed (`group`), for the browser's way back."""
+left = partial(page_cache.left, PAGE)
+"""What was chosen before, after the browser's way back from a conversation; else what is usual."""
 
 
 def names(rubric_data: RubricData) -> list[str]:

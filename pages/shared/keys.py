@@ -153,11 +153,6 @@ SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 
 
-def causes(*, of_criterion: bool) -> dict[Cause, str]:
-    """Why a judge may differ, in words."""
-    return dict((CAUSE_KEYS if of_criterion else LEVEL_CAUSE_KEYS).values())
-
-
 def error_choices(ask: Ask) -> dict[str, Choices]:
     """What is asked about a judge's error, in this order; a level of care is wrong in one way only."""
     if ask is not Ask.RUBRIC:
@@ -196,15 +191,6 @@ def _span(presses: Any, does: str) -> Key:
     return Key("", does, f"{first} to {last}")
 
 
-def readme_table() -> str:
-    """The keys of criteria as the README has them."""
-    lines = [
-        f"| {panel} | {' · '.join(f'`{key.written or key.press}` {key.does}' for key in keys_of(panel, Ask.RUBRIC))} |"
-        for panel in Panel
-    ]
-    return "\n".join(["| screen | keys |", "|---|---|", *lines])
-
-
 # ---------------------------------------------------------------- the buttons
 
 
@@ -221,12 +207,7 @@ def choose(
     icon: Callable[[Any], str] | None = None,
     on_click: Callable[[Any], None] | None = None,
 ) -> Any:
-    """A button a choice. Returns the one that was pressed, else None.
-
-    Args:
-        key: Of the buttons, with `{press}` (the key) or `{option}`.
-        disabled: The choice that cannot be pressed, since it is what stands.
-    """
+    """A button a choice; its key has `{press}` or `{option}` in it, and the one that stands is `disabled`. Returns the one that was pressed, else None."""
     pressed = None
     for shortcut, (option, words) in choices.items():
         if st.button(
@@ -254,22 +235,9 @@ _HTML = """
 <dialog aria-label="Keys"><div><b>Keys</b><button class="close" type="button">Close</button></div><dl></dl>
 <p>Shortcuts are off while you type; Escape leaves the note.</p></dialog>
 """
-_CSS = """
-.live { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-dialog { position: fixed; inset: auto 1.5rem 1.5rem auto; margin: 0; z-index: 1000; width: 23rem; max-height: 80vh; overflow: auto;
-  border: 1px solid var(--st-border-color); border-radius: 5px; padding: 0.8rem 1rem; box-shadow: 0 4px 24px rgb(0 0 0 / 18%);
-  background: var(--st-background-color); color: var(--st-text-color); font-family: var(--st-font); font-size: 0.95rem; }
-dialog > div { display: flex; justify-content: space-between; align-items: baseline; }
-button { font: inherit; border: 1px solid var(--st-border-color); border-radius: 4px; background: none; color: inherit;
-  cursor: pointer; padding: 0.1rem 0.6rem; }
-button:focus-visible { outline: 2px solid var(--st-primary-color); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1rem; margin: 0.6rem 0; }
-dt { font-weight: 600; } dd { margin: 0; } p { margin: 0; opacity: 0.8; font-size: 0.88rem; }
-"""
 
-_component = st.components.v2.component(
-    "overread_keys", html=_HTML, css=_CSS, js=(Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
-)
+_CSS, _JS = (Path(__file__).with_suffix(kind).read_text(encoding="utf-8") for kind in (".css", ".js"))
+_component = st.components.v2.component("overread_keys", html=_HTML, css=_CSS, js=_JS)
 
 
 def listen(panel: Panel, ask: Ask, status: str) -> int | None:

@@ -11,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import reading
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
@@ -97,10 +96,8 @@ def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataF
 class About:
     """What the page must know before it draws anything.
 
-    Attributes:
-        judges: By format that the study shows, who has looked at any answer, the stated one first, else the usual one; last the majority of the judges,
-            where there are several.
-        n_elsewhere: Responses to these cases in neither format.
+    `judges`: by format that the study shows, the stated or usual one first; last the majority, where there are several. `n_elsewhere`: responses in neither
+    format.
     """
 
     n_cases: int
@@ -150,8 +147,7 @@ def analysis() -> Analysis:
 
 def chosen_settings() -> TriageSettings:
     """What the study has chosen for triage."""
-    with reading(common.engine()) as session:
-        return setting_queries.load(session)
+    return common.ask(setting_queries.load)
 
 
 def usual(known: About) -> Chosen:
@@ -211,11 +207,6 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
     named = table.assign(model=table["model"].astype(str), format=table["format"].astype(str))
     order = named.assign(last=named["model"].str.endswith(PUBLISHED), place=named["format"].map(list(FORMATS).index))
     return named.loc[order.sort_values(["last", "model", "place"], kind="stable").index].reset_index(drop=True)
-
-
-def colours() -> list[str]:
-    """All models of the study, so that each keeps its colour on every page."""
-    return list(common.read("models"))
 
 
 def nothing(sentence: str, label: str, page: str = routes.STUDY, icon: str = "database") -> None:

@@ -16,7 +16,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Format, RunKind, Viewer
 from pages.shared import common, html
-from pages.study import run_acts
+from pages.study import run
 
 KINDS = {
     RunKind.JUDGE: "Verdicts of a judge",
@@ -49,17 +49,19 @@ class Wanted(NamedTuple):
     max_cost: float | None
 
 
+@common.fragment
 def show(viewer: Viewer) -> None:
     """The form; a change in it draws nothing else anew."""
-    common.fragment(_form)(viewer)
-
-
-def _form(viewer: Viewer) -> None:
     chosen = st.segmented_control(
         "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
     )  # fmt: skip
     kind = RunKind(chosen or RunKind.JUDGE)
-    datasets = _datasets(kind)
+    datasets = [name for name in common.read("run_datasets") if (name == CASES) is (kind is RunKind.TRIAGE)]
+    if kind is RunKind.JUDGE:
+        judged = (name for name in common.read("run_datasets") if common.read("models_to_judge", name))
+        datasets = sorted(
+            judged, key=lambda name: name == CASES
+        )  # criteria first: of levels only conversations are judged
     if not datasets:
         st.html(html.notice(LACKING[kind]))
         return
@@ -76,14 +78,6 @@ def _form(viewer: Viewer) -> None:
     spec, planned = st.session_state.get(PLANNED, (None, None))
     if planned is not None and spec == wanted.spec:
         _take(viewer, wanted, planned)
-
-
-def _datasets(kind: RunKind) -> list[str]:
-    known = common.read("run_datasets")
-    if kind is RunKind.JUDGE:
-        judged = [name for name in known if common.read("models_to_judge", name)]
-        return sorted(judged, key=lambda name: name == CASES)  # criteria first: of levels only conversations are judged
-    return [name for name in known if (name == CASES) is (kind is RunKind.TRIAGE)]
 
 
 def _who(kind: RunKind) -> ModelSettings | None:
@@ -159,7 +153,7 @@ def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettin
 def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
-        unnamed = run_acts.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
+        unnamed = run.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
         models = [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
         of_models = st.multiselect("Responses of", models, key=f"run_of_{dataset}", placeholder="all models", width=320)
         n_repeats = st.number_input("Verdicts on each", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
@@ -217,6 +211,6 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
     )  # fmt: skip
     if start:
         with common.shown_errors(), st.spinner("Writing down the questions and starting the process"):
-            run_id = run_acts.start(viewer, wanted.spec, concurrency=wanted.concurrency, max_cost=wanted.max_cost)
+            run_id = run.start(viewer, wanted.spec, concurrency=wanted.concurrency, max_cost=wanted.max_cost)
             st.session_state.pop(PLANNED, None)
-            run_acts.open_(run_id)
+            run.open_(run_id)

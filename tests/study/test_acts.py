@@ -24,8 +24,8 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import TriageSettings
 from tests import run_world, world
@@ -62,7 +62,9 @@ def imported_in_parts(*given: Any, **named: Any) -> Any:
 
 def given_up(small: World, actor: Viewer) -> None:
     """An import that was broken off; whatever comes of the act, none is left."""
-    left = Unfinished("lost.csv", "0" * 64, "Ana Ruiz", now(), "{}", n_rows=2, n_done=1, report="{}")
+    left = UnfinishedImport(
+        name="lost.csv", source_hash="0" * 64, actor="Ana Ruiz", asked="{}", n_rows=2, n_done=1, report="{}"
+    )
     with writing(small.engine) as session:
         store.begin_parts(session, left)
     try:
