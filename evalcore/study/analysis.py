@@ -99,11 +99,7 @@ def check(
 
 
 def to_json(spec: Analysis) -> str:
-    """As it is stored.
-
-    >>> of_json(to_json(Analysis(judges=("Magpie",), margin=0.05))) == Analysis(judges=("Magpie",), margin=0.05)
-    True
-    """
+    """As it is stored."""
     return msgspec.json.encode(spec).decode()
 
 

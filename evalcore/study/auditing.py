@@ -80,12 +80,6 @@ class ChainReport:
         )
 
 
-def check(engine: Engine, viewer: Viewer) -> None:
-    """The first thing of whoever is shown the trail, or what was found in it: no researcher and no lead is refused."""
-    with reading(engine) as session:
-        allow(session, viewer, check_can_see_audit)
-
-
 def events(
     engine: Engine,
     viewer: Viewer,

@@ -70,7 +70,8 @@ LEVELS = select(*(_VERDICT.c[name] for name in _OF_LEVEL)).where(
 )
 """The standing levels that judges gave to responses to cases."""
 _ITEM = tuple_(_VERDICT.c.example_id, func.coalesce(_VERDICT.c.response_id, 0))
-_OF_ACUITY = select(_VERDICT).where(_ITEM.in_(_WANTED), _VERDICT.c.criterion_id.is_(None), _IS_STANDING)
+ACUITY = select(_VERDICT).where(_ITEM.in_(_WANTED), _VERDICT.c.criterion_id.is_(None), _IS_STANDING)
+"""The standing verdicts of acuity on (example; response to it, or 0 for the case itself), of every rater and stage; those taken back too."""
 
 
 def model_ids(session: Session, names: Collection[str]) -> dict[str, int]:
@@ -85,11 +86,6 @@ def examples_by(session: Session, column: str, wanted: Collection[str]) -> list[
     is_case = _CASE.c.example_id.is_not(None).label("is_case")
     statement = select(*named, is_case).select_from(joined).where(_EXAMPLE.c[column].in_(_WANTED))
     return sorted(rows(session, statement, wanted), key=lambda row: int(row["id"]))
-
-
-def said_of_acuity(session: Session, items: Collection[tuple[int, int | None]]) -> list[RowMapping]:
-    """The standing verdicts of acuity on some items (example; response to it, or None for the case itself), of every rater and stage; those taken back too."""
-    return rows(session, _OF_ACUITY, [(example_id, response_id or 0) for example_id, response_id in items])
 
 
 def last_response(session: Session) -> int:

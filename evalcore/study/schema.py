@@ -301,7 +301,12 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     content: str
 
 
-def _tag(tags: tuple[str, ...], kind: str) -> str | None:
+def tag(tags: tuple[str, ...], kind: str) -> str | None:
+    """The value of the first tag of a kind.
+
+    >>> tag(("level:example", "axis:accuracy"), "axis")
+    'accuracy'
+    """
     return next((tag.partition(":")[2] for tag in tags if tag.startswith(kind + ":")), None)
 
 
@@ -315,14 +320,6 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
     text: str
     points: int | None
     tags: tuple[str, ...] = ()
-
-    def tag(self, kind: str) -> str | None:
-        """The value of the first tag of a kind.
-
-        >>> Criterion("x", 5, ("level:example", "axis:accuracy")).tag("axis")
-        'accuracy'
-        """
-        return _tag(self.tags, kind)
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -342,10 +339,6 @@ class Example(msgspec.Struct, frozen=True):
     ideal_completions: str | None = None
     canary: str | None = None
     provisional: bool = False
-
-    def tag(self, kind: str) -> str | None:
-        """The value of the first tag of a kind, or None."""
-        return _tag(self.tags, kind)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.errors import NotAllowed
 from evalcore.reading import exposing
 from evalcore.reading.read_queries import Opened
-from evalcore.settings import settings
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
@@ -21,9 +20,9 @@ from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
 from evalcore.triage.cases import Miss, chosen_cases
-from evalcore.triage.data import Kind
+from evalcore.triage.data import Kind, TriageData
 from pages.browse import case
-from pages.shared import common, html, routes, rubric, suspects, tables
+from pages.shared import common, html, page_cache, routes, rubric, suspects, tables
 from pages.shared import filters as shared_filters
 from pages.shared.html import response_names
 
@@ -40,7 +39,6 @@ FORMATS = {
 }  # fmt: skip
 """How a model was asked about a case of triage."""
 KEYS = (*shared_filters.SELECTS, "q", "differ", "points")
-CACHED_CHOICES = 50
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
 """What a field holds that asks for nothing, where it is not None."""
@@ -239,8 +237,8 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        study = (settings().db, common.judged_version(), common.version(), common.blind(viewer))
-        return _cases(study, self, viewer)
+        found: frozenset[int] = page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
+        return found
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""
@@ -249,11 +247,10 @@ class Chosen:
         return [*shared_filters.words(self.filters), *kind, *miss]
 
 
-@st.cache_data(max_entries=CACHED_CHOICES, show_spinner=False)
-def _cases(study: tuple[Any, ...], chosen: Chosen, _viewer: Viewer) -> frozenset[int]:  # noqa: ARG001 - the key
+def _cases(triage_data: TriageData, chosen: Chosen) -> frozenset[int]:
     filters = chosen.filters
     return chosen_cases(
-        common.triage_data(_viewer),
+        triage_data,
         kind=Kind(chosen.kind) if chosen.kind else None,
         miss=Miss(chosen.miss) if chosen.miss else None,
         judge=filters.judge,

@@ -1,6 +1,5 @@
 """What every page needs: the engine, cached reads, who is reading, errors as sentences."""
 
-import calendar
 import gc
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -449,5 +448,5 @@ def local_time(moment: datetime | pd.Timestamp) -> str:
 
 def local_day(moment: datetime | pd.Timestamp) -> str:
     """A day in the viewer's own zone, in words: 12 March 2026."""
-    year, month, day = map(int, local_time(moment)[:10].split("-"))
-    return f"{day} {calendar.month_name[month]} {year}"
+    day = pd.Timestamp(local_time(moment)[:10])
+    return f"{day.day} {day.month_name()} {day.year}"

@@ -52,18 +52,12 @@ OF_CRITERION = frozenset({Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Ca
 
 
 def _numbered(words: Mapping[Any, str]) -> Choices:
-    """The digits from 1 on, in the order of the words."""
     return {str(number): choice for number, choice in enumerate(words.items(), 1)}
 
 
 REASON_KEYS, CAUSE_KEYS = _numbered(REASONS), _numbered(CAUSES)
 LEVEL_CAUSE_KEYS = _numbered({cause: words for cause, words in CAUSES.items() if cause not in OF_CRITERION})
-SEVERITY_KEYS: Choices = {
-    "1": (Severity.NONE, "None"),
-    "2": (Severity.MILD, "Mild"),
-    "3": (Severity.MODERATE, "Moderate"),
-    "4": (Severity.SEVERE, "Severe"),
-}
+SEVERITY_KEYS = _numbered({severity: severity.capitalize() for severity in Severity})
 KIND_KEYS: Choices = {"1": (ErrorKind.OMISSION, "Omission"), "2": (ErrorKind.COMMISSION, "False statement")}
 CONFLICT_KEYS: Choices = {
     "S": (ConflictCause.READER_SLIPPED, "One reader slipped"),

@@ -98,7 +98,6 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
-    "study.auditing.check": ("see_audit", lambda w, a, _f, _n: auditing.check(w.engine, a)),
     "study.auditing.words": ("see_audit", lambda w, a, _f, _n: auditing.words(w.engine, a, is_blind=False)),
     "study.auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
     "reading.reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),

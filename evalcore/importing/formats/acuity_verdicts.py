@@ -107,9 +107,10 @@ class AcuityVerdicts(RowWriter):
     def add(self, rows: Sequence[GivenLevel]) -> None:
         """Check a batch and write it."""
         joined = self._joined(rows)
+        items = {(example_id, response_id or 0) for _, (example_id, response_id) in joined}
         earlier: dict[Key, RowMapping] = {  # what was taken back too, to be replaced
             ((row["example_id"], row["response_id"]), row["rater_id"], row["stage"]): row
-            for row in lookups.said_of_acuity(self._session, {item for _, item in joined})
+            for row in lookups.rows(self._session, lookups.ACUITY, items)
         }
         own = {key[:2] for key, stored in earlier.items() if is_own(stored)}
         new: list[schema.Verdict] = []
