@@ -113,9 +113,6 @@ def proved(copy: Path) -> ChainReport:
         engine.dispose()
 
 
-# ---------------------------------------------------------------- PostgreSQL
-
-
 def _tables(connection: Connection) -> dict[str, list[str]]:
     """The columns of every table but that of the migrations; each table after those that it refers to."""
     columns: dict[str, list[str]] = {table.name: [] for table in SQLModel.metadata.sorted_tables}

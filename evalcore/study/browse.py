@@ -209,8 +209,6 @@ def _level_reads(filters: Filters) -> Select[Any]:
     return unread
 
 
-# ---------------------------------------------------------------- verdicts beside a verdict
-
 _Same = Callable[[Any, Any], ColumnElement[bool]]
 """Whether two verdicts are on the same item: a criterion of a response, or the level of a response or case."""
 

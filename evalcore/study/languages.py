@@ -64,8 +64,6 @@ def _plainly_english(words: list[str]) -> bool:
     return len(set(found)) >= _MIN_ENGLISH_WORDS and len(found) >= _MIN_ENGLISH_SHARE * len(words)
 
 
-# ---------------------------------------------------------------- words
-
 _NO_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _MAX_WORDS = 32
 _LONGEST_WORD = 255  # characters; PostgreSQL takes 2,046 bytes

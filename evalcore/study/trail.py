@@ -16,8 +16,6 @@ BATCH = 2_000
 _UNREADABLE = (DBAPIError, ValueError, TypeError)
 _EVENT = TABLES["audit_event"].c
 
-# ---------------------------------------------------------------- events
-
 
 def trail_head(session: Session) -> tuple[int, str]:
     """How many events the audit trail has, and the hash of the newest; an empty one before the first event."""
@@ -51,9 +49,6 @@ def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, Audit
             yield from _readable(session, half)
     else:
         yield from zip(numbers, rows, strict=True)
-
-
-# ---------------------------------------------------------------- the rows that they vouch for
 
 
 class Row(NamedTuple):
@@ -150,9 +145,6 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
                 yield (last,)
                 break
             yield row
-
-
-# ---------------------------------------------------------------- the guards
 
 
 def triggers(session: Session) -> dict[str, str]:

@@ -222,9 +222,6 @@ def _score_words(response_id: int, judge: str) -> str:
     return f"score by {judge}: {first['score']:.2f} ({points})"
 
 
-# ---------------------------------------------------------------- the filters: kept in the address, so that a link opens the same view
-
-
 @dataclass(frozen=True)
 class Chosen:
     """What the bar asks for; `kind` of `filters.KINDS` and `miss` of `filters.MISSES` are of cases."""

@@ -25,8 +25,7 @@ MAX_READERS = 6
 LATELY = timedelta(days=7)
 
 
-def reader_lines(viewer: Viewer) -> list[str]:
-    """What waits for a reader, how long it takes, and what they have read so far."""
+def _reader_lines(viewer: Viewer) -> list[str]:
     lines = []
     if policies.allows(policies.check_can_read, viewer):
         progress = common.ask(queries.progress, viewer, now())
@@ -44,8 +43,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
     return lines
 
 
-def adjudicator_lines(viewer: Viewer) -> list[str]:
-    """What waits to be settled."""
+def _adjudicator_lines(viewer: Viewer) -> list[str]:
     queue = adjudication.cases(common.engine(), viewer)
     if not queue.waiting:
         return ["Nothing waits for you to settle."]
@@ -54,8 +52,7 @@ def adjudicator_lines(viewer: Viewer) -> list[str]:
     return [f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle."]
 
 
-def lead_lines(viewer: Viewer) -> list[str]:
-    """How far assigned reading is, and each reader."""
+def _lead_lines(viewer: Viewer) -> list[str]:
     lines = []
     if policies.allows(policies.check_can_assign, viewer):
         assigned = common.ask(assignment_queries.assignments)
@@ -75,8 +72,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
     return [*lines, f"Read so far: {'; '.join(names)}."] if names else lines
 
 
-def researcher_lines() -> list[str]:
-    """What has changed in the numbers of late."""
+def _researcher_lines() -> list[str]:
     lately = common.ask(changed_since, now() - LATELY, hidden)
     if not lately["n_verdicts"] and not lately["n_files"]:
         return ["Nothing has come in the last seven days: the numbers stand as they did."]
@@ -90,8 +86,7 @@ def researcher_lines() -> list[str]:
     return [f"In the last seven days: {', '.join(changes)}. Results have been updated."]
 
 
-def composition() -> None:
-    """What the study is made of, one grouping at a time: what stands out in words, the figure, the table."""
+def _composition() -> None:
     frames, sizes_of = (lambda: common.read("composition")), common.read("subset_sizes")
     by, sizes, weights = page_cache.computed(summary, viewer, frames, sizes_of, hidden)
     st.html(html.quiet(sizes))
@@ -123,13 +118,13 @@ if not counts["examples"]:
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     st.stop()
 
-sentences = reader_lines(viewer)
+sentences = _reader_lines(viewer)
 if policies.allows(policies.check_can_adjudicate, viewer):
-    sentences += adjudicator_lines(viewer)
+    sentences += _adjudicator_lines(viewer)
 if policies.allows(policies.check_can_import, viewer):
-    sentences += lead_lines(viewer)
+    sentences += _lead_lines(viewer)
 if Role.RESEARCHER in viewer.roles:
-    sentences += researcher_lines()
+    sentences += _researcher_lines()
 if sentences:
     st.html(html.items(sentences))
 overrides = common.read("overrides_by_judge", hidden)
@@ -178,7 +173,7 @@ if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it m
         st.html(html.quiet(f"Keep it outside of this study: {keep}."))
 if counts["examples"] > counts["cases"]:
     st.subheader("What it is made of, and what has been read", anchor=False)
-    composition()
+    _composition()
 st.html(
     html.foot(
         "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "

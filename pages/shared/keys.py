@@ -13,7 +13,6 @@ from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCaus
 Choices = Mapping[str, tuple[Any, str]]
 """What can be chosen, by its key, with its words."""
 
-# ---------------------------------------------------------------- the table
 
 _CANNOT = (Label.CANNOT_ASSESS, "Cannot assess")
 _LEVELS: Choices = {
@@ -140,7 +139,6 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
     ),
 }  # fmt: skip
 
-# ---------------------------------------------------------------- what is read out of it
 
 WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
 SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
@@ -183,9 +181,6 @@ def keys_of(panel: Panel, ask: Ask) -> list[Key]:
 def _span(presses: Any, does: str) -> Key:
     first, *_, last = presses
     return Key("", does, f"{first} to {last}")
-
-
-# ---------------------------------------------------------------- the buttons
 
 
 def press(act: Press, words: str, key: str, **how: Any) -> bool:

@@ -84,9 +84,6 @@ def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
     )
 
 
-# ---------------------------------------------------------------- label maps and settings
-
-
 def settings(viewer: Viewer) -> None:
     """Label maps and settings: everybody sees them, a lead changes them."""
     st.session_state.setdefault(DRAWN, 0)

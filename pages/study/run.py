@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 
@@ -158,9 +158,6 @@ def _links(spec: RunSpec) -> None:
         st.html(html.quiet("It has numbers there once a judge has labelled its answers."), width="content")
 
 
-# ---------------------------------------------------------------- what failed
-
-
 def _failures(viewer: Viewer, run_id: int) -> None:
     row = common.ask(queries.run, run_id)
     at = progress(row)
@@ -237,31 +234,22 @@ def failure_html(failed: Mapping[Any, Any]) -> str:
     )
 
 
-# ---------------------------------------------------------------- runs as all of the tab has them
-
-
-class _Known(NamedTuple):
-    row: RunRow
-    progress: Progress
-    at: float
-    seconds: float
-
-
 @st.cache_resource(show_spinner=False)
-def _known(location: str) -> dict[int, _Known]:  # noqa: ARG001 - the key
+def _known(location: str) -> dict[int, tuple[RunRow, Progress, float, float]]:  # noqa: ARG001 - the key
+    """By number of the run: its row, how far it was, when that was counted, and how many seconds that took."""
     return {}
 
 
 def progress(row: RunRow) -> Progress:
     """How far a run is, at most a moment old; one that has ended is not counted again."""
     known, begun = _known(settings().db), time.monotonic()
-    last = known.get(row.run_id)
-    if last is not None and last.row == row:
-        has_ended = row.state is not RunState.OPEN and not last.progress.n_workers
-        if has_ended or begun - last.at < PATIENCE * last.seconds:
-            return last.progress
+    if row.run_id in known:
+        of_row, at, counted_at, seconds = known[row.run_id]
+        has_ended = row.state is not RunState.OPEN and not at.n_workers
+        if of_row == row and (has_ended or begun - counted_at < PATIENCE * seconds):
+            return at
     at = common.ask(queries.progress, row.run_id)
-    known[row.run_id] = _Known(row, at, time.monotonic(), time.monotonic() - begun)
+    known[row.run_id] = row, at, time.monotonic(), time.monotonic() - begun
     return at
 
 
