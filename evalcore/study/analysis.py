@@ -109,11 +109,7 @@ def of_json(text: str) -> Analysis:
 
 
 def words(spec: Analysis) -> dict[str, str]:
-    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated.
-
-    >>> words(Analysis(judges=("Magpie",)))["Judges"], words(Analysis())["Holds for"]
-    ('Magpie', 'the widest that can be had')
-    """
+    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated."""
     said = {
         "Data set": spec.evaluation or "the judged one with most responses",
         "Examples": spec.subset or "all",
@@ -129,12 +125,7 @@ def words(spec: Analysis) -> dict[str, str]:
 
 
 def when_words(stated: StatedAnalysis) -> str:
-    """Whether it was stated before anything was read.
-
-    >>> from datetime import UTC
-    >>> when_words(StatedAnalysis(2, Analysis(), "Dr. A", datetime(2026, 3, 1, tzinfo=UTC), 1_200))
-    'stated on 2026-03-01, after 1,200 reads'
-    """
+    """Whether it was stated before anything was read."""
     n = stated.n_reads_before
     reads = f"after {n:,} {'read' if n == 1 else 'reads'}" if n else "before the first read"
     return f"stated on {stated.stated_at:%Y-%m-%d}, {reads}"

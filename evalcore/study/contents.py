@@ -117,15 +117,7 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
 
 
 def holdings(counts: Mapping[str, int]) -> str:
-    """Responses to conversations, and answers to cases of triage; what is not there is not named.
-
-    >>> holdings({"examples": 31, "cases": 1, "responses": 100, "samples": 10, "models": 3})
-    '90 responses of 3 models to 30 conversations and 10 answers to 1 case of triage'
-    >>> holdings({"examples": 1, "cases": 1, "responses": 10, "samples": 10, "models": 3})
-    '10 answers of 3 models to 1 case of triage'
-    >>> holdings({"examples": 0, "cases": 0, "responses": 0, "samples": 0, "models": 0})
-    '0 responses of 0 models to 0 conversations'
-    """
+    """Responses to conversations, and answers to cases of triage; what is not there is not named."""
     n_others, n_cases = counts["examples"] - counts["cases"], counts["cases"]
     n_responses, by = counts["responses"] - counts["samples"], f" of {counted(counts['models'], 'model')}"
     has_others = n_others > 0 or not n_cases

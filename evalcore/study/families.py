@@ -51,9 +51,6 @@ def family_of(name: str, table: Table) -> str | None:
     """The family of a model or judge; None where no pattern fits.
 
     A pattern is a glob (* any characters, ? one, [ab] one of these) on the whole name; upper and lower case are the same.
-
-    >>> family_of("openai/GPT-4.1-mini", [("*gpt-4*", "OpenAI")])
-    'OpenAI'
     """
     folded = name.casefold()
     return next((family for pattern, family in table if fnmatchcase(folded, pattern.casefold())), None)
@@ -69,11 +66,6 @@ def mentions(text: str, models: Iterable[str], table: Table) -> bool:
 
     Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"); of a path the last part counts too. Patterns tell a
     maker's other names by their longest part: "gpt" of "gpt-4*". It is no proof: some names are common words.
-
-    >>> mentions("As ChatGPT told you before ...", ["gpt-4.1"], [("gpt-4*", "OpenAI"), ("*chatgpt*", "OpenAI")])
-    True
-    >>> mentions("A meta-analysis of egypt", ["llama-3", "gpt-4"], [("*llama*", "Meta"), ("gpt*", "OpenAI")])
-    False
     """
     names = list(models)
     makers = set(families_of(names, table).values())

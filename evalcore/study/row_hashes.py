@@ -109,9 +109,6 @@ class Digest:
 def runs_told(rows: str) -> list[tuple[int, int]]:
     """First and last number of each run, as `Digest.told` writes them.
 
-    >>> runs_told("1-200,205")
-    [(1, 200), (205, 205)]
-
     Raises:
         ValueError: They are written otherwise.
     """

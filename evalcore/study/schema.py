@@ -302,11 +302,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 def tag(tags: tuple[str, ...], kind: str) -> str | None:
-    """The value of the first tag of a kind.
-
-    >>> tag(("level:example", "axis:accuracy"), "axis")
-    'accuracy'
-    """
+    """The value of the first tag of a kind."""
     return next((tag.partition(":")[2] for tag in tags if tag.startswith(kind + ":")), None)
 
 
@@ -418,19 +414,11 @@ class Outcome(StrEnum):
 
 
 def repeat_version(prompt_version: str, repeat: int) -> str:
-    """The prompt_version of the rater that gives a judge's repeat: each repeat is a rater of its own, the first is the judge itself.
-
-    >>> repeat_version("judge@1a2b3c4d", 0), repeat_version("judge@1a2b3c4d", 1)
-    ('judge@1a2b3c4d', 'judge@1a2b3c4d#2')
-    """
+    """The prompt_version of the rater that gives a judge's repeat: each repeat is a rater of its own, the first is the judge itself."""
     return prompt_version if repeat == 0 else f"{prompt_version}{REPEAT}{repeat + 1}"
 
 
 def version_and_repeat(version: str) -> tuple[str, int]:
-    """The judge's own prompt_version, and which repeat a rater is: `repeat_version` backwards.
-
-    >>> version_and_repeat("judge@1a2b3c4d"), version_and_repeat("judge@1a2b3c4d#2")
-    (('judge@1a2b3c4d', 0), ('judge@1a2b3c4d', 1))
-    """
+    """The judge's own prompt_version, and which repeat a rater is: `repeat_version` backwards."""
     own, sign, number = version.rpartition(REPEAT)
     return (own, int(number) - 1) if sign and number.isdecimal() else (version, 0)

@@ -48,8 +48,7 @@ PROVISIONAL = (
 OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
-def listing(listed: pd.DataFrame, judge: str) -> None:
-    """The conversations as a table; a click opens one."""
+def _listing(listed: pd.DataFrame, judge: str) -> None:
     scores = [column for column in listed.columns if column.startswith("score ") and listed[column].notna().any()]
     scores = scores[:SCORED_MODELS]
     theme = "Theme" if listed["source"].isna().all() else "Theme or source"
@@ -80,7 +79,7 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     alt = "Conversations that fit the filters"
     place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
     if place is not None:
-        open_(int(listed.index[place]))
+        _open(int(listed.index[place]))
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
@@ -97,8 +96,7 @@ def _marks(row: Any) -> str:
     return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
 
 
-def open_(example_id: int | None) -> None:
-    """Go to a conversation, or back to the list; the address says where."""
+def _open(example_id: int | None) -> None:
     if example_id is None:
         st.query_params.pop("example", None)
     else:
@@ -106,26 +104,24 @@ def open_(example_id: int | None) -> None:
     st.rerun()
 
 
-def steps(listed: pd.DataFrame, example_id: int) -> None:
-    """Back to the list, one back, one further."""
+def _steps(listed: pd.DataFrame, example_id: int) -> None:
     order = list(listed.index)
     place = order.index(example_id) if example_id in order else None
     before = order[place - 1] if place else None
     after = order[place + 1] if place is not None and place + 1 < len(order) else None
     if st.button("List", icon=":material/arrow_back:", key="back"):
-        open_(None)
+        _open(None)
     if st.button("Previous", disabled=before is None, key="previous", shortcut="Left"):
-        open_(before)
+        _open(before)
     if st.button("Next", disabled=after is None, key="next", shortcut="Right"):
-        open_(after)
+        _open(after)
     words = f"{place + 1:,} of {len(order):,}" if place is not None else "outside the filters"
     st.html(f'<span class="or-stamp">{html.escaped(words)}</span>', width="content")
 
 
-def detail(
+def _detail(
     viewer: Viewer, row: DeltaGenerator, listed: pd.DataFrame, filters: Filters, judge: str, example_id: int
 ) -> None:
-    """The conversation, the chosen responses, and the rubric; `row` holds what steers them."""
     try:
         opened = exposing.open_conversation(common.engine(), viewer, example_id)
     except NotAllowed as refusal:  # it was assigned to the viewer this very moment
@@ -135,8 +131,8 @@ def detail(
         st.html(html.notice(f"This study has no conversation {example_id}. The link may belong to another study."))
         return
     with row:
-        steps(listed, example_id)
-        chosen, as_markdown = choose(opened, filters)
+        _steps(listed, example_id)
+        chosen, as_markdown = _choose(opened, filters)
     example = opened.example
     example["is_answered"] = not opened.responses.empty
     tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
@@ -182,7 +178,7 @@ def _laid_out(
         panel(shown)
 
 
-def choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
+def _choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
     """Which responses are shown, one to three, and whether Markdown is drawn. Those of which only the level is known have nothing to show."""
     responses = opened.responses.assign(name=response_names(opened.responses)).set_index("name", drop=False)
     responses = responses.loc[responses["text"].ne("") | (not opened.is_case)]
@@ -256,7 +252,7 @@ def _cases(triage_data: TriageData, chosen: Chosen) -> frozenset[int]:
     )
 
 
-def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
+def _bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
     """The filters; folded into one button while a conversation is open. Every one is drawn also then: one that is not drawn would leave the address."""
     fields = shared_filters.Fields(hidden)
     on = sum(map(_is_on, KEYS))
@@ -313,7 +309,7 @@ if not is_open:
     st.html(html.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
-    asked = bar(hidden=hidden, folded=is_open)
+    asked = _bar(hidden=hidden, folded=is_open)
 filters = asked.filters
 if filters.search or filters.language:
     prepare_search(common.engine())
@@ -331,13 +327,13 @@ if chosen_example is not None and (why_not := reason(check_can_open, viewer, cho
     with st.container(horizontal=True):
         st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
         if st.button("List", icon=":material/arrow_back:", key="back"):
-            open_(None)
+            _open(None)
 elif chosen_example is not None:
-    detail(viewer, top, listed, filters, judge, chosen_example)
+    _detail(viewer, top, listed, filters, judge, chosen_example)
 elif listed.empty and not on:
     st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
 elif listed.empty:
     st.html(html.notice("No conversation fits these filters. Clear one of them."))
 else:
-    listing(listed, judge)
+    _listing(listed, judge)

@@ -97,11 +97,7 @@ def said(text: str, *, as_markdown: bool, fold: Fold = TURN) -> str:
 
 
 def reader_name(name: str) -> str:
-    """A physician's name as screens show it: of a hash of 64 digits its start.
-
-    >>> reader_name("Dr. A"), reader_name("0" * 64)
-    ('Dr. A', 'Physician 00000000')
-    """
+    """A physician's name as screens show it: of a hash of 64 digits its start."""
     return f"Physician {name[:8]}" if re.fullmatch(r"[0-9a-f]{64}", name) else name
 
 
@@ -205,11 +201,7 @@ def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:
 
 
 def points_words(points: float | None) -> str:
-    """What a criterion's points mean, in words.
-
-    >>> points_words(-5)
-    'undesirable: met costs 5 points'
-    """
+    """What a criterion's points mean, in words."""
     if points is None or points != points:  # noqa: PLR0124 - NaN
         return "no points known: never scored"
     return f"undesirable: met costs {-points:.0f} points" if points < 0 else f"met earns {points:.0f} points"

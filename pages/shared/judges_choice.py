@@ -85,11 +85,7 @@ def between(rubric_data: RubricData) -> str:
 
 
 def reads_words(n_reads: int, n_examples: int) -> str:
-    """How many reads, in words.
-
-    >>> reads_words(1, 1)
-    '1 blind first read of criteria in 1 conversation'
-    """
+    """How many reads, in words."""
     reads = "read" if n_reads == 1 else "reads"
     conversations = "conversation" if n_examples == 1 else "conversations"
     return f"{n_reads:,} blind first {reads} of criteria in {n_examples:,} {conversations}"

@@ -45,11 +45,7 @@ def bar(shares: Sequence[float]) -> str:
 
 
 def counted(counts: Iterable[float]) -> str:
-    """Levels with their counts, in words.
-
-    >>> counted([3, 0, 1.5, 0])
-    'A 3, C 1.5'
-    """
+    """Levels with their counts, in words."""
     return ", ".join(f"{letter} {count:g}" for letter, count in zip(LETTERS, counts, strict=True) if count) or "none"
 
 

@@ -34,8 +34,7 @@ MEANS = "What a judge's confidence is the probability of, where the file states 
 BLOCK = 1 << 20
 
 
-def importing(viewer: Viewer) -> None:
-    """Upload, say what the file does not say, check, import."""
+def _importing(viewer: Viewer) -> None:
     if why_not := reason(check_can_import, viewer):
         st.html(html.notice(why_not))
         return
@@ -131,8 +130,7 @@ def _report(report: ImportReport) -> None:
         st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
 
 
-def people(viewer: Viewer) -> None:
-    """Who is in the study; a lead adds somebody."""
+def _people(viewer: Viewer) -> None:
     everybody = common.read("people")
     st.dataframe(
         {
@@ -182,7 +180,7 @@ import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab
     bind="query-params",
 )
 with import_tab:
-    importing(viewer)
+    _importing(viewer)
     st.html(
         html.foot(
             "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one of the same rater on the "
@@ -200,4 +198,4 @@ for tab, show in (
         with tab:
             show()
 with people_tab:
-    people(viewer)
+    _people(viewer)
