@@ -125,8 +125,7 @@ class Headers:
 def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozenset[str]:
     """What a browser that is ours may send as `Host`: this machine's own names with our port, and the names that are allowed.
 
-    Allowed are names under which a tunnel or a proxy serves us: without a port, with ours or with none. One that is no name of a host is an
-    `OverreadError`.
+    Allowed are names of a tunnel or a proxy, without a port, with ours or with none; one that is no name of a host is an `OverreadError`.
     """
     own = {"localhost", "127.0.0.1", "[::1]", f"[{address}]" if ":" in address else address.lower()}
     hosts = {f"{name}:{port}" for name in own} | (own if port == http.client.HTTP_PORT else set())
@@ -266,8 +265,7 @@ def serve(
 ) -> None:
     """Run the dashboard until it is stopped.
 
-    Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
-    things into ours. So we open the browser ourselves.
+    We open the browser ourselves: Streamlit, not told that nobody sits before it, offers to install things into a coding tool's folder at home.
     """
     check_address(address)
     hosts = served_hosts(address, port, allowed)

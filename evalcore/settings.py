@@ -16,13 +16,11 @@ class Settings(BaseSettings):
 
     Attributes:
         db: A database URL, or the path of a SQLite file.
-        healthbench_url: Folder of the official HealthBench files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
-        max_line_bytes: A line of a JSON Lines file longer than this is a fault.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
-        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
+        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")

@@ -45,13 +45,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class ChainReport:
-    """How far the trail holds.
+    """How far the trail holds: up to and with the event that does not fit (`broken_event`, `why`), and what else does not hold (`faults`).
 
-    Attributes:
-        n_events: Events walked, up to and with the first that does not fit (`broken_event`, and `why`).
-        last_hash: Of the last event that holds: write it down, and a trail that was shortened or written anew shows too.
-        n_verdicts, n_rows: Verdicts, and rows that they rest on, whose hash was recomputed; none where the chain is broken.
-        faults: What else does not hold, in sentences.
+    `last_hash`: of the last event that holds: written down elsewhere, it shows a trail that was shortened or written anew. `n_verdicts`, `n_rows`: whose hash
+    was recomputed; none where the chain is broken.
     """
 
     n_events: int
@@ -129,10 +126,7 @@ def _open_to(viewer: Viewer, *, is_blind: bool) -> list[ColumnElement[bool]]:
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:
     """Recompute every hash: of the events, each from the one before it, then of the rows that they name; and look at the triggers.
 
-    A trail that somebody shortened, or wrote anew with all its hashes, holds in itself: only a hash that was kept elsewhere shows that.
-
-    Args:
-        expected: A hash that is the last event's, or once was.
+    A trail that was shortened, or written anew, holds in itself: only a hash kept elsewhere (`expected`: the last event's, or once was; `kept`) shows it.
     """
     if expected is not None and not _HASH.fullmatch(expected):
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"

@@ -48,10 +48,7 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
 
 
 def family_of(name: str, table: Table) -> str | None:
-    """The family of a model or judge; None where no pattern fits.
-
-    A pattern is a glob (* any characters, ? one, [ab] one of these) on the whole name; upper and lower case are the same.
-    """
+    """The family of a model or judge; None where no pattern (a glob on the whole name, in upper or lower case) fits."""
     folded = name.casefold()
     return next((family for pattern, family in table if fnmatchcase(folded, pattern.casefold())), None)
 

@@ -41,9 +41,9 @@ def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
 
 
 def data_version(session: Session) -> int:
-    """The number of acts that change anything: the key of cached reads, so that nothing is counted anew because somebody took a file away.
+    """The number of acts that change anything, the key of cached reads. Parts of a large file do not count, but their end does.
 
-    Parts of a large file do not count, but their end does. The newest event's id would not do, since PostgreSQL may commit events out of order.
+    The newest event's id would not do, since PostgreSQL may commit events out of order.
     """
     n_idle = _n_rows(session, "audit_event", _EVENT.action.in_(IDLE))  # the few are found by the index
     return trail_length(session) - n_idle
@@ -86,10 +86,7 @@ def is_read(verdict: Any) -> Any:
 
 
 def came_later(later: Any, one: Any) -> Any:
-    """The condition that of one physician's two reads of an item the other counts: a later stage, else the one written later.
-
-    No time decides: a clock may step back, and a file may state any time.
-    """
+    """The condition that of a physician's two reads of an item the other counts: by stage, else as written; no time decides, since a clock may step back."""
     first = Stage.FIRST
     is_newer = and_((later.stage == first) == (one.stage == first), later.id > one.id)
     return or_(and_(later.stage != first, one.stage == first), is_newer)

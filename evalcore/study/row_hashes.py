@@ -107,11 +107,7 @@ class Digest:
 
 
 def runs_told(rows: str) -> list[tuple[int, int]]:
-    """First and last number of each run, as `Digest.told` writes them.
-
-    Raises:
-        ValueError: They are written otherwise.
-    """
+    """First and last number of each run, as `Digest.told` writes them; ValueError: they are written otherwise."""
     ends = [part.partition("-")[::2] for part in rows.split(",")]
     return [(int(first), int(last or first)) for first, last in ends]
 

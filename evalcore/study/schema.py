@@ -319,12 +319,9 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A conversation that ends with the user's turn, with its rubric.
+    """A conversation that ends with the user's turn, with its rubric, both in the source's order; `prompt_id` is unique within a data set.
 
-    Attributes:
-        prompt_id: The source's name for it, unique within a data set.
-        subsets: Parts of the data set that it belongs to, e.g. hard.
-        provisional: Known only from a result on it, so theme, conversation and rubric may be incomplete.
+    `subsets`: parts of the data set, e.g. hard. `provisional`: known only from a result on it, so theme, conversation and rubric may be incomplete.
     """
 
     prompt_id: str

@@ -512,10 +512,7 @@ def _cleaned(words: Iterable[str]) -> list[str]:
 
 
 def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version: str = "") -> int:
-    """The number of the rater of this name, made at the first call; a reviewer is linked to the person of the same name.
-
-    By SQLAlchemy's core: every mark and every import asks for it, and its ORM takes three times as long.
-    """
+    """The number of the rater of this name, made at the first call, a reviewer with the person of the same name; by the core, which is quicker than the ORM."""
     connection, bound = session.connection(), {"kind": kind.value, "name": name, "prompt_version": prompt_version}
     person_id = None
     if kind is RaterKind.REVIEWER:

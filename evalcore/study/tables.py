@@ -120,10 +120,7 @@ class Numbered(Row):
 
 
 class Study(Row, table=True):
-    """One row: what this database is.
-
-    Its key is random and secret: its start names the cookie with the browser's choice of person, the whole keys the hashes that stand for names.
-    """
+    """One row: what this database is. Its secret key names the cookie with the browser's choice of person, and keys the hashes that stand for names."""
 
     __table_args__ = (sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
 
@@ -190,10 +187,7 @@ class ImportedFile(Numbered, table=True):
 
 
 class UnfinishedImport(Row, table=True):
-    """The import that is being written in parts, or was broken off between two; one at a time, and none where all are whole.
-
-    `n_rows`, `n_done`: rows of the file, and those of them that are in the study. `source_hash`: of its content, unpacked.
-    """
+    """The import that is being written in parts, or was broken off; at most one. `n_rows`, `n_done`: of the file, and those of them that are in the study."""
 
     id: int = Field(default=1, primary_key=True)
     name: str
@@ -270,12 +264,9 @@ class Model(Numbered, table=True):
 
 
 class Response(Numbered, table=True):
-    """One model's answer to one example.
+    """One model's answer to one example, made for an evaluation (`dataset`). `sent_messages`: what was sent, where it is not the example's conversation.
 
-    Attributes:
-        dataset: The evaluation it was made for, e.g. healthbench_hard.
-        sent_messages: JSON of what was sent to the model, where it is not the example's conversation.
-        n_criteria: How many criteria a judge is asked on it; with fewer verdicts there is no score.
+    `n_criteria`: how many criteria a judge is asked on it; with fewer verdicts there is no score.
     """
 
     __table_args__ = (sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
@@ -308,13 +299,9 @@ class SearchPending(Numbered, table=True):
 
 
 class AcuityCase(Row, table=True):
-    """An example whose patient needs some level of care.
+    """An example whose patient needs some level of care, with its data set and its name there: prompt_id is `{source}_{source_id}`.
 
-    Attributes:
-        source, source_id: The data set that the case comes from, and its name there; the example's prompt_id is `{source}_{source_id}`.
-        mapped_label: What the source's label map made of it: a level, a boundary, or "panel".
-        gold: As the file gives it; None where it gives none.
-        uncertainty: Physicians' uncertainty as the file states it, in [0, 1].
+    `mapped_label`: what the source's label map made of its own: a level, a boundary, or "panel". `gold`: as the file gives it. `uncertainty`: in [0, 1].
     """
 
     __table_args__ = (sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
@@ -396,13 +383,8 @@ class Rater(Numbered, table=True):
 class Verdict(Numbered, table=True):
     """One rater's label on one item (`schema.Verdict`), append-only.
 
-    The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict:
-    two tabs that press at once leave one verdict, and the second is told.
-
-    Attributes:
-        created_at: When it was given: of an imported one what its file says.
-        source, source_hash: How it came here, and the SHA-256 of the file that brought it. None: from before this was kept.
-        recorded_at: When this program wrote it, by its own clock.
+    The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict: of two tabs that press at once the second
+    is told. `created_at`: of an imported one as its file says; `recorded_at`: by this program's clock. `source_hash`: SHA-256 of its file.
     """
 
     __table_args__ = (
@@ -473,11 +455,7 @@ class RowHash(Row, table=True):
 
 
 class Assignment(Numbered, table=True):
-    """Items that were chosen to be read together.
-
-    `reserve_minutes`: for how long an item that somebody has opened is kept for them. `chosen_by`: JSON of the filters or the plan. `n_population`: how many
-    items the drawing was made from.
-    """
+    """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`."""
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
 
@@ -565,10 +543,7 @@ class Mark(Numbered, table=True):
 
 
 class Exposure(Numbered, table=True):
-    """Somebody saw others' verdicts on an example for the first time in this way; append-only.
-
-    No example: on all of them, but only up to the number `through`, which were there then; None: later ones too.
-    """
+    """Somebody saw others' verdicts on an example (None: on all, up to the number `through`) for the first time in this way; append-only."""
 
     __table_args__ = (
         index("ix_exposure_first", "person_id", "coalesce(example_id, 0)", "what", "coalesce(through, 0)", unique=True),
@@ -585,10 +560,7 @@ class Exposure(Numbered, table=True):
 
 
 class Run(Numbered, table=True):
-    """One run; the same questions by the same model with the same prompt are the same run.
-
-    `spec`: `RunSpec` as JSON, which holds no key. `max_cost`: in US dollars. `max_failures`: in a row, of one worker.
-    """
+    """One run; the same questions by the same model with the same prompt are the same run. `spec`: `RunSpec` as JSON, which holds no key."""
 
     kind: str = word(RunKind)
     name: str
@@ -605,10 +577,7 @@ class Run(Numbered, table=True):
 
 
 class RunWorker(Numbered, table=True):
-    """A process that works on a run. It says every few seconds that it lives; what a dead one held is free again.
-
-    On the same machine its death is known at once, by host and pid. Where `stop_asked`, it shall finish what is in flight and end.
-    """
+    """A process that works on a run, and says so every few seconds; what a dead one held is free again. Where `stop_asked`, it ends what is in flight."""
 
     run_id: int = Field(foreign_key="run.id", index=True)
     host: str

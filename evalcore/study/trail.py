@@ -52,12 +52,7 @@ def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, Audit
 
 
 class Row(NamedTuple):
-    """A row of which the trail keeps a hash.
-
-    Attributes:
-        kept: The hash that was kept of it; None: none was.
-        found: The hash of what stands there now; None: it cannot even be read.
-    """
+    """A row of which the trail keeps a hash: the one that was kept (None: none), and that of what stands there (None: it cannot even be read)."""
 
     number: int
     kept: bytes | None

@@ -269,10 +269,7 @@ def row_number(words: str) -> int | None:
 
 
 def viewer() -> Viewer | None:
-    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen.
-
-    The first act of app.py and of every page: nothing is shown where another server than ours serves them.
-    """
+    """Who is reading, by the cookie, looked up anew on every run; None where nobody was chosen. Nothing is shown where another server than ours serves it."""
     try:
         check_launched()
     except OverreadError as refusal:
@@ -291,10 +288,7 @@ def came(person: Viewer) -> None:
 
 
 def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
-    """The first statement of every page: somebody was chosen, and may be here. Else the page says why and stops.
-
-    A page's own guard is needed beside the navigation: a page file can be reached without app.py having run.
-    """
+    """The first statement of every page, which can be reached without app.py: somebody was chosen, and may be here. Else the page says why and stops."""
     person = viewer()
     if person is None:
         st.info("Choose who is reading first: open the start page.")
