@@ -21,7 +21,6 @@ MARGINS = {
     "margin_under": "of the under-triage rate",
     "margin_missed": "of the rate of missed emergencies",
 }
-"""The margins, with their words."""
 
 
 @dataclass(frozen=True, kw_only=True)

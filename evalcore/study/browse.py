@@ -16,7 +16,6 @@ from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater
 
 OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
 READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
-"""What physicians have done with an item: differ from a judge, differ from each other, anything, nothing."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,6 @@ _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
-"""Revisions of checkouts before the first version."""
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 

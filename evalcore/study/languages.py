@@ -21,7 +21,6 @@ LANGUAGES = {
     "ru": "Russian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog",
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""The languages told apart: ISO 639-1 code and name."""
 
 _MIN_LETTERS, _MIN_PROBABILITY, _LOOKED_AT = 12, 0.6, 240
 _WORD = re.compile(r"[^\W\d_]+")

@@ -44,7 +44,6 @@ RESPONSES = (
     .where(_RESPONSE.c.example_id.in_(_WANTED))
     .order_by(_RESPONSE.c.sample_index)
 )
-"""By example, with the model's name."""
 STANDING = _rows_of("verdict", "response_id").where(_IS_STANDING)
 """Verdicts on some responses that nothing has superseded."""
 MATRICES = _rows_of("published_matrix", "model")
@@ -68,7 +67,6 @@ LEVELS = select(*(_VERDICT.c[name] for name in _OF_LEVEL)).where(
     _VERDICT.c.stage == Stage.JUDGE.value,
     _IS_STANDING,
 )
-"""The standing levels that judges gave to responses to cases."""
 _ITEM = tuple_(_VERDICT.c.example_id, func.coalesce(_VERDICT.c.response_id, 0))
 ACUITY = select(_VERDICT).where(_ITEM.in_(_WANTED), _VERDICT.c.criterion_id.is_(None), _IS_STANDING)
 """The standing verdicts of acuity on (example; response to it, or 0 for the case itself), of every rater and stage; those taken back too."""

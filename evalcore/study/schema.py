@@ -39,7 +39,6 @@ class Acuity(StrEnum):
     D = "D"
     """Go to the emergency department now."""
     REMOVE = "remove"
-    """The case cannot be triaged as it stands."""
 
 
 class Format(StrEnum):
@@ -375,7 +374,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 # ---------------------------------------------------------------- runs
 
 STREAK = 25
-"""Failures in a row that stop a run, where nobody has said otherwise."""
 
 
 class RunKind(StrEnum):
@@ -393,7 +391,6 @@ class RunState(StrEnum):
     STOPPED = "stopped"
     """Somebody, or a rule (too many failures in a row, the cost reached), has stopped it; it can be started again."""
     DONE = "done"
-    """Every question is answered or has failed."""
 
 
 class Outcome(StrEnum):
@@ -403,7 +400,6 @@ class Outcome(StrEnum):
     UNREADABLE = "unreadable"
     """A reply came, and it cannot be read as what was asked for."""
     REFUSED = "refused"
-    """The model declined to answer."""
     REJECTED = "rejected"
     """The server says that the question itself is wrong (400 and its like): asking again is of no use."""
     UNREACHABLE = "unreachable"

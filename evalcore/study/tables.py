@@ -17,7 +17,6 @@ from evalcore.study import schema
 from evalcore.study.schema import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
-"""Every table by its name."""
 
 # ---------------------------------------------------------------- kinds of columns
 

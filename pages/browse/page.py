@@ -37,7 +37,6 @@ NUMBERS = {"Criteria": 60, "Turns": 52}
 FORMATS = {
     Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
 }  # fmt: skip
-"""How a model was asked about a case of triage."""
 KEYS = (*shared_filters.SELECTS, "q", "differ", "points")
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}

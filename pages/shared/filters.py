@@ -30,7 +30,6 @@ MISSES = {Miss.UNDER.value: "too low: under-triage", Miss.OVER.value: "too high:
 LEVELS = {level.value: level.value for level in Acuity if level is not Acuity.REMOVE} | {
     Label.CANNOT_ASSESS.value: "no level"
 }
-"""What a judge may read out of a response to a case."""
 FORMATS = {Format.QA.value: "qa: asked for a level", Format.CONVERSATION.value: "conversation"}
 
 

@@ -18,7 +18,6 @@ from markdown_it.token import Token
 STYLE = f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
 
 LEVELS = ("A", "A/B", "B", "B/C", "C", "C/D", "D")
-"""Levels of care as they stand in verdicts."""
 LABELS = {
     "met": ("✓", "met"),
     "not_met": ("○", "not met"),

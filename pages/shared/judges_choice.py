@@ -21,9 +21,7 @@ def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
 
 
 leave = partial(page_cache.leave, PAGE, KEYS)
-"""Keep what is chosen, and whose items are listed (`group`), for the browser's way back."""
 left = partial(page_cache.left, PAGE)
-"""What was chosen before, after the browser's way back from a conversation; else what is usual."""
 
 
 def names(rubric_data: RubricData) -> list[str]:

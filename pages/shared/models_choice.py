@@ -81,7 +81,6 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
 
 
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of the Models page, as `page_cache.one_of`."""
 
 
 def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysis, str]:
@@ -131,7 +130,6 @@ def _about(rubric_data: RubricData, chosen: Analysis) -> dict[str, Any]:
 
 
 leave = partial(page_cache.leave, PAGE, KEYS)
-"""Keep what is chosen, for the browser's way back."""
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, chosen: Analysis, *arguments: Any) -> Any:

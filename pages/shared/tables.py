@@ -101,7 +101,6 @@ def show(
 
 
 PICKED: Mapping[str, Any] = {"on_select": "rerun", "selection_mode": ["single-row", "single-cell"]}
-"""A click selects one row."""
 
 
 def picked(event: Any, n_rows: int) -> int | None:

@@ -27,9 +27,7 @@ KEYS = (
     "triage_of_format", "triage_by", "triage_beside", "triage_matrix_of", "triage_outside", "triage_claim", "triage_readers_of",
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
-"""Formats in words, which are their values, in the order in which they stand beside one another."""
 CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
-"""What every prediction knows of its case."""
 Made = Callable[..., Any]
 
 
@@ -167,11 +165,8 @@ def controls(known: About, *, gold: bool) -> Chosen:
 
 
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of the Triage page, as `page_cache.one_of`."""
 left = partial(page_cache.left, PAGE)
-"""What was chosen before, after the browser's way back from a case, as `page_cache.left`."""
 leave = partial(page_cache.leave, PAGE, KEYS)
-"""Keep what is chosen, for the browser's way back."""
 
 
 @dataclass(frozen=True)

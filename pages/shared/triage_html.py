@@ -10,7 +10,6 @@ from pages.shared import html
 from pages.shared.html import Fold, escaped
 
 SHORT = Fold(300, 3)
-"""A response in a list: the first lines, the rest behind a fold."""
 LEAST_NAMED, ENDS = 0.12, tuple(".?!…)\"'»”。？！؟۔।")
 
 

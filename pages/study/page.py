@@ -29,7 +29,6 @@ MEANINGS = {
     "the criterion is met": ConfidenceMeaning.MET,
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
-"""What a judge's confidence may be the probability of."""
 MEANS = "What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right."
 BLOCK = 1 << 20
 
