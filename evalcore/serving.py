@@ -287,17 +287,6 @@ def serve(
     app.run(config=options)
 
 
-def without_delay(bind: Callable[..., socket.socket]) -> Callable[..., socket.socket]:
-    """Small answers leave at once: without TCP_NODELAY a quick second key waits 40 ms for the first one's acknowledgement."""
-
-    def bound(*arguments: Any) -> socket.socket:
-        listening = bind(*arguments)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
-        return listening
-
-    return bound
-
-
 def build(study_key: str, hosts: frozenset[str]) -> Any:
     """The ASGI application: Streamlit behind our door, served as these hosts, inside our headers."""
     import streamlit
@@ -305,8 +294,16 @@ def build(study_key: str, hosts: frozenset[str]) -> Any:
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web.server.starlette import starlette_server
 
+    bind = starlette_server._bind_socket  # noqa: SLF001 - there is no setting for it
+
+    def without_delay(address: str, port: int, backlog: int) -> socket.socket:
+        """Else a quick second key waits 40 ms for the first one's acknowledgement."""
+        listening = bind(address, port, backlog)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
+        return listening
+
+    starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
     PagesManager.uses_pages_directory = False
-    starlette_server._bind_socket = without_delay(starlette_server._bind_socket)  # noqa: SLF001 - there is no setting for it
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     middleware = [
         Middleware(Headers, policy=content_security_policy(index)),

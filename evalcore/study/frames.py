@@ -149,7 +149,10 @@ def verdicts(
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     rows = rows.merge(raters(session), on="rater_id", how="left")
     if not every_prompt:
-        rows = _by_newest_prompt(rows)
+        of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
+        if of_judges.groupby("rater")["rater_id"].nunique().gt(1).any():
+            older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
+            rows = rows.drop(index=older.index[older]).reset_index(drop=True)
     rows = rows.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
     rubrics = criteria(session, example_ids=example_ids).drop(columns="example_id")
     return rows.merge(rubrics, on="criterion_id", how="left")
@@ -166,14 +169,6 @@ def _in_order(
     if kind is RaterKind.REVIEWER:
         return statement.where(is_read(verdict)).order_by(verdict.id + 0)
     return statement.order_by(verdict.id)
-
-
-def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
-    of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
-    if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
-        return rows
-    older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
-    return rows.drop(index=older.index[older]).reset_index(drop=True)
 
 
 def acuity_verdicts(

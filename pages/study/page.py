@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import ImportReport, import_file, told_by_name
+from evalcore.importing import import_file, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.stats.wording import counted
 from evalcore.study.acting import add_person, prepare_search
@@ -114,10 +114,6 @@ def _run(upload: UploadedFile, **options: Any) -> None:
     bar.progress(1.0, text="Preparing the search")
     prepare_search(common.engine())
     bar.empty()
-    _report(report)
-
-
-def _report(report: ImportReport) -> None:
     done = "would be imported; nothing was changed" if report.dry_run else "imported"
     st.html(html.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
     st.html(html.items([*report.sentences(), *report.named()]))
