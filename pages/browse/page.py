@@ -229,8 +229,7 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        found: frozenset[int] = page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
-        return found
+        return page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""

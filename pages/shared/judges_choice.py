@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -11,11 +11,12 @@ from evalcore.rubric.data import RubricData, first_reads
 from evalcore.study.schema import Viewer
 from pages.shared import common, page_cache
 
+_Made = TypeVar("_Made")
 PAGE = "judges"
 KEYS = ("judges_show", "judges_judge", "criteria_by")
 
 
-def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
+def computed(make: Callable[..., _Made], viewer: Viewer, *arguments: Any) -> _Made:
     """What `make(rubric_data, *arguments)` gives, as `_kept.computed` keeps it."""
     return page_cache.computed(make, viewer, lambda: common.rubric_data(viewer), *arguments)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -18,6 +18,7 @@ from evalcore.study.analysis import Analysis, StatedAnalysis
 from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
 from pages.shared import common, filters, page_cache
 
+_Made = TypeVar("_Made")
 ALL = "all examples"
 WHOLE = "oss_eval"  # the subset that every example of HealthBench belongs to: as a choice it would say nothing
 WIDEST = "the widest possible"
@@ -34,8 +35,7 @@ KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 def evaluations(viewer: Viewer) -> pd.DataFrame:
     """The data sets of the study, as `results.evaluations` gives them."""
-    known: pd.DataFrame = page_cache.computed(results.evaluations, viewer, lambda: common.rubric_data(viewer))
-    return known
+    return page_cache.computed(results.evaluations, viewer, lambda: common.rubric_data(viewer))
 
 
 def stated() -> StatedAnalysis | None:
@@ -96,8 +96,7 @@ def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysi
 
 def numbers(viewer: Viewer, chosen: Analysis) -> Results:
     """All numbers of the part after correction: what Scores and Who is better both show."""
-    of_part: Results = computed(results.results, viewer, chosen)
-    return of_part
+    return computed(results.results, viewer, chosen)
 
 
 def analysis_words(viewer: Viewer, of_part: Results) -> str:
@@ -116,8 +115,7 @@ def analysis_words(viewer: Viewer, of_part: Results) -> str:
 def about(viewer: Viewer, chosen: Analysis) -> dict[str, Any]:
     """What the page must know of a part before it draws a section: weighting, whether each judge labelled some of it (is_labelled), models by name."""
     plain = replace(chosen, claim=None, physicians=None, weighted=False)  # the same whatever intervals are to hold for
-    of_part: dict[str, Any] = computed(_about, viewer, plain)
-    return of_part
+    return computed(_about, viewer, plain)
 
 
 def _about(rubric_data: RubricData, chosen: Analysis) -> dict[str, Any]:
@@ -132,7 +130,7 @@ def _about(rubric_data: RubricData, chosen: Analysis) -> dict[str, Any]:
 leave = partial(page_cache.leave, PAGE, KEYS)
 
 
-def computed(make: Callable[..., Any], viewer: Viewer, chosen: Analysis, *arguments: Any) -> Any:
+def computed(make: Callable[..., _Made], viewer: Viewer, chosen: Analysis, *arguments: Any) -> _Made:
     """What `make(rubric_data, chosen, *arguments)` gives for the chosen part of the study, as `page_cache.computed` keeps it."""
 
     def part() -> RubricData:

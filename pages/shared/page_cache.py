@@ -1,7 +1,7 @@
 """What the pages of results keep: numbers until the study changes, and choices for the browser's way back from a conversation."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -9,15 +9,17 @@ from evalcore.settings import settings
 from evalcore.study.schema import Viewer
 from pages.shared import common
 
+_Made = TypeVar("_Made")
+
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., Any], _of: Callable[[], Any]) -> Any:  # noqa: ARG001 - the key
+def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., _Made], _of: Callable[[], Any]) -> _Made:  # noqa: ARG001 - the key
     return _make(_of(), *arguments)
 
 
 def computed(
-    make: Callable[..., Any], viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None
-) -> Any:
+    make: Callable[..., _Made], viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None
+) -> _Made:
     """What `make(of(), *arguments)` gives, until anything in the study changes.
 
     The key is the name of `make`, a function of a module; the arguments; what is hidden from the viewer; and `about`, what else tells what `of` gives apart.
@@ -28,11 +30,13 @@ def computed(
 
 
 @st.cache_resource(max_entries=14, show_spinner=False)
-def _shared(key: Hashable, _make: Callable[[], Any]) -> Any:  # noqa: ARG001 - the key
+def _shared(key: Hashable, _make: Callable[[], _Made]) -> _Made:  # noqa: ARG001 - the key
     return _make()
 
 
-def shared(make: Callable[[], Any], viewer: Viewer, about: Hashable, *, version: common.Version | None = None) -> Any:
+def shared(
+    make: Callable[[], _Made], viewer: Viewer, about: Hashable, *, version: common.Version | None = None
+) -> _Made:
     """What `make()` gives, by what it is (`about`), not copied: it is shared by everybody who looks, so never change it. `version`: of what it is made from."""
     return _shared((settings().db, version or common.version(), common.blind(viewer), about), make)
 

@@ -62,8 +62,7 @@ class Read:
 
 def read(viewer: Viewer, chosen: Chosen) -> Read:
     """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-    rows: Read = page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
-    return rows
+    return page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
 
 
 def _read(viewer: Viewer, chosen: Chosen) -> Read:
@@ -111,8 +110,7 @@ class About:
 def about(viewer: Viewer) -> About:
     """What there is of triage in the study, without cases that wait for this person's own read."""
     stated, formats = analysis().judges, chosen_settings().formats
-    known: About = page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
-    return known
+    return page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
 
 
 def _about(triage_data: TriageData, stated: tuple[str, ...], formats: tuple[Format, ...]) -> About:

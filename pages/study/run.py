@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from evalcore import runs
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import OverreadError
 from evalcore.runs import queries, summary, worker
 from evalcore.runs.acts import MAX_CONCURRENCY
 from evalcore.runs.known_models import key_of
@@ -64,10 +64,7 @@ def show(viewer: Viewer, run_id: int) -> None:
 
 
 def _row(run_id: int) -> RunRow | None:
-    try:
-        return common.ask(queries.run, run_id)
-    except NotFound:
-        return None
+    return next(iter(common.ask(queries.rows, run_ids=[run_id])), None)
 
 
 def _line(row: RunRow, *, is_named: bool) -> str:
