@@ -194,7 +194,7 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
 
 
 def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    event = tables.show(
+    table = tables.frame(
         {
             "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
             "Model": listed["model"].astype(str),
@@ -205,15 +205,24 @@ def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
             "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
             "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
             "Concentration (bits)": listed["concentration"].map(decimal),
-        },
+        }
+    )
+    pixels = tables.row_pixels(table, ("Model",))
+    event = st.dataframe(
+        table,
         key="calibration_case_list",
+        hide_index=True,
+        width="content",
+        height=tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != tables.ROW_PIXELS else None,
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config=tables.formats(table, ("Model",)),
         alt="Ambiguous cases, those first where the model is sure and physicians are not",
-        names=("Model",),
-        tallest=TALLEST,
-        **tables.PICKED,
     )
     st.html(html.quiet("Click a row to see that case alone."))
-    return tables.picked(event, len(listed))
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < len(table) else None
 
 
 # ---------------------------------------------------------------- routing

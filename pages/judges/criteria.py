@@ -100,19 +100,25 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
     optional = ("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ")
+    table = tables.frame(metric.columns(shown, shown["words"].tolist()), optional=optional)
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
-    event = tables.show(
-        metric.columns(shown, shown["words"].tolist()),
+    names = () if by == metric.CRITERION else (by.capitalize(),)
+    pixels = tables.row_pixels(table, names)
+    event = st.dataframe(
+        table,
         key=f"criteria_list_{by}",
-        alt="Groups of criteria with the shares that judge and physicians find met",
-        optional=optional,
-        names=() if by == metric.CRITERION else (by.capitalize(),),
-        tallest=TALLEST,
-        column_config={"Criterion": st.column_config.TextColumn(width=300)},
+        hide_index=True,
+        width="content",
+        height=tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != tables.ROW_PIXELS else None,
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
         selection_default={"selection": {"rows": [int(row) for row in before]}},
-        **tables.PICKED,
+        column_config={**tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
+        alt="Groups of criteria with the shares that judge and physicians find met",
     )
-    return tables.picked(event, len(shown))
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < len(shown) else None
 
 
 def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:

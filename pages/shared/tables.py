@@ -82,9 +82,10 @@ def show(
     optional: Collection[str] = (),
     names: Collection[str] = (),
     tallest: int = TALLEST,
+    config: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> Any:
-    """A table as wide as what it holds; `alt` says what that is, for those who do not see it. Returns what was selected, where `how` is `PICKED`."""
+    """A table; `alt` says what it holds, for those who do not see it. Returns what Streamlit does."""
     table = frame(columns, optional)
     pixels = row_pixels(table, names)
     return st.dataframe(
@@ -94,17 +95,16 @@ def show(
         width="content",
         height=height(len(table), tallest, row_pixels=pixels),
         row_height=pixels if pixels != ROW_PIXELS else None,
-        column_config=formats(table, names) | how.pop("column_config", {}),
+        column_config={**formats(table, names), **(config or {})},
         alt=alt,
         **how,
     )
 
 
-PICKED: Mapping[str, Any] = {"on_select": "rerun", "selection_mode": ["single-row", "single-cell"]}
-
-
-def picked(event: Any, n_rows: int) -> int | None:
-    """The place of the row that was clicked, from 0."""
+def pick(columns: Mapping[str, Any], **how: Any) -> int | None:
+    """As `show`, of which a click picks a row: its place from 0."""
+    event = show(columns, on_select="rerun", selection_mode=["single-row", "single-cell"], **how)
+    n_rows = max(map(len, columns.values()), default=0)
     touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
     return touched[0] if touched and touched[0] < n_rows else None
 
@@ -112,5 +112,9 @@ def picked(event: Any, n_rows: int) -> int | None:
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
     """A table of which a click opens one row. Returns the place of the row that was clicked, from 0."""
     table = pd.DataFrame(columns)
-    pixels = min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1))
-    return picked(st.dataframe(table, key=key, hide_index=True, height=pixels, alt=alt, **PICKED, **how), len(table))
+    event = st.dataframe(
+        table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), on_select="rerun",
+        selection_mode=["single-row", "single-cell"], alt=alt, **how,
+    )  # fmt: skip
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched else None
