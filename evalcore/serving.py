@@ -16,20 +16,17 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from contextlib import suppress
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from evalcore.errors import OverreadError
 from evalcore.settings import shipped
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PERSON_PATH = "/reader/"
 COOKIE_PREFIX = "overread_reader_"
@@ -101,7 +98,7 @@ def content_security_policy(index_html: str) -> str:
 class Headers:
     """Adds the security headers to every answer."""
 
-    def __init__(self, app: Asgi, policy: str) -> None:
+    def __init__(self, app: ASGIApp, policy: str) -> None:
         self._app = app
         self._headers = [
             (b"content-security-policy", policy.encode()),
@@ -114,7 +111,7 @@ class Headers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on; sockets as they are."""
 
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *self._headers]
             await send(message)
@@ -143,7 +140,7 @@ class OwnPages:
     A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`.
     """
 
-    def __init__(self, app: Asgi, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
         self._app = app
         self._hosts = hosts
 
@@ -195,7 +192,7 @@ class RememberReader:
     Only a request of which the browser says that our own page made it, or the viewer, is taken.
     """
 
-    def __init__(self, app: Asgi, study_key: str) -> None:
+    def __init__(self, app: ASGIApp, study_key: str) -> None:
         self._app = app
         self._cookie = cookie_name(study_key)
 

@@ -232,10 +232,6 @@ class Bulk:
     def _connection(self) -> sa.Connection:
         return self._session.connection()
 
-    @property
-    def _written(self) -> Written:
-        return written(self._session)
-
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Insert rows, all with the same columns, and return their numbers, in order."""
         if not rows:
@@ -250,7 +246,7 @@ class Bulk:
         else:
             found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
             numbers = [int(number) for number in found.scalars()]
-        self._written.content(table, numbers)
+        written(self._session).content(table, numbers)
         return numbers
 
     def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -262,7 +258,7 @@ class Bulk:
             if number not in rows[0]:
                 self.insert(table, rows)  # the trail asks for their numbers
                 return
-            self._written.content(table, [row[number] for row in rows])
+            written(self._session).content(table, [row[number] for row in rows])
         if self._is_sqlite:
             self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
         else:
@@ -280,7 +276,7 @@ class Bulk:
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
-        digest = self._written.verdicts
+        digest = written(self._session).verdicts
         for number, content in zip(numbers, hashes, strict=True):
             digest.add(number, content)
 
@@ -330,7 +326,7 @@ class Bulk:
             values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in rows[0] if name != key.name}
             statement = update(target).where(key == sa.bindparam(f"new_{key.name}")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
-            self._written.content(table, [row[key.name] for row in rows])
+            written(self._session).content(table, [row[key.name] for row in rows])
 
     def move_criteria(self, positions: Mapping[int, int]) -> None:
         """Give criteria new positions; by way of negative ones, since positions are unique at every step."""
@@ -367,7 +363,7 @@ class Bulk:
             same = of_example.where(target.c.sent_messages == new).values(sent_messages=None)
             for restated in (kept, same):
                 numbers = self._connection.execute(restated.returning(target.c.id)).scalars()
-                self._written.content("response", numbers)
+                written(self._session).content("response", numbers)
 
 
 def as_json(values: Iterable[str]) -> str:
