@@ -1,12 +1,12 @@
 """The audit trail, and what it vouches for row by row, as the database holds it now: read in a stream, in little memory."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import Session
+from sqlmodel import Session, col
+from sqlmodel import select as select_rows
 
 from evalcore.study.frames import trail_length
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
@@ -31,14 +31,24 @@ def last_actor(session: Session, action: str, subject: str) -> str | None:
 
 def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
     """Every event with its number, in order; None for one that somebody has changed so that it cannot be read."""
-    dialect, names = session.get_bind().dialect, sorted(_EVENT.keys(), key="id".__ne__)
-    in_utc: Any = _EVENT.at.type.dialect_impl(dialect).result_processor(dialect, None)
-    for row in _rows(session, "audit_event", f"SELECT {', '.join(names)} FROM audit_event", "id"):  # noqa: S608 - names of our own table
-        event = None
-        with suppress(*_UNREADABLE):
-            cells = dict(zip(names, row, strict=True))
-            event = AuditEvent(**cells | {"at": in_utc(cells["at"])})
-        yield row[0], event
+    numbers = list(session.connection().execute(select(_EVENT.id).order_by(_EVENT.id)).scalars())
+    for start in range(0, len(numbers), 1000):
+        yield from _readable(session, numbers[start : start + 1000])
+
+
+def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, AuditEvent | None]]:
+    number = col(AuditEvent.id)
+    chosen = select_rows(AuditEvent).where(number.between(numbers[0], numbers[-1])).order_by(number)
+    try:
+        rows = session.exec(chosen).all()
+    except _UNREADABLE:
+        if len(numbers) == 1:
+            yield numbers[0], None
+            return
+        for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
+            yield from _readable(session, half)
+    else:
+        yield from zip(numbers, rows, strict=True)
 
 
 class Row(NamedTuple):
@@ -114,10 +124,9 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
 
     while True:
         try:
-            with run(statement + after()) as rows:
-                for row in rows:
-                    yield row
-                    last = row[0]
+            for row in run(statement + after()):
+                yield row
+                last = row[0]
         except _UNREADABLE:
             ahead = run(f"SELECT {number} FROM {table}{after()} LIMIT {BATCH + 1}").scalars().all()  # noqa: S608 - names of our own tables
             if not ahead:
