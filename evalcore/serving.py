@@ -1,8 +1,6 @@
 """Start the dashboard. The one module of the core that knows Streamlit: it launches app.py and draws nothing.
 
-It sets what Streamlit must have before it starts: discovery of pages/ off (else a fresh server runs any page by its address, without
-app.py), collection after each run off (81 ms a click), the security headers, the door that other sites do not pass, and the address that
-remembers who reads.
+Streamlit's discovery of pages/ is off (else a fresh server runs any page by its address, without app.py), and collection after each run (81 ms a click).
 """
 
 import base64

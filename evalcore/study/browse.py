@@ -150,17 +150,12 @@ def item_pairs(filters: Filters) -> Select[Any]:
         statement = statement.where(_given(*label, kind=RaterKind.JUDGE, judge=filters.judge))
     if filters.judges_differ:
         statement = statement.where(_given(*_differ(_same_item, RaterKind.JUDGE), kind=RaterKind.JUDGE))
-    if filters.reads is None:
-        return statement
     if filters.reads == UNREAD:
         return statement.where(~_given(kind=RaterKind.REVIEWER))
-    conditions: list[ColumnElement[bool]] = []
-    if filters.reads == CONFLICTING:
-        conditions = _differ(_same_item, RaterKind.REVIEWER)
-        statement = statement.where(~_given(col(Verdict.stage) == Stage.ADJUDICATED, kind=RaterKind.REVIEWER))
-    elif filters.reads == OVERRIDDEN:
-        conditions = [_judged(_same_item, filters.judge, differs=True), _last_word(_same_item, Verdict)]
-    return statement.where(_given(*conditions, kind=RaterKind.REVIEWER))
+    if filters.reads is not None:
+        read = _read(_same_item, filters.reads, filters.judge)
+        statement = statement.where(_given(*read, kind=RaterKind.REVIEWER))
+    return statement
 
 
 def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None = None) -> ColumnElement[bool]:
@@ -184,16 +179,8 @@ def _level_reads(filters: Filters) -> Select[Any]:
         read = read.where(col(Verdict.response_id).in_(responses))
     if judge is not None:
         read = read.where(_judged(_same_level, judge))
-    if filters.reads == OVERRIDDEN:
-        return read.where(_judged(_same_level, judge, differs=True), _last_word(_same_level, Verdict))
-    if filters.reads == CONFLICTING:
-        settled = aliased(Verdict)
-        is_settled = exists(select(col(settled.id))).where(
-            _same_level(settled, Verdict), _stands(settled, RaterKind.REVIEWER), col(settled.stage) == Stage.ADJUDICATED
-        )
-        return read.where(*_differ(_same_level, RaterKind.REVIEWER), ~is_settled)
     if filters.reads != UNREAD:
-        return read
+        return read.where(*_read(_same_level, filters.reads, judge))
     cases = TABLES["acuity_case"].c
     unread = select(cases.example_id).where(cases.example_id.not_in(read))
     if responses is not None:
@@ -222,6 +209,18 @@ def _same_level(other: Any, one: Any) -> ColumnElement[bool]:
         col(other.response_id).is_not_distinct_from(col(one.response_id)),
         col(other.criterion_id).is_(None),
     )
+
+
+def _read(same: _Same, reads: str | None, judge: str | None) -> list[ColumnElement[bool]]:
+    """What a physician's verdict must be so that its item is overridden or conflicting; of read ones any will do."""
+    if reads == OVERRIDDEN:
+        return [_judged(same, judge, differs=True), _last_word(same, Verdict)]
+    if reads == READ:
+        return []
+    settled = aliased(Verdict)
+    settles = (same(settled, Verdict), _stands(settled, RaterKind.REVIEWER), col(settled.stage) == Stage.ADJUDICATED)
+    is_settled = exists(select(col(settled.id)).where(*settles).correlate(Verdict))
+    return [*_differ(same, RaterKind.REVIEWER), ~is_settled]
 
 
 def _raters(kind: RaterKind, name: str | None = None) -> Select[Any]:

@@ -1,9 +1,7 @@
 """The language of a conversation, by the library py3langid, and its words as both full-text indexes hold them.
 
-Neither SQLite's unicode61 nor PostgreSQL's parser knows where a Chinese or Japanese word ends: such characters are indexed one by
-one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and signed numbers where SQLite
-sees plain words, and folds only what its locale knows: it is not used, words and places are given to it as they are made here, by
-SQLite's rules.
+Neither index knows where a Chinese or Japanese word ends: such characters are indexed one by one, and a query for several is a phrase. PostgreSQL's
+parser sees hosts and signed numbers where SQLite sees words: it is not used, words and places are given to it as SQLite's rules make them.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""What an import needs to know of the study: which rows it already holds.
-
-The statements are made once: that takes longer than running one on a small file.
-"""
+"""What an import needs to know of the study. The statements are made once: that takes longer than running one on a small file."""
 
 from collections.abc import Collection
 from typing import Any

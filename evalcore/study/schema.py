@@ -1,7 +1,4 @@
-"""The words of Overread as checked types.
-
-Importers and pages make these; `store` writes them; the tables of `tables` hold them. Each enum says what its words mean.
-"""
+"""The words of Overread as checked types: importers and pages make them, `store` writes them, the tables of `tables` hold them."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,6 @@
 """Every write. Each act appends its audit event in the transaction of the act.
 
-A large import is written in parts. The full-text index, and in which language a conversation is, cost more than everything else that it
-writes: the texts wait in `search_pending` and are taken up when the import has ended, or at the latest when somebody searches.
+Texts that an import writes wait in `search_pending`: to index them, and to tell their language, costs more than all else.
 """
 
 import json

@@ -1,8 +1,4 @@
-"""Text on the screen. The one place where HTML is made.
-
-Everything that comes from a model, a file or a person is escaped here, shown letter for letter in its own direction, and can
-load nothing.
-"""
+"""Text on the screen, and the one place where HTML is made: all that comes from models, files and people is escaped here, and can load nothing."""
 
 import html
 import re
