@@ -15,7 +15,6 @@ from evalcore.rubric.scores import example_scores, response_scores
 from evalcore.stats import wording
 from evalcore.study.analysis import Analysis
 from evalcore.study.browse import Filters
-from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.models import scores as models_scores
 from pages.shared import common, html, models_choice, routes, tables, theme
@@ -180,8 +179,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
 
 
 def _open(viewer: Viewer, chosen: Analysis, example_id: int, first: str, second: str) -> None:
-    with reading(common.engine()) as session:
-        opened = open_example(session, example_id)
+    opened = common.ask(open_example, example_id)
     if opened is None or example_id in common.blind(viewer):
         return
     named = opened.responses.assign(name=response_names(opened.responses))

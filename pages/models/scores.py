@@ -14,7 +14,6 @@ from evalcore.rubric.scores import OF_CRITERIA, OVERALL, SMALL, group_scores, re
 from evalcore.rubric.sensitivity import missing_columns, sensitivity_sentence
 from evalcore.stats.wording import listed
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
 from pages.shared import common, filters, html, models_choice, routes, tables, theme
@@ -174,8 +173,7 @@ def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame
 
 def missing(rubric_data: RubricData, chosen: Analysis, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model or all against it."""
-    with reading(common.engine()) as session:
-        return results.missing(session, common.rubric_data(viewer), rubric_data, chosen)
+    return common.ask(results.missing, common.rubric_data(viewer), rubric_data, chosen)
 
 
 def more(viewer: Viewer, chosen: Analysis) -> None:
