@@ -63,6 +63,7 @@ with common.guarded():
     else:
         common.came(viewer)
         prefetch.begin(viewer)
-        common.sidebar_foot(viewer)
+        with st.sidebar:
+            st.html(html.signed_in(viewer.name, sorted(viewer.roles), common.reader_link(0)))
         common.tell_unfinished()
         page.run()

@@ -38,7 +38,7 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     empty list: as usual.
     """
     from evalcore.study import contents
-    from evalcore.study.analysis import Analysis, plain
+    from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
 
     if context.invoked_subcommand is not None:
@@ -46,7 +46,7 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     with study(db) as engine, reading(engine) as session:
         stated = contents.stated_analysis(session)
     if as_json:
-        print_json(dict.fromkeys(STATED) | plain(Analysis()) if stated is None else _row(stated))
+        print_json(dict.fromkeys(STATED) | asdict(Analysis()) if stated is None else _row(stated))
     elif stated is None:
         say("No analysis is stated; every choice is the usual one. Begin with: overread analysis state --help")
     else:
@@ -118,9 +118,8 @@ def history(db: Db = None, as_json: Json = False) -> None:
 
 
 def _row(stated: "StatedAnalysis") -> dict[str, Any]:
-    from evalcore.study.analysis import plain
 
-    return {name: getattr(stated, name) for name in STATED} | plain(stated.spec)
+    return {name: getattr(stated, name) for name in STATED} | asdict(stated.spec)
 
 
 def _print(stated: "StatedAnalysis") -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import zipfile
+from dataclasses import asdict
 from importlib.metadata import version
 
 import orjson
@@ -15,7 +16,6 @@ from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
 from evalcore.study import contents
-from evalcore.study.analysis import plain
 from evalcore.study.db import Engine, reading
 from evalcore.study.trail import trail_head
 
@@ -48,12 +48,12 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         for what in TABLES
     }
     said = None if stated is None else {
-        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
+        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **asdict(stated.spec)
     }  # fmt: skip
     computed = None
     if done is not None:
         found = done.results
-        computed = plain(found.spec) | {
+        computed = asdict(found.spec) | {
             "is_stated": stated_words(done.stated, done.otherwise),
             "claim_by_default": found.usual.why,
             "means": found.means,

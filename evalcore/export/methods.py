@@ -27,7 +27,7 @@ from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study import contents, frames
-from evalcore.study.analysis import StatedAnalysis, plain
+from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
@@ -316,7 +316,7 @@ def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset
         settled=spec.settled,
         weights=weights_of(found.part, spec),
     )
-    told: dict[str, Any] = {"analysis": plain(spec)}
+    told: dict[str, Any] = {"analysis": asdict(spec)}
     told |= {"claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else ""}
     told |= {"n_estimated": int(enough.sum()), "n_compared": int(results.differences["p"].notna().sum())}
     told |= {"stated": stated, "otherwise": found.otherwise, "flow": flow}
@@ -633,7 +633,7 @@ def _estimating(done: Facts) -> _Said:
     yield "stated", f"The analysis was first stated on {oldest.stated_at:%Y-%m-%d}, {before(oldest.n_reads_before)}."
     for later, earlier in zip(done.stated[:-1], done.stated[1:], strict=True):
         if later.n_reads_before:
-            was, now = plain(earlier.spec), plain(later.spec)
+            was, now = asdict(earlier.spec), asdict(later.spec)
             changed = listed(FIELDS.get(name, name.replace("_", " ")) for name in now if was[name] != now[name])
             when = f"On {later.stated_at:%Y-%m-%d}, {before(later.n_reads_before)}"
             yield "deviations", f"{when}, it was changed: {changed}."

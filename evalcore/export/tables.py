@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from evalcore.errors import ExportError, ReadOnly
+from evalcore.errors import OverreadError, ReadOnly
 from evalcore.reading import queries as reading_queries
 from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
@@ -61,17 +61,17 @@ class Part:
 
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
-    """One of the tables, with the columns of the codebook; ExportError: there is no such table, or the study has no such judge."""
+    """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
         msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
-        raise ExportError(msg)
+        raise OverreadError(msg)
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
             msg = f"expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got judge {part.judge!r}"
-            raise ExportError(msg)
+            raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
@@ -88,7 +88,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
         if "knows_model" in columns:
-            known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
+            known, known_by = pd.Series(list(frames.numbers(session, frames.knowing())), dtype="int64"), "verdict_id"
             if what == "labels":  # with reads that were replaced
                 ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
                 of_item = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
@@ -245,7 +245,7 @@ def anonymous(name: str, *, key: str) -> str:
 
 
 def check(engine: Engine, actor: Viewer) -> None:
-    """The first thing of whoever takes something out, before it is made; NotAllowed: no role; ExportError: a large file is not imported whole."""
+    """The first thing of whoever takes something out, before it is made; NotAllowed: no role; OverreadError: a large file is not imported whole."""
     with reading(engine) as session:
         _check(session, actor)
 
@@ -253,7 +253,7 @@ def check(engine: Engine, actor: Viewer) -> None:
 def _check(session: Session, actor: Viewer) -> None:
     allow(session, actor, check_can_export)
     if (found := lookups.unfinished_import(session)) is not None:
-        raise ExportError(found.sentence)
+        raise OverreadError(found.sentence)
 
 
 def record(
@@ -269,7 +269,7 @@ def record(
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
     A study that is read-only keeps no event. `n_rows`: Of the table; with none, nothing was seen. `named`: Which examples are in it, as its column
-    example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as `check`.
+    example_id names them; None: all but those that the part leaves out. Raises NotAllowed, OverreadError: as `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

@@ -9,7 +9,7 @@ from evalcore.importing import import_file
 from evalcore.reading.assigning import Choice, Drawn, assign, draw
 from evalcore.reading.assignment_queries import Item
 from evalcore.settings import shipped
-from evalcore.study import contents, lookups, store
+from evalcore.study import contents, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.browse import UNREAD, Filters
 from evalcore.study.db import Engine, reading, writing
@@ -49,7 +49,7 @@ def folder() -> Path:
 def seed(engine: Engine) -> bool:
     """Fill an empty study with the demo. Returns whether it did; a study that holds anything stays as it is."""
     with reading(engine) as session:
-        if contents.people(session) or lookups.has_examples(session):
+        if contents.people(session) or contents.counts(session)["examples"]:
             return False
     files = folder()
     with writing(engine) as session:

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import stamina
 
-from evalcore.errors import DownloadError
+from evalcore.errors import OverreadError
 
 Progress = Callable[[int, int | None], None]
 """Is told how many bytes are here and how many there will be (None where the server does not say)."""
@@ -29,11 +29,11 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
 
     The file grows under the name `NAME.part` and takes its own name when it is whole.
 
-    DownloadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
+    OverreadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """
     if part not in PARTS:
         msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
-        raise DownloadError(msg)
+        raise OverreadError(msg)
     target = folder / PARTS[part]
     url = f"{base_url.rstrip('/')}/{target.name}"
     try:
@@ -42,7 +42,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
             with attempt, httpx.Client(timeout=30, follow_redirects=True, headers=_AS_IT_IS) as client:
                 _fetch(client, url, target, progress)
     except (httpx.InvalidURL, httpx.HTTPError, OSError) as error:
-        raise DownloadError(_sentence(error, url, target)) from error
+        raise OverreadError(_sentence(error, url, target)) from error
     return target
 
 

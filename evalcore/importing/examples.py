@@ -14,7 +14,7 @@ import msgspec
 from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext
 from evalcore.study import lookups
-from evalcore.study.schema import Criterion, Example, Message
+from evalcore.study.schema import Criterion, Example, Message, tag
 from evalcore.study.store import as_json
 
 CONSENSUS = "consensus"
@@ -42,8 +42,7 @@ class KnownCriterion(msgspec.Struct, eq=False, gc=False):
 @lru_cache(maxsize=4096)
 def _tag_columns(tags: tuple[str, ...]) -> tuple[str | None, str | None, str | None, str]:
     """Axis, level, cluster and the JSON list of a criterion's tags: real files hold a few dozen lists, thousands of times."""
-    words = Criterion("", None, tags)
-    return words.tag("axis"), words.tag("level"), words.tag("cluster"), as_json(tags)
+    return tag(tags, "axis"), tag(tags, "level"), tag(tags, "cluster"), as_json(tags)
 
 
 def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
@@ -80,15 +79,14 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     def row(self, dataset: str) -> dict[str, object]:
         """As its table holds it."""
         messages = turns(self.messages)
-        words = Example(self.prompt_id, (), (), self.tags)
         asked = [message.content for message in messages if message.role == "user"]
         as_it_is = ("prompt_id", "messages", "ideal_completions", "canary", "provisional")
         return {name: getattr(self, name) for name in as_it_is} | {
             "dataset": dataset,
             "n_turns": sum(message.role in ("user", "assistant") for message in messages),
             "first_words": first_words(asked[-1]),
-            "theme": words.tag("theme"),
-            "category": words.tag("physician_agreed_category"),
+            "theme": tag(self.tags, "theme"),
+            "category": tag(self.tags, "physician_agreed_category"),
             "tags": as_json(self.tags),
         }
 
@@ -106,14 +104,14 @@ class Examples:
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
         self._dataset = dataset
-        rows = lookups.examples_named(self._session, dataset, set(prompt_ids))
+        rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
-        for row in lookups.criteria_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.CRITERIA, numbers):
             tags = tuple(json.loads(row["tags"]))
             known = KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
             criteria[row["example_id"]].append(known)
-        for row in lookups.subsets_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
         self.known = {}
         for row in rows:
@@ -209,7 +207,7 @@ def _merge(known: KnownExample, example: Example) -> None:
             known.former_messages = known.former_messages or known.messages
             known.messages, known.changed, known.reworded = messages, True, True
     _merge_rubric(known, example)
-    theme, former = example.tag("theme"), Example("", (), (), known.tags).tag("theme")
+    theme, former = tag(example.tags, "theme"), tag(known.tags, "theme")
     if theme and former and theme != former:
         msg = f"example_tags: expected theme:{former} for prompt_id {known.prompt_id!r} as imported before, got theme:{theme}"
         raise RowFault(msg)

@@ -140,7 +140,7 @@ class GradedRows(RowWriter):
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
         columns = ("model", "dataset", "sample_index", "text", "completion_id")
-        for stored in lookups.responses_to(self._session, known):
+        for stored in lookups.rows(self._session, lookups.RESPONSES, known):
             response = KnownResponse(**{column: stored[column] for column in columns}, number=stored["id"])
             held[stored["example_id"]].append(response)
         self._find_graded_alike(joined, held)
@@ -168,7 +168,8 @@ class GradedRows(RowWriter):
                 if len(alike) > 1:
                     choices.append((row, alike))
         labels: defaultdict[tuple[int, int], Labels] = defaultdict(dict)
-        for stored in lookups.newest_verdicts(self._session, {r.number or 0 for _, alike in choices for r in alike}):
+        numbers = {response.number or 0 for _, alike in choices for response in alike}
+        for stored in lookups.rows(self._session, lookups.STANDING, numbers):
             said = stored["label"], stored["explanation"]
             labels[stored["response_id"], stored["rater_id"]][stored["criterion_id"]] = said
         for row, alike in choices:
@@ -307,7 +308,7 @@ class GradedRows(RowWriter):
 
     def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, tuple[object, ...]]]:
         responses = {row.response.number or 0 for row in joined if row.response is not None}
-        rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
+        rows = lookups.rows(self._session, lookups.STANDING, responses.difference(fresh))
         self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
         return {
             (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _compared_in(row))

@@ -25,8 +25,8 @@ from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
@@ -150,7 +150,7 @@ class Work:
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
         # a file with rows left out may be imported again once their partners are here
-        if not report.without_partner and lookups.imported_before(session, self.content_hash) is None:
+        if not report.without_partner and not lookups.is_imported(session, self.content_hash):
             told = {"name": report.file, "format_name": report.format}
             store.add_imported_file(session, content_hash=self.content_hash, **told)
         store.append_event(
@@ -163,7 +163,7 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
     report, rows = work.report(), work.rows(progress)
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
-        if work.meaning is None and lookups.imported_before(session, work.content_hash) is not None:
+        if work.meaning is None and lookups.is_imported(session, work.content_hash):
             report.already_imported = True
             return report
         if is_broken_off(session, engine, work):
@@ -266,7 +266,7 @@ def finish(engine: Engine) -> ImportReport | None:
     return report
 
 
-def give_up(engine: Engine, actor: Viewer) -> Unfinished:
+def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
     """Leave an import that was broken off as it is: the rows that are missing do not come. ImportFailed: there is none, or somebody is writing it."""
     with reading(engine) as session:
         allow(session, actor, check_can_import)
@@ -284,7 +284,7 @@ def give_up(engine: Engine, actor: Viewer) -> Unfinished:
     return found
 
 
-def _stop(session: Session, begun: Unfinished, n_done: int, *, actor: str, faults: list[str]) -> None:
+def _stop(session: Session, begun: UnfinishedImport, n_done: int, *, actor: str, faults: list[str]) -> None:
     store.end_parts(session)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
     store.append_event(session, actor=actor, action=schema.IMPORT_STOPPED, subject=begun.name, detail=detail)
@@ -328,7 +328,7 @@ def held(path: Path, *, make: bool = False) -> Iterator[bool]:
             os.close(number)
 
 
-def _clear(engine: Engine, found: Unfinished | None) -> None:
+def _clear(engine: Engine, found: UnfinishedImport | None) -> None:
     """Remove copies whose process was killed before it had begun to write."""
     study = Path(engine.url.database or "")
     begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
@@ -395,7 +395,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
 class Parts:
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
-    def __init__(self, session: Session, begun: Unfinished) -> None:
+    def __init__(self, session: Session, begun: UnfinishedImport) -> None:
         self._session, self._begun = session, begun
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
@@ -432,7 +432,7 @@ class Parts:
         time.sleep(PAUSE_SECONDS)
 
 
-def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
+def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
         before = lookups.unfinished_import(session)
@@ -440,12 +440,19 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
             return before
         is_broken_off(session, engine, work)
         report = json.dumps(asdict(work.report()))
-        begun = Unfinished(work.file.name, work.source_hash, actor.signature, now(), work.as_json(), n_rows, 0, report)
+        begun = UnfinishedImport(
+            name=work.file.name,
+            source_hash=work.source_hash,
+            actor=actor.signature,
+            asked=work.as_json(),
+            n_rows=n_rows,
+            report=report,
+        )
         store.begin_parts(session, begun)
     return begun
 
 
-def _written(engine: Engine, work: Work, begun: Unfinished, progress: Progress) -> ImportReport:
+def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, rows, stopped = work.report(), work.rows(progress), None
     with writing(engine, patient=True) as session:

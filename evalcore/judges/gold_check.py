@@ -227,8 +227,9 @@ def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int
     prompts: dict[str, set[str]] = defaultdict(set)
     for row in gold:
         prompts[row.dataset].add(row.prompt_id)
-    named = (row for dataset, names in prompts.items() for row in lookups.examples_named(session, dataset, names))
-    examples = [int(row["id"]) for row in named]
+    examples: list[int] = []
+    for dataset, names in prompts.items():
+        examples += [int(row["id"]) for row in lookups.rows(session, lookups.EXAMPLES, names, dataset=dataset)]
     few = examples if len(examples) <= MANY_EXAMPLES else None
     candidates: dict[tuple[str, str, str], list[tuple[int, int, str, int]]] = defaultdict(list)
     columns = ["dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index"]

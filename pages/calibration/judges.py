@@ -58,7 +58,7 @@ def show(here: Here) -> None:
     of_levels = confidence.meanings_of_levels(viewer)
     of_criteria = criteria_meanings(counts, dict(confidence.meanings()))
     with here.row:
-        usual = int(of_criteria.empty and not of_levels.empty)
+        usual = LEVELS if of_criteria.empty and not of_levels.empty else CRITERIA
         about = confidence.one_of("About", [CRITERIA, LEVELS], "calibration_about", width=170, usual=usual)
         reads = confidence.one_of("Reads", [DRAWN, EVERY], "calibration_reads", width=170)
         own = st.container(horizontal=True, width="content")

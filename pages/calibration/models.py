@@ -13,7 +13,7 @@ from evalcore.triage.settings import rule_words
 from evalcore.triage.words import level_letter
 from pages.calibration import confidence
 from pages.calibration.confidence import ALL_MODELS, ERRORS_WORDS, of_own, own
-from pages.shared import html, tables, theme, triage_cases, triage_choice
+from pages.shared import common, html, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Here, Read
 
 BOTH = "both formats"
@@ -74,7 +74,7 @@ def show(here: Here) -> None:
         return
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
-    models = triage_choice.colours()
+    models = common.read("models")
     figure = figures.reliability(
         reliability.assign(panel=reliability["format"], series=reliability["model"]),
         FORMATS,
@@ -127,7 +127,7 @@ def show_ambiguous(here: Here) -> None:
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
         theme.figure(
-            figures.spread(case_spread.from_zero(table), colour_of(triage_choice.colours()), ink=theme.ink()),
+            figures.spread(case_spread.from_zero(table), colour_of(common.read("models")), ink=theme.ink()),
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
@@ -213,7 +213,7 @@ def show_routing(here: Here) -> None:
     table = table.assign(undefined="") if wanted is None else table
     lines, table = (confidence.of_model(part, model) for part in (lines, table))
     st.html(html.finding(routing.routing_finding(table, wanted)))
-    models = triage_choice.colours()
+    models = common.read("models")
     theme.figure(
         figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=theme.ink()),
         width="content",

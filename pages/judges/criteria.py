@@ -117,7 +117,7 @@ def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
     items = judges_choice.computed(metric.read_items, viewer, judge, by, group)
-    judges_choice.leave(group)
+    judges_choice.leave(group=group)
     st.html('<hr class="or-rule">')
     n_pages = max(math.ceil(len(items) / ITEMS_SHOWN), 1)
     head = st.container()

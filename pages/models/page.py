@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, listed
 from evalcore.study.policies import own_act
 from pages.models import pairs, scores
 from pages.shared import common, html, models_choice, page_cache, routes, theme
@@ -55,7 +55,7 @@ with top:
     row = known.loc[known["evaluation"].eq(chosen.evaluation or "")].iloc[0]
     models = "one model" if row["n_models"] == 1 else f"{row['n_models']:,} models"
     of = f"{counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}"
-    line = f"Data set {row['evaluation']}: {of}, judged by {models_choice.judge_of(chosen)}"
+    line = f"Data set {row['evaluation']}: {of}, judged by {listed(chosen.judges)}"
     st.html(html.heading(TITLES[section], line))
 if common.blind(viewer):
     st.html(html.quiet(f"Conversations that wait for your own {own_act(viewer)} are left out of all numbers here."))

@@ -36,13 +36,9 @@ def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.Data
 
 
 def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
-    """How columns are drawn: whole numbers with separators, as the viewer's language writes them; words in a column as wide as the longest.
+    """How columns are drawn: whole numbers with separators, words as wide as the longest: left alone, Streamlit cuts off what is longer than the first rows.
 
-    Left alone, Streamlit takes the width from the first rows, and cuts off what is longer below.
-
-    Args:
-        names: Its columns of names of judges, models or people: they have the room that the others leave in a window of 1280. A longer name takes
-            several lines (`row_pixels`).
+    `names`: columns of names, which have the room that the others leave in a window of 1280; a longer name takes several lines (`row_pixels`).
     """
     kinds = {
         name: st.column_config.NumberColumn(format="localized")

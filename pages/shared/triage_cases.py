@@ -29,11 +29,7 @@ ASSIGNED = "Physicians have it to read already. What they read enters the matric
 
 
 def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = (), nothing: str = "") -> None:
-    """Cases in their order, ten at a time.
-
-    `rows`: Rows of `Read.found`: one a case, model and format. `key`: Of the list; the beginning of its elements' keys. `notes`: What else is said of each
-    row, in words; none: nothing. `nothing`: What is said where there is no row.
-    """
+    """Some rows of `Read.found` as cases, ten at a time; `key` begins the keys of its elements, `notes` are said of each row, `nothing` where there is none."""
     if rows.empty:
         st.html(html.quiet(nothing))
         return

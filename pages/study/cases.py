@@ -33,8 +33,7 @@ ALT = "The flow of cases from their sources, by what they are used for, to their
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
     found = common.triage_data(viewer)
-    with reading(common.engine()) as session:
-        rule = setting_queries.load(session).rule
+    rule = common.ask(setting_queries.load).rule
     if found.cases.empty:
         below = "what its labels stand for can be said below first"
         st.html(html.notice(f"No case of triage can be shown yet. Import a file of cases; {below}."))
@@ -70,7 +69,7 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
     st.html(html.finding(flows.sentence(flow)))
     folded = flows.folded(flow)
     figure = case_flow(flows.links(folded), flows.stages(folded), ink=theme.ink())
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=ALT)
+    theme.figure(figure, key=key, alt=ALT)
 
 
 def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
@@ -82,9 +81,6 @@ def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
         optional=["Ambiguous", "Left out"],
         names=["Source"],
     )
-
-
-# ---------------------------------------------------------------- label maps and settings
 
 
 def settings(viewer: Viewer) -> None:

@@ -70,10 +70,10 @@ def basis_control(here: Here) -> By:
     usual, why = page_cache.computed(usual_held, here.viewer, by.known, spec, about=about)
     claims, readers = list(Claim), list(Physicians)
     claim = triage_choice.one_of(
-        "Holds for", claims, "triage_claim", width=160, usual=claims.index(usual.claim), words=CLAIMS.__getitem__
+        "Holds for", claims, "triage_claim", width=160, usual=usual.claim, format_func=CLAIMS.__getitem__
     )
     physicians = triage_choice.one_of(
-        "As read by", readers, "triage_readers_of", width=175, usual=readers.index(usual.physicians), words=READERS.__getitem__
+        "As read by", readers, "triage_readers_of", width=175, usual=usual.physicians, format_func=READERS.__getitem__
     )  # fmt: skip
     held = Held(Claim(claim), Physicians(physicians), spec.settled)
     return By(here, basis, held, why if held == usual else "")

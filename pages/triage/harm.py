@@ -12,7 +12,7 @@ from evalcore.triage import bases, figures, harm
 from evalcore.triage.bases import Basis, Ranked, with_cases
 from evalcore.triage.harm import Weights, harm_sentences
 from evalcore.triage.words import count_words, number_words, short_reason
-from pages.shared import html, routes, tables, theme, triage_choice
+from pages.shared import common, html, routes, tables, theme, triage_choice
 from pages.shared.triage_choice import Here
 from pages.triage import counts
 
@@ -71,7 +71,7 @@ def show(here: Here) -> None:
         return
     responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
-        figure = figures.harm(table, colour_of(triage_choice.colours()), counts=responses, ink=theme.ink())
+        figure = figures.harm(table, colour_of(common.read("models")), counts=responses, ink=theme.ink())
         theme.figure(figure, key="triage_harm", alt="Expected harm of each model in each format, with 95 % intervals")
     _table(table, by.basis, responses)
     _differences(ranked.differences)
@@ -118,7 +118,7 @@ def _differences(table: pd.DataFrame) -> None:
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
-    models, table, changes = triage_choice.colours(), triage_choice.in_order(ranked.harm), ranked.changes
+    models, table, changes = common.read("models"), triage_choice.in_order(ranked.harm), ranked.changes
     st.subheader("The order as measured, over the ratio of the weights", anchor=False)
     sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
     same = ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from evalcore.cli import triage as cli_triage
 from evalcore.errors import OverreadError
+from evalcore.study import auditing
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.trail import audit_trail
+from evalcore.study.schema import Administrator
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.settings import TriageSettings
@@ -55,8 +56,7 @@ def of(found, source):
 
 def acts(location):
     engine = open_study(location)
-    with reading(engine) as session:
-        trail = audit_trail(session, limit=50)[0]
+    trail = auditing.events(engine, Administrator(), is_blind=False)[0]
     engine.dispose()
     return [row.action for row in trail.itertuples() if row.actor.endswith("command line)")][::-1]
 

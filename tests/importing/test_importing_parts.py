@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from evalcore.errors import ExportError, ImportFailed
+from evalcore.errors import ImportFailed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import staging
 from evalcore.study import frames, lookups
@@ -351,9 +351,9 @@ def test_no_room_for_the_copy_is_said_in_one_sentence(engine, large):
 def test_nothing_is_taken_out_while_a_part_is_in_and_the_next_command_finishes_it_first(engine, broken):
     who = Administrator(name="Ana")
     sentence = rf"{RESULTS} is not imported whole yet: 4 of its 6 rows are in the study"
-    with pytest.raises(ExportError, match=sentence):
+    with pytest.raises(OverreadError, match=sentence):
         export_tables.check(engine, who)
-    with pytest.raises(ExportError, match=sentence):
+    with pytest.raises(OverreadError, match=sentence):
         export_tables.record(engine, actor=who, what="labels", file_format="csv", n_rows=3)
     found = unfinished(engine)
     run = Run(broken.parent)

@@ -3,7 +3,7 @@
 import io
 import math
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -30,7 +30,7 @@ from evalcore.rubric.results import (
     with_defaults,
 )
 from evalcore.study import store
-from evalcore.study.analysis import Analysis, StatedAnalysis, plain
+from evalcore.study.analysis import Analysis, StatedAnalysis
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim, Label, Physicians
 from tests import world
@@ -109,7 +109,7 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
 
     assert of_command["otherwise"] == []
     enough = of_page.scores.loc[of_page.scores["enough"].astype(bool)]
-    assert told.analysis == plain(of_page.spec)
+    assert told.analysis == asdict(of_page.spec)
     assert told.otherwise == ()
     assert told.n_estimated == len(enough)
     assert told.n_compared == of_page.differences["p"].notna().sum()

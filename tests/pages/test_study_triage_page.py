@@ -9,10 +9,9 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from evalcore.study import store
+from evalcore.study import auditing, store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import Format, Role
-from evalcore.study.trail import audit_trail
+from evalcore.study.schema import Administrator, Format, Role
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
@@ -52,8 +51,8 @@ def study(location):
 
     def now():
         engine = open_study(location)
+        trail = auditing.events(engine, Administrator(), is_blind=False)[0]
         with reading(engine) as session:
-            trail = audit_trail(session, limit=50)[0]
             found = (
                 setting_queries.own_tables(session),
                 setting_queries.load(session),

@@ -24,8 +24,8 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import TriageSettings
 from tests import run_world, world
@@ -62,7 +62,9 @@ def imported_in_parts(*given: Any, **named: Any) -> Any:
 
 def given_up(small: World, actor: Viewer) -> None:
     """An import that was broken off; whatever comes of the act, none is left."""
-    left = Unfinished("lost.csv", "0" * 64, "Ana Ruiz", now(), "{}", n_rows=2, n_done=1, report="{}")
+    left = UnfinishedImport(
+        name="lost.csv", source_hash="0" * 64, actor="Ana Ruiz", asked="{}", n_rows=2, n_done=1, report="{}"
+    )
     with writing(small.engine) as session:
         store.begin_parts(session, left)
     try:
@@ -95,7 +97,6 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
-    "study.auditing.check": ("see_audit", lambda w, a, _f, _n: auditing.check(w.engine, a)),
     "study.auditing.words": ("see_audit", lambda w, a, _f, _n: auditing.words(w.engine, a, is_blind=False)),
     "study.auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
     "reading.reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),

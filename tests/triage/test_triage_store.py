@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.study import store
+from evalcore.study import auditing, store
 from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
-from evalcore.study.trail import audit_trail
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Format, RaterKind
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import store as triage_store
@@ -39,7 +38,7 @@ def did(engine, act, *arguments):
 def trail(engine):
     with reading(engine) as session:
         assert verify(session).broken_event is None
-        found = audit_trail(session, limit=50)[0]
+    found = auditing.events(engine, Administrator(), is_blind=False)[0]
     rows = found.loc[found["actor"].eq(LEAD)].iloc[::-1]
     return [(row.action, row.subject, json.loads(row.detail)) for row in rows.itertuples()]
 

@@ -173,10 +173,10 @@ class _Panels(RowWriter):
         return "imported before" if first == row.line else f"on line {first}"
 
     def _known(self, rows: Sequence[Panel]) -> tuple[dict[str, dict[str, Any]], dict[int, tuple[values.Vote, ...]]]:
-        stored = lookups.cases_named(self._session, {row.case_id for row in rows})
+        stored = lookups.rows(self._session, lookups.CASES_NAMED, {row.case_id for row in rows})
         cases: dict[str, dict[str, Any]] = {row["prompt_id"]: dict(row) for row in stored}
         given: defaultdict[int, list[values.Vote]] = defaultdict(list)
-        for row in lookups.votes_on(self._session, [case["id"] for case in cases.values()]):
+        for row in lookups.rows(self._session, lookups.VOTES, [case["id"] for case in cases.values()]):
             given[row["example_id"]].append(values.Vote(row["place"], row["rater"], Acuity(row["vote"])))
         return cases, {number: tuple(panel) for number, panel in given.items()}
 

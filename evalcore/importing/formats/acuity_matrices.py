@@ -56,7 +56,7 @@ class Matrices(RowWriter):
         """Check that the matrices are whole and as they were before, and write those that are new."""
         stored = {
             (row["model"], row["format"], row["gold"]): tuple(row[name] for name in STORED_COLUMNS)
-            for row in lookups.matrices_of(self._session, {model for model, _ in self._rows})
+            for row in lookups.rows(self._session, lookups.MATRICES, {model for model, _ in self._rows})
         }
         fresh: list[MatrixRow] = []
         for (of_model, asked_as), matrix in self._rows.items():

@@ -96,7 +96,11 @@ class Predictions(RowWriter):
         if len(self._cases) > MAX_NAMES:
             self._cases.clear()
         missing = {row.case_id for row in rows} - self._cases.keys()
-        numbers = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
+        numbers = {
+            row["prompt_id"]: row["id"]
+            for row in lookups.rows(self._session, lookups.CASES_NAMED, missing)
+            if row["source"]
+        }
         self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
         joined: list[tuple[Prediction, int]] = []
         for row in rows:
@@ -113,7 +117,7 @@ class Predictions(RowWriter):
         place_of = {sample.number: sample.place for sample in samples.values() if sample.number is not None}
         earlier: dict[tuple[Place, int], Reading] = {}
         said = itemgetter("label", "confidence", "explanation", "created_at", "id")
-        for stored in lookups.levels_on(self._session, list(place_of)):
+        for stored in lookups.rows(self._session, lookups.LEVELS, place_of):
             earlier[place_of[stored["response_id"]], stored["rater_id"]] = Reading(*said(stored))
         new: list[tuple[Place, Verdict]] = []
         for (row, _), place in zip(joined, places, strict=True):
@@ -131,7 +135,7 @@ class Predictions(RowWriter):
 
     def _find_samples(self, places: Iterable[Place]) -> dict[Place, Sample]:
         samples = {}
-        for row in lookups.samples_at(self._session, dict.fromkeys(places)):
+        for row in lookups.rows(self._session, lookups.SAMPLES, dict.fromkeys(places)):
             place = (row["example_id"], row["model_id"], row["dataset"], row["sample_index"])
             samples[place] = Sample(place, row["text"], row["id"])
             if row["id"] <= self._last_before and not self._met[row["id"]]:

@@ -102,9 +102,10 @@ class AcuityVerdicts(RowWriter):
     def add(self, rows: Sequence[GivenLevel]) -> None:
         """Check a batch and write it."""
         joined = self._joined(rows)
+        items = {(example_id, response_id or 0) for _, (example_id, response_id) in joined}
         earlier: dict[Key, RowMapping] = {  # what was taken back too, to be replaced
             ((row["example_id"], row["response_id"]), row["rater_id"], row["stage"]): row
-            for row in lookups.said_of_acuity(self._session, {item for _, item in joined})
+            for row in lookups.rows(self._session, lookups.ACUITY, items)
         }
         own = {key[:2] for key, stored in earlier.items() if is_own(stored)}
         new: list[schema.Verdict] = []
@@ -134,7 +135,7 @@ class AcuityVerdicts(RowWriter):
         examples = {
             (dataset, example["prompt_id"]): example["id"]
             for dataset, names in wanted.items()
-            for example in lookups.examples_named(self._session, dataset, names)
+            for example in lookups.rows(self._session, lookups.EXAMPLES, names, dataset=dataset)
         }
         models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
         places: list[tuple[Any, ...]] = [
@@ -146,7 +147,7 @@ class AcuityVerdicts(RowWriter):
             )
             for row in rows
         ]
-        found = lookups.samples_at(self._session, {place for place in places if None not in place})
+        found = lookups.rows(self._session, lookups.SAMPLES, {place for place in places if None not in place})
         place_of = itemgetter("example_id", "model_id", "dataset", "sample_index")
         responses = {place_of(row): row["id"] for row in found}
         joined: list[tuple[GivenLevel, Item]] = []
