@@ -128,10 +128,7 @@ def people(
 
 
 @audit_app.command()
-def verify(
-    expect: Annotated[str | None, Option(help=EXPECT)] = None,
-    db: Db = None,
-) -> None:
+def verify(expect: Annotated[str | None, Option(help=EXPECT)] = None, db: Db = None) -> None:
     """Recompute every hash of the trail and of the rows that it names; say what does not hold and exit with 1.
 
     Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.

@@ -1,8 +1,7 @@
 """Populations of items and samples of reads for the formulas of the corrected score."""
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Population, Sample

@@ -16,8 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import streamlit
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from evalcore import serving
 from evalcore.errors import OverreadError

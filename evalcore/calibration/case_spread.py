@@ -9,8 +9,7 @@ import pandas as pd
 
 from evalcore.calibration import SEED
 from evalcore.calibration.confidence import FEWEST, who
-from evalcore.stats.arrays import Floats, cells_of, quotient
-from evalcore.stats.arrays import Numbers as Codes
+from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData

@@ -11,8 +11,7 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logit, stdtrit
 
 from evalcore.calibration import SEED
-from evalcore.stats.arrays import Floats, cells_of, quotient
-from evalcore.stats.arrays import Numbers as Codes
+from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means, grouped_shares, percent_words
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.triage.words import number_words

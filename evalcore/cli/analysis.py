@@ -137,9 +137,7 @@ def methods(
     With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
     --json: the rows of the bundle's checklist.csv.
     """
-    from evalcore.export import bundle as bundling
-    from evalcore.export import methods as written
-    from evalcore.export import tables as export_tables
+    from evalcore.export import bundle as bundling, methods as written, tables as export_tables
 
     with study(db) as engine:
         export_tables.check(engine, actor(engine))
@@ -163,8 +161,7 @@ def bundle(path: Path, db: Db = None) -> None:
     In it: labels, verdicts and scores; corrected scores and differences of the stated analysis, what missing reads could change, and agreement, each
     with its codebook; the analysis, the methods, a checklist, the flow and a manifest of hashes.
     """
-    from evalcore.export import bundle as bundling
-    from evalcore.export import tables as export_tables
+    from evalcore.export import bundle as bundling, tables as export_tables
 
     with study(db) as engine:
         who = actor(engine)

@@ -64,12 +64,10 @@ def calibration(
     by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every
     threshold. A threshold at which every case goes is null, with every_case true.
     """
-    from evalcore.calibration import SEED, confidence
-    from evalcore.calibration import queries as calibration_queries
+    from evalcore.calibration import SEED, confidence, queries as calibration_queries
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study.db import reading
-    from evalcore.triage import data, predictions, setting_queries
-    from evalcore.triage import queries as triage_queries
+    from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
 
     sections = some_of("--section", section, SECTIONS)
     with study(db) as engine, reading(engine) as session:
@@ -154,8 +152,7 @@ def _models(own: "pd.DataFrame") -> "Part":
     import numpy as np
 
     from evalcore.calibration import SEED, confidence
-    from evalcore.calibration.reliability import error_columns, scaled
-    from evalcore.calibration.reliability import reliability as reliability_of
+    from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
 
     (reliability, errors, _), sources = confidence.models_confidence(own)
     items = confidence.model_items(own)

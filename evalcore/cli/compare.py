@@ -125,8 +125,7 @@ def computed(
     """What the analysis itself does not hold: in the judge's opinion, corrected by grouping with the tests, and with the missing reads."""
     import numpy as np
 
-    from evalcore.rubric import corrected_groups as groups
-    from evalcore.rubric import judge_only, results, scores
+    from evalcore.rubric import corrected_groups as groups, judge_only, results, scores
 
     numbers, spec = done.results, done.results.spec
     claims: Any = {"claim": numbers.claim, "physicians": numbers.physicians}

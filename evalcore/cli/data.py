@@ -146,9 +146,7 @@ def composition(
     benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
     is null.
     """
-    from evalcore.rubric import benchmark
-    from evalcore.rubric import composition as metric
-    from evalcore.rubric import composition_queries as queries
+    from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
     from evalcore.study.db import reading
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)

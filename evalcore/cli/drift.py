@@ -128,8 +128,7 @@ def families(
     A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
-    from evalcore.study import acting, contents
-    from evalcore.study import families as tables
+    from evalcore.study import acting, contents, families as tables
     from evalcore.study.db import reading
 
     given = None if path is None else tables.parse(text_of(console.content(path), path.name), path.name)

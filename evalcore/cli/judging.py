@@ -50,8 +50,7 @@ def judges(
     sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
     jury (null with one judge): n_judges, n_items, n_decided, n_unanimous, n_tied, n_open.
     """
-    from evalcore.judges import quality as metric
-    from evalcore.judges import record as judge_reads
+    from evalcore.judges import quality as metric, record as judge_reads
     from evalcore.stats import majority as juries
 
     wanted, which = console.some_of("--by", by, metric.ERROR_GROUPINGS), console.reads_in(reads)

@@ -77,8 +77,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.planning import acts
     from evalcore.planning.sample_size import DESIGNS, answer
     from evalcore.planning.words import DESIGN_WORDS
-    from evalcore.reading.assigning import Choice
-    from evalcore.reading.assigning import assign as hand_over
+    from evalcore.reading.assigning import Choice, assign as hand_over
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study import contents
     from evalcore.study.db import reading

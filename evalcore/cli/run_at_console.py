@@ -8,8 +8,7 @@ from typing import Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, Progress as Bars, TextColumn
 
 from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
 from evalcore.cli.run import FAILURES

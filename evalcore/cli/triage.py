@@ -239,8 +239,7 @@ def label_maps(
     something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of cases that the map does not know: list of label, n_cases).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import label_maps as tables
-    from evalcore.triage import setting_queries
+    from evalcore.triage import label_maps as tables, setting_queries
 
     asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
     acts = [name for name, is_asked in asked.items() if is_asked]
@@ -319,8 +318,7 @@ def triage_settings(
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import setting_queries
-    from evalcore.triage import settings as settings_files
+    from evalcore.triage import setting_queries, settings as settings_files
 
     if import_ is not None and reset:
         msg = "expected --reset or a file, got both"

@@ -9,8 +9,7 @@ from importlib.metadata import version
 import orjson
 import pandas as pd
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import queries as rubric_queries

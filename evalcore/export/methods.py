@@ -32,8 +32,7 @@ from evalcore.study.db import Engine, Session, reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, RunKind, Selection, Stage, version_and_repeat
-from evalcore.triage import queries as triage
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage, setting_queries
 from evalcore.triage.data import Kind, TriageData, described
 
 PACKAGES = ("numpy", "pandas", "scipy")

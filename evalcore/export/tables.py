@@ -17,8 +17,7 @@ import orjson
 import pandas as pd
 
 from evalcore.errors import OverreadError, ReadOnly
-from evalcore.reading import queries as reading_queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
@@ -30,8 +29,7 @@ from evalcore.study.csv_cells import guarded
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.cases import case_table
 from evalcore.triage.data import described
 from evalcore.triage.predictions import judges_of

@@ -15,9 +15,7 @@ from evalcore.study.browse import UNREAD, Filters
 from evalcore.study.db import Engine, reading, writing
 from evalcore.study.families import parse
 from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
-from evalcore.triage import label_maps
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, queries as triage_queries, store as triage_store
 from evalcore.triage.data import LEVELS, Kind, described
 
 ACTOR = "Overread"

@@ -24,8 +24,7 @@ from evalcore.study.schema import repeat_version, version_and_repeat
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import LETTERS
-from evalcore.triage.predictions import JURY as MAJORITY
-from evalcore.triage.predictions import most_frequent
+from evalcore.triage.predictions import JURY as MAJORITY, most_frequent
 
 MIN_VOTES = 2  # a single vote has no share
 _VOTES: dict[str, tuple[schema.Acuity, ...]] = {  # a level between two is half a vote for each

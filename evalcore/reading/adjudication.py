@@ -12,16 +12,14 @@ from msgspec import structs
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.reading import queries, read_queries
-from evalcore.reading.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
-from evalcore.reading.conflicts import cases as by_case
+from evalcore.reading.conflicts import CASE, Reason, cases as by_case, faulted_criteria, needing, without_judge
 from evalcore.reading.exposing import expose
 from evalcore.reading.queries import Given, Item, Material, subject
 from evalcore.reading.read_queries import Key
 from evalcore.reading.reviewing import as_label, check_answer, check_note
 from evalcore.study import contents, frames, schema, store
 from evalcore.study.acting import allow
-from evalcore.study.db import Engine, Session, writing
-from evalcore.study.db import reading as reads
+from evalcore.study.db import Engine, Session, reading as reads, writing
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
 from evalcore.study.schema import JUDGE_SHOWN
 

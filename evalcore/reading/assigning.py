@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import assignment_queries, queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import assignment_queries, queries, store as reading_store
 from evalcore.reading.assignment_queries import Item, Planned
 from evalcore.stats.wording import counted
 from evalcore.study import browse, contents, store

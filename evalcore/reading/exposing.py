@@ -7,8 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from evalcore.errors import NotFound, ReadOnly
-from evalcore.reading import queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import queries, store as reading_store
 from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
 from evalcore.study import contents, store, trail

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Select, Subquery, and_, exists, func, or_, select
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.errors import NotFound
 from evalcore.study import schema

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.reading.queries import Given, given, raters_of, shown_judges
 from evalcore.reading.reference import TASK

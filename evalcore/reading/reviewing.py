@@ -15,8 +15,7 @@ from evalcore.reading.assigning import MAX_SEED
 from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
-from evalcore.study.db import Engine, Session, writing
-from evalcore.study.db import reading as reads
+from evalcore.study.db import Engine, Session, reading as reads, writing
 from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read
 from evalcore.study.schema import ReadingState
 from evalcore.study.tables import Mark, Reading, now

@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from evalcore.stats.arrays import Floats, Numbers, quotient
-from evalcore.stats.wording import NO_VALUE as NO_VALUE  # noqa: PLC0414 - half of the screens know the dash from here
-from evalcore.stats.wording import decimal
+from evalcore.stats.wording import (
+    NO_VALUE as NO_VALUE,  # noqa: PLC0414 - half of the screens know the dash from here
+    decimal,
+)
 
 LEVEL = 0.95
 ROUNDING = 1e-12  # an error or a difference below this is what rounding leaves of none

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import BigInteger, case, cast, func, select
-from sqlmodel import Session, SQLModel, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families, tables

@@ -37,8 +37,7 @@ from evalcore.study.row_hashes import (
     stored,
 )
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
-from evalcore.study.tables import TABLES, now
-from evalcore.study.tables import Verdict as VerdictRow
+from evalcore.study.tables import TABLES, Verdict as VerdictRow, now
 
 # ---------------------------------------------------------------- what was written, and its event
 

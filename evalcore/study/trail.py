@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study.frames import trail_length
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored

@@ -13,9 +13,7 @@ from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
 from evalcore.study.tables import now
-from evalcore.triage import label_maps, queries
-from evalcore.triage import levels as triage_levels
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, levels as triage_levels, queries, store as triage_store
 from evalcore.triage.data import LETTERS
 from evalcore.triage.levels import answer as levels_answer
 from evalcore.triage.queries import ResponseText

@@ -16,9 +16,7 @@ from evalcore.stats.pair_tests import against_margin, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Format, Physicians
-from evalcore.triage import corrected
-from evalcore.triage import harm as triage_harm
-from evalcore.triage import rates as triage_rates
+from evalcore.triage import corrected, harm as triage_harm, rates as triage_rates
 from evalcore.triage.cases import bonett_price, mcnemar
 from evalcore.triage.corrected import BOUNDS, CORRECTED, MEASURES, USUAL, Answers, Held
 from evalcore.triage.data import TriageData

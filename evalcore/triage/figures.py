@@ -12,15 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, MARK, RAMP
-from evalcore.figures.frames import (
-    NAME_PIXELS,
-    TEXT_PIXELS,
-    framed,
-    inked,
-    on_lines,
-    on_one_line,
-    reach,
-)
+from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
 from evalcore.stats import wording
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
 from evalcore.study.schema import Format
@@ -372,11 +364,7 @@ MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 
 
 def harm(
-    table: pd.DataFrame,
-    colours: Mapping[str, str],
-    *,
-    counts: str = "cases",
-    ink: str = INK_ON_PAPER,
+    table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
 ) -> go.Figure:
     """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))

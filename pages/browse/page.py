@@ -22,8 +22,7 @@ from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
 from pages.browse import case
-from pages.shared import common, html, page_cache, routes, rubric, suspects, tables
-from pages.shared import filters as shared_filters
+from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, suspects, tables
 from pages.shared.html import response_names
 
 SCORED_MODELS = 6

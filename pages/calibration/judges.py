@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import SEED, figures
-from evalcore.calibration import queries as calibration_queries
+from evalcore.calibration import SEED, figures, queries as calibration_queries
 from evalcore.calibration.confidence import criteria_meanings, judges_on_criteria, judges_on_levels
 from evalcore.calibration.reliability import Calibrated, brier_columns, error_columns, judge_finding
 from evalcore.judges.figures import BLUE

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.bundle import FILES, bundle
 from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
@@ -18,8 +17,7 @@ from evalcore.settings import settings
 from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
-from pages.shared import common, filters, html, routes
-from pages.shared import theme as shared_theme
+from pages.shared import common, filters, html, routes, theme as shared_theme
 
 PREVIEW_ROWS = 50
 LARGE = 300_000  # verdicts: with more the page does not make a whole table only to show its first rows

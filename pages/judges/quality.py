@@ -6,9 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import figures
-from evalcore.judges import quality as metric
-from evalcore.judges import record as judge_reads
+from evalcore.judges import figures, quality as metric, record as judge_reads
 from evalcore.judges.quality import balanced_f1, error_rates
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL
 from evalcore.rubric.data import RubricData

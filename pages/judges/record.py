@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import anchoring as shift
-from evalcore.judges import record as metric
+from evalcore.judges import anchoring as shift, record as metric
 from evalcore.judges.figures import shift as shift_figure
 from evalcore.settings import settings
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts

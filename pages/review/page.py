@@ -17,8 +17,7 @@ from evalcore.study.policies import check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels
-from pages.shared import common, routes, suspects
-from pages.shared import html as shared_html
+from pages.shared import common, html as shared_html, routes, suspects
 
 
 def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:

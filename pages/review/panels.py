@@ -17,8 +17,7 @@ from evalcore.study.schema import Acuity, CannotReason, Label, ReadingState, Sev
 from evalcore.study.tables import now
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
-from pages.shared import common, keys
-from pages.shared import html as shared_html
+from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Panel, Press
 
 NOTICE = "panel_notice"

@@ -21,13 +21,11 @@ from streamlit.errors import StreamlitAPIException
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
-from evalcore.reading import exposing
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import exposing, queries as reading_queries
 from evalcore.reading.adjudication import to_settle
 from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items, own_items
-from evalcore.rubric import composition_queries
-from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric import composition_queries, queries as rubric_queries
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
@@ -41,8 +39,7 @@ from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
 from evalcore.study.tables import UnfinishedImport
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData, described
 from pages.shared import html
 

@@ -15,8 +15,7 @@ from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
 from evalcore.study.policies import allows, check_can_assign, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
-from pages.shared import common, html, tables
-from pages.shared import filters as shared_filters
+from pages.shared import common, filters as shared_filters, html, tables
 
 ASKS = {
     Ask.RUBRIC: "Each criterion of the rubric",

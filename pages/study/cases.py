@@ -12,10 +12,13 @@ from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_triage, own_act, reason
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import acts as triage_acts
-from evalcore.triage import case_flow as flows
-from evalcore.triage import label_maps, setting_queries
-from evalcore.triage import settings as triage_settings
+from evalcore.triage import (
+    acts as triage_acts,
+    case_flow as flows,
+    label_maps,
+    setting_queries,
+    settings as triage_settings,
+)
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, described
 from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from evalcore.planning import acts as planning_acts
-from evalcore.planning import words
+from evalcore.planning import acts as planning_acts, words
 from evalcore.planning.pilot_estimates import Target, options
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
 from evalcore.planning.words import narrowing

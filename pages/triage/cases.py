@@ -13,18 +13,15 @@ from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, sh
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
-from evalcore.triage import cases as triage_flips
-from evalcore.triage import rates as triage_rates
+from evalcore.triage import cases as triage_flips, rates as triage_rates
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
-from evalcore.triage.figures import LETTERS, apart
-from evalcore.triage.figures import by_group as group_figure
+from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import flip_sentence, rate_words
-from pages.calibration import confidence
-from pages.calibration import models as calibration_models
+from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Here, Read
 

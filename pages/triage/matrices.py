@@ -13,8 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.triage import bases, figures
-from evalcore.triage import words as triage_words
+from evalcore.triage import bases, figures, words as triage_words
 from evalcore.triage.bases import PUBLISHED, WHOSE, Basis, Matrices
 from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS

@@ -23,13 +23,7 @@ from evalcore.triage.cases import flip_counts, misses  # noqa: E402
 from evalcore.triage.data import TriageData, described  # noqa: E402
 from evalcore.triage.harm import expected_harm  # noqa: E402
 from evalcore.triage.predictions import joined, predictions, usual_judges  # noqa: E402
-from evalcore.triage.rates import (  # noqa: E402
-    accounted,
-    by_group,
-    confusion,
-    rates,
-    summary,
-)
+from evalcore.triage.rates import accounted, by_group, confusion, rates, summary  # noqa: E402
 from tests.benchmarks._large_triage import made  # noqa: E402
 from tests.benchmarks.statistics_speed import bare_fetch, page, timed  # noqa: E402
 

@@ -9,8 +9,7 @@ import pytest
 
 from evalcore.calibration import case_spread, confidence, routing
 from evalcore.calibration.confidence import own_confidence
-from evalcore.calibration.figures import STEP, reliability, spread
-from evalcore.calibration.figures import routing as routing_figure
+from evalcore.calibration.figures import STEP, reliability, routing as routing_figure, spread
 from evalcore.calibration.reliability import judge_finding
 from evalcore.study.schema import PARSER, ConfidenceMeaning
 from evalcore.triage import data as frames

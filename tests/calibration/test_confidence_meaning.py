@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.calibration.confidence import as_right, criteria_meanings, level_meanings
 from evalcore.calibration.reliability import calibration_error, reliability

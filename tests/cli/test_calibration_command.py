@@ -15,8 +15,7 @@ from evalcore.cli import calibration
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import store as triage_store
+from evalcore.triage import queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import world

@@ -11,8 +11,7 @@ import typer
 from evalcore.cli.console import out
 from evalcore.cli.judging import judges
 from evalcore.errors import OverreadError
-from evalcore.judges.quality import COLUMNS as QUALITY
-from evalcore.judges.quality import PERCENTILE_COLUMNS
+from evalcore.judges.quality import COLUMNS as QUALITY, PERCENTILE_COLUMNS
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from evalcore.study.store import add_verdicts, ensure_rater

@@ -13,8 +13,7 @@ from evalcore.errors import OverreadError
 from evalcore.study import auditing
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator
-from evalcore.triage import label_maps, setting_queries, settings
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, setting_queries, settings, store as triage_store
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
 from tests.triage_cases import settings_with

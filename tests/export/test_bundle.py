@@ -14,8 +14,7 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner
 
 from evalcore.__main__ import app
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.bundle import MANIFEST, bundle
 from evalcore.study import store, trail
 from evalcore.study.analysis import Analysis

@@ -6,8 +6,7 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.export import tables as export_tables
 from evalcore.export.tables import CODEBOOK, DTYPES

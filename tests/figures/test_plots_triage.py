@@ -8,8 +8,7 @@ import pytest
 
 from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
 from evalcore.triage import figures
-from evalcore.triage.harm import changes, expected_harm
-from evalcore.triage.harm import orders as places
+from evalcore.triage.harm import changes, expected_harm, orders as places
 from evalcore.triage.rates import of_matrices, rates
 
 ODD = "<b>odd</b>"

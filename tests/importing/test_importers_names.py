@@ -1,8 +1,7 @@
 """What file names tell."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.importing import named_dataset, told_by_name
 from evalcore.importing.context import Options

@@ -5,8 +5,7 @@ import io
 
 import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import RowFault
 from evalcore.export import tables as export_tables

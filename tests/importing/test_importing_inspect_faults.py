@@ -6,9 +6,7 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import example as tried
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import example as tried, given, strategies as st
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import missing_options

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.judges.anchoring import (
     AWAY,
@@ -171,11 +170,7 @@ def test_the_interval_covers_the_share_of_physicians_in_general(n_readers, sprea
 
 
 moved_read = st.tuples(
-    read,
-    st.sampled_from(["+", "-", "?", ""]),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from(["dr_a", "dr_b"]),
+    read, st.sampled_from(["+", "-", "?", ""]), st.booleans(), st.booleans(), st.sampled_from(["dr_a", "dr_b"])
 ).map(lambda drawn: drawn[0] | {"revised": drawn[1], "revealed": drawn[2], "decided": drawn[3], "rater": drawn[4]})
 
 

@@ -5,14 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
-from tests.opinion_rows import of_drawing as study
-from tests.opinion_rows import shuffled
+from tests.opinion_rows import of_drawing as study, shuffled
 from tests.population import drawn
 from tests.quality_rows import opinions_of
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.quality import OVERALL, balanced_f1
 from evalcore.stats.majority import decisions, jury_names, majority, words

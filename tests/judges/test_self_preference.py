@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
 from evalcore.rubric.data import RubricData

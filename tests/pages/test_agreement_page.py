@@ -121,10 +121,7 @@ def test_the_order_of_unnamed_readers_depends_on_the_secret_and_not_on_their_nam
 
 def test_hashes_are_shortened_where_that_leaves_them_apart():
     apart, alike = ["a" * 64, "b" * 64], ["a" * 63 + "b", "a" * 64]
-    assert list(agreement.shown_names(apart, [], LEAD, b"").values()) == [
-        "Physician aaaaaaaa",
-        "Physician bbbbbbbb",
-    ]
+    assert list(agreement.shown_names(apart, [], LEAD, b"").values()) == ["Physician aaaaaaaa", "Physician bbbbbbbb"]
     assert list(agreement.shown_names(alike, [], LEAD, b"").values()) == alike
 
 

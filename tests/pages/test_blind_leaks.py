@@ -168,10 +168,7 @@ def test_nor_does_any_address_at_all(walker, phases, said):
 
 @pytest.mark.parametrize(
     ("phase", "visits"),
-    [
-        ("locked", FEW),
-        *(pytest.param(phase, BRIEF, marks=pytest.mark.slow) for phase in ("waiting", "locked")),
-    ],
+    [("locked", FEW), *(pytest.param(phase, BRIEF, marks=pytest.mark.slow) for phase in ("waiting", "locked"))],
 )
 def test_nor_does_any_while_all_waits_or_one_is_locked_but_the_judge_on_that_very_response(
     phase, visits, walker, phases

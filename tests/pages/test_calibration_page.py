@@ -18,15 +18,12 @@ from evalcore.stats.intervals import share_words
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import setting_queries
-from evalcore.triage import store as triage_store
+from evalcore.triage import queries as stored_triage, setting_queries, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from pages.shared import tables
 from tests import world
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.triage_cases import drawn, settings_with, stored
 
 LEAD, RESEARCHER, READER, NEWCOMER = "Mina Castell", "Ines Roth", "Dr. Noor", "Dr. Imani Lund"

@@ -9,8 +9,7 @@ from sqlalchemy import text
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
-from evalcore.reading import assigning, overriding
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import assigning, overriding, queries as reading_queries
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Role, Severity

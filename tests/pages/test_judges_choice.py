@@ -8,8 +8,7 @@ import pytest
 
 from evalcore.study.schema import Label
 from tests import world
-from tests.page_steps import Open, few
-from tests.page_steps import said as words
+from tests.page_steps import Open, few, said as words
 from tests.pages.test_judges_page import IMANI, LEAD, TOVE, imported, links
 
 

@@ -16,8 +16,7 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label, Role
 from tests import world
 from tests.drawn_reads import reads_of
-from tests.page_steps import few
-from tests.page_steps import said as words
+from tests.page_steps import few, said as words
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "How often the judge is right, and what readers changed after seeing it"

@@ -1,12 +1,10 @@
 """A reader who knows which model wrote a response says so; that is kept with the lock, exported and counted."""
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from sqlalchemy import event
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.reading import reviewing
 from evalcore.study import families
 from evalcore.study.db import open_study

@@ -10,15 +10,13 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore.rubric import data as opinions_module
-from evalcore.rubric import queries as opinions_query
+from evalcore.rubric import data as opinions_module, queries as opinions_query
 from evalcore.study import store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label
 from tests import world
-from tests.page_steps import Open, few
-from tests.page_steps import said as words
+from tests.page_steps import Open, few, said as words
 from tests.population import drawn
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"

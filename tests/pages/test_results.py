@@ -10,16 +10,14 @@ import numpy as np
 import orjson
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, Phase, given, settings, strategies as some
 
 from evalcore.cli import compare as cli_compare
 from evalcore.errors import OverreadError
 from evalcore.export import methods
 from evalcore.export.bundle import bundle
 from evalcore.export.tables import CODEBOOK
-from evalcore.rubric import judge_only
-from evalcore.rubric import queries as opinions_query
+from evalcore.rubric import judge_only, queries as opinions_query
 from evalcore.rubric.results import (
     departures,
     evaluations,

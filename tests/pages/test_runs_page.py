@@ -12,9 +12,7 @@ from evalcore.cli import run as cli_run
 from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
-from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
-from evalcore.runs import store as run_store
-from evalcore.runs import worker as runs_worker
+from evalcore.runs import Stop, queries, retry, spec_for, start, stop, store as run_store, work, worker as runs_worker
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
@@ -22,9 +20,7 @@ from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.schema import CASES, STREAK, Administrator, Outcome, Role, Rules, RunKind, RunState
 from pages.shared import common
 from pages.shared.rubric import records
-from pages.study import run as one_run
-from pages.study import run as study_run
-from pages.study import run_form, runs
+from pages.study import run as one_run, run as study_run, run_form, runs
 from tests.page_steps import LEAD, PHYSICIAN, said
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -382,9 +378,7 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
 
 
 def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_study_changes(
-    engine,
-    demo_study,
-    monkeypatch,
+    engine, demo_study, monkeypatch
 ):
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
     run_id = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)

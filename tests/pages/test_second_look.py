@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.cli.judging import anchoring as command
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
 from evalcore.reading import queries
 from evalcore.reading.reviewing import Decision, control_keys

@@ -12,14 +12,11 @@ from evalcore.calibration import case_spread
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
-from evalcore.triage import corrected
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import store as triage_store
+from evalcore.triage import corrected, queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, TriageData
 from evalcore.triage.predictions import JURY
 from pages.shared import triage_choice
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.triage_cases import drawn, settings_with, stored
 
 LEAD = "Mina Castell"

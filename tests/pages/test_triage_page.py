@@ -17,8 +17,7 @@ from evalcore.triage.reads import agreement, level_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
-from pages.triage import cases, views
-from pages.triage import matrices as triage_cell
+from pages.triage import cases, matrices as triage_cell, views
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell
 

@@ -5,8 +5,7 @@ import re
 import numpy as np
 from sqlalchemy import Engine
 
-from evalcore.reading import assignment_queries
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import assignment_queries, queries as reading_queries
 from evalcore.reading.assigning import COMPANIONS, Choice, assign
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
@@ -17,8 +16,7 @@ from evalcore.triage.corrected import Held, corrected_harm, corrected_rates
 from evalcore.triage.data import described
 from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import usual_judges
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.triage_cases import drawn, put_right, stored
 from tests.triage_page_steps import ADJUDICATOR, LEAD, NEWCOMER, Look, cell
 

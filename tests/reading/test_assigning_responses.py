@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import adjudication, assignment_queries, reviewing
-from evalcore.reading import store as reading_store
+from evalcore.reading import adjudication, assignment_queries, reviewing, store as reading_store
 from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.assignment_queries import Planned
 from evalcore.reading.reviewing import Decision

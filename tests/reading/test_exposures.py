@@ -1,15 +1,12 @@
 """Who has seen others' verdicts on what: recorded once, never changed, and their reads are not blind."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import create_engine
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
-from evalcore.reading import assigning, exposing, queries, reviewing
-from evalcore.reading import store as reading_store
+from evalcore.export import methods, tables as export_tables
+from evalcore.reading import assigning, exposing, queries, reviewing, store as reading_store
 from evalcore.reading.assigning import Choice
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import auditing, store

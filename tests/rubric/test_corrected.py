@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import norm
-from scipy.stats import t as students
+from hypothesis import given, settings, strategies as st
+from scipy.stats import norm, t as students
 
 from evalcore.rubric.corrected import (
     CORRECTED,

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.rubric import queries as opinion_queries
 from evalcore.rubric.scores import GROUPINGS, group_scores, mean_scores, scores_of_verdicts

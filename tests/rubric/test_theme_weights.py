@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.rubric.benchmark import AXES, N_CRITERIA, N_EXAMPLES, THEMES, published, weighting, weighting_sentence
 

@@ -6,8 +6,7 @@ from email.utils import format_datetime
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs.model_client import (
     SHORTEST_KEY,

@@ -1,7 +1,6 @@
 """Items of a run that were answered in another way since: with a file, or by another run."""
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
 from evalcore.runs import retry
 from evalcore.study.schema import Administrator, Outcome

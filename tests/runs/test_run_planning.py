@@ -2,26 +2,14 @@
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
 from evalcore.runs import item_queries, retry
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Acuity, Administrator, Format, Outcome
 from tests.run_steps import MET, NOT_MET, Scripted
-from tests.run_world import (
-    add_cases,
-    add_response,
-    begun,
-    done,
-    judged,
-    judging,
-    planned,
-    responding,
-    triage,
-    worked,
-)
+from tests.run_world import add_cases, add_response, begun, done, judged, judging, planned, responding, triage, worked
 
 
 def asked(small, run_id):

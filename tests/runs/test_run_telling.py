@@ -1,8 +1,7 @@
 """Runs in words, and what they are about in numbers."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs import queries
 from evalcore.runs.queries import Calls, Progress, Subject, subject

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evalcore.reading import overriding
 from evalcore.reading.read_queries import open_example, read_marks

@@ -4,19 +4,11 @@ import random
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from sqlalchemy import make_url, text
 
 from evalcore.study.db import writing
-from evalcore.study.languages import (
-    index_parts,
-    indexable,
-    postgresql_query,
-    query_phrases,
-    sqlite_query,
-    words_only,
-)
+from evalcore.study.languages import index_parts, indexable, postgresql_query, query_phrases, sqlite_query, words_only
 from evalcore.study.store import Bulk
 from tests.conftest import plain, run
 from tests.invented import study

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from evalcore.triage.levels import NOT_ENGLISH, reading, recommended_level
 from evalcore.triage.levels.phrases import Soon, _sections, one_of, times_in

@@ -17,8 +17,7 @@ from evalcore.reading import assignment_queries
 from evalcore.study import contents
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, MappingMethod, Physicians, Stage
-from evalcore.triage import label_maps
-from evalcore.triage import queries as triage_queries
+from evalcore.triage import label_maps, queries as triage_queries
 from evalcore.triage.bases import usual_held
 from evalcore.triage.corrected import answered, corrected_rates
 from evalcore.triage.data import LEVELS, Kind, TriageData, described

@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from scipy.stats import t, ttest_1samp
 
 from evalcore.triage.bases import Basis, LevelsBy, ranked

@@ -5,21 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import RULES, Acuity, Ask, Label, Stage
 from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, TriageData
 from evalcore.triage.rates import clustered_summary
-from evalcore.triage.reads import (
-    NO_PAIR,
-    ONE_LEVEL,
-    PHYSICIANS,
-    agreement,
-    level_pairs,
-    pair_cells,
-)
+from evalcore.triage.reads import NO_PAIR, ONE_LEVEL, PHYSICIANS, agreement, level_pairs, pair_cells
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 NAN = np.nan

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest
 
 from evalcore.study.schema import Format
@@ -149,12 +148,7 @@ def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal()
         for rank, (gold, predicted) in enumerate(WORST_FIRST):
             assert mine["rank"].eq(rank).sum() == matrix[gold - 1][predicted - 1]
     first = table.iloc[0]
-    assert (first["model"], first["format"], first["gold"], first["predicted"]) == (
-        MODEL,
-        CONVERSATION,
-        4,
-        1,
-    )
+    assert (first["model"], first["format"], first["gold"], first["predicted"]) == (MODEL, CONVERSATION, 4, 1)
 
 
 @given(st.integers(0, 200))

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
@@ -198,10 +197,7 @@ def test_transitions_say_which_cases_went_where(mixed):
     said = [(clear[0], "1", "D"), (clear[1], "2", "D"), (clear[2], "1", "C"), (unsure, "1", "A/B")]
     found = transitions(read(mixed, *said, of_case=True))
     told = found[["old_kind", "old_gold", "new_kind", "new_gold", "changed", "n"]].to_numpy().tolist()
-    assert told[:2] == [
-        [Kind.CLEAR, 3, Kind.CLEAR, 3, False, 1],
-        [Kind.CLEAR, 3, Kind.CLEAR, 4, True, 2],
-    ]
+    assert told[:2] == [[Kind.CLEAR, 3, Kind.CLEAR, 3, False, 1], [Kind.CLEAR, 3, Kind.CLEAR, 4, True, 2]]
     assert told[2][0] == Kind.AMBIGUOUS
     assert np.isnan(told[2][1])
     assert told[2][2:] == [Kind.BOUNDARY, 1.5, True, 1]

@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import OverreadError
 from evalcore.study.schema import Format
@@ -28,9 +27,7 @@ drawn_settings = st.builds(
     under=weights,
     over=st.floats(1e-9, 1000),
     rule=st.builds(
-        AmbiguityRule,
-        spread=st.floats(0, 9) | st.just(math.inf),
-        uncertainty=st.floats(0, 1) | st.just(math.inf),
+        AmbiguityRule, spread=st.floats(0, 9) | st.just(math.inf), uncertainty=st.floats(0, 1) | st.just(math.inf)
     ),
 )
 

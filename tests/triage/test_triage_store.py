@@ -12,9 +12,7 @@ from evalcore.study import auditing, store
 from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Format, RaterKind
-from evalcore.triage import label_maps, setting_queries, settings
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, queries as triage_queries, setting_queries, settings, store as triage_store
 from evalcore.triage.data import AmbiguityRule, Kind, described
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
@@ -53,9 +51,7 @@ def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine)
     }
     with pytest.raises(OverreadError, match=r"'ne' of the source 'semigran'"):
         label_maps.meaning_of(found, "semigran", "ne")
-    assert trail(engine) == [
-        ("label map set", "source semigran", {"labels": ["em = C/D", "sc = A", "watch = panel"]}),
-    ]
+    assert trail(engine) == [("label map set", "source semigran", {"labels": ["em = C/D", "sc = A", "watch = panel"]})]
 
 
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):

@@ -19,8 +19,7 @@ from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
-from evalcore.triage import data as triage_data
-from evalcore.triage import setting_queries
+from evalcore.triage import data as triage_data, setting_queries
 from evalcore.triage.case_flow import case_flow
 from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
 

@@ -139,12 +139,7 @@ class AcuityVerdicts(RowWriter):
         }
         models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
         places: list[tuple[Any, ...]] = [
-            (
-                examples.get((row.dataset, row.example_id)),
-                models.get(row.model or ""),
-                row.evaluation,
-                row.sample_index,
-            )
+            (examples.get((row.dataset, row.example_id)), models.get(row.model or ""), row.evaluation, row.sample_index)
             for row in rows
         ]
         found = lookups.rows(self._session, lookups.SAMPLES, {place for place in places if None not in place})
