@@ -7,24 +7,20 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, judging
-from evalcore.cli import compare as cli_compare
-from evalcore.cli import composition as cli_composition
-from evalcore.cli import data as cli_data
-from evalcore.cli import drift as cli_drift
-from evalcore.cli import planning as cli_planning
-from evalcore.cli import quality as cli_quality
-from evalcore.cli import reading as cli_reading
-from evalcore.cli import run as cli_run
-from evalcore.cli import team as cli_team
-from evalcore.cli import triage as cli_triage
-from evalcore.cli import triage_run as cli_triage_run
-from evalcore.cli.console import ACTING_AS, Db, err, location, out, study
+from evalcore.cli import analysis, calibration, compare, data, drift, judging, planning, run, team, triage
+from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
+
+AS = (
+    "Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
+    "researchers and leads may. The audit trail says which."
+)
+ALLOWED_HOST = "Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."
+EXPECT = "A hash that was the trail's last, whole: fails where the trail does not have it."
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -36,28 +32,20 @@ app = typer.Typer(
 )
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
-app.add_typer(cli_analysis.app, name="analysis")
-app.add_typer(cli_team.team_app, name="team")
-app.add_typer(cli_team.studies_app, name="studies")
+app.add_typer(analysis.app, name="analysis")
+app.add_typer(team.team_app, name="team")
+app.add_typer(team.studies_app, name="studies")
 
-app.command("import")(cli_data.import_)
+app.command("import")(data.import_)
 COMMANDS = (
-    (
-        cli_data.download,
-        cli_data.formats,
-        cli_data.scores,
-        cli_data.export,
-        cli_data.backup,
-        cli_data.restore,
-        cli_data.copy,
-    ),
-    (cli_compare.compare, cli_quality.judges, cli_quality.agreement, judging.anchoring),
-    (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
-    (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
-    (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),
-    (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
-    (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_analysis.methods, cli_analysis.bundle),
-    (cli_team.people, cli_team.migrate),
+    (data.download, data.formats, data.scores, data.export, data.backup, data.restore, data.copy),
+    (compare.compare, judging.judges, judging.agreement, judging.anchoring),
+    (drift.criteria, drift.drift, drift.self_preference, drift.families, drift.judge_check),
+    (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
+    (triage.triage_settings, triage.label_maps, data.composition),
+    (run.respond, run.judge, run.triage_run, run.runs),
+    (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle),
+    (team.people, team.migrate),
 )
 for of_a_room in COMMANDS:
     for command in of_a_room:
@@ -68,17 +56,8 @@ for of_a_room in COMMANDS:
 def _main(
     context: typer.Context,
     db: Db = None,
-    acting_as: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="NAME",
-            help="Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
-            "researchers and leads may. The audit trail says which.",
-            show_default=False,
-        ),
-    ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    acting_as: Annotated[str | None, Option("--as", metavar="NAME", help=AS, show_default=False)] = None,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         out.print(__version__)
@@ -94,13 +73,10 @@ def _main(
 @app.command()
 def serve(
     db: Db = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
-    address: Annotated[str, typer.Option(help="Another than this machine's own only with sign-in.")] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."),
-    ] = None,
+    port: Annotated[int, Option(min=1, max=65535)] = 8501,
+    address: Annotated[str, Option(help="Another than this machine's own only with sign-in.")] = "127.0.0.1",
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
+    allowed_host: Annotated[list[str] | None, Option(help=ALLOWED_HOST)] = None,
 ) -> None:
     """Open the dashboard."""
     from evalcore import serving
@@ -113,7 +89,7 @@ def serve(
     serving.check_address(address, sign_in=provider() is not None)
     serving.served_hosts(address, port, allowed)
     serving.check_port(address, port)
-    database, key = location(db), ""
+    database, key = db or settings().db, ""
     is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
     if settings().studies is not None:
         _bring_up_to_date()
@@ -144,13 +120,7 @@ def _bring_up_to_date() -> None:
 
 
 @audit_app.command()
-def verify(
-    expect: Annotated[
-        str | None,
-        typer.Option(help="A hash that was the trail's last, whole: fails where the trail does not have it."),
-    ] = None,
-    db: Db = None,
-) -> None:
+def verify(expect: Annotated[str | None, Option(help=EXPECT)] = None, db: Db = None) -> None:
     """Recompute every hash of the trail and of the rows that it names; say what does not hold and exit with 1.
 
     Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.

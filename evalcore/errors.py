@@ -18,13 +18,7 @@ class OverreadError(Exception):
 
 
 class DatabaseFault(Exception):
-    """The database itself failed: somebody else locks it, or it is away, full or read-only. The act may be tried again as it was.
-
-    No `OverreadError`: who answers those says something about the study, which is not known here.
-
-    Attributes:
-        reason: The driver's own words, on one line.
-    """
+    """The database itself failed: locked, away, full or read-only; the act may be tried again as it was. `reason`: the driver's words, on one line."""
 
     def __init__(self, sentence: str, reason: str) -> None:
         self.reason = reason
@@ -47,21 +41,8 @@ class NotFound(OverreadError):
     """A name or number that nothing in the study carries."""
 
 
-class ExportError(OverreadError):
-    """What was asked for cannot be written."""
-
-
-class DownloadError(OverreadError):
-    """The official file did not arrive, or did not arrive whole."""
-
-
 class ImportFailed(OverreadError):
-    """A file was refused whole.
-
-    Attributes:
-        faults: One sentence a fault, `file line N: field: expected ..., got ...`; the first 20.
-        n_faults: How many there were in all, at least `len(faults)`.
-    """
+    """A file was refused whole: the first 20 faults, one sentence each, of `n_faults` in all."""
 
     def __init__(self, faults: list[str], n_faults: int | None = None) -> None:
         self.faults = faults

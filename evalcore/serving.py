@@ -1,8 +1,6 @@
 """Start the dashboard. The one module of the core that knows Streamlit: it launches app.py and draws nothing.
 
-It sets what Streamlit must have before it starts: discovery of pages/ off (else a fresh server runs any page by its address, without
-app.py), collection after each run off (81 ms a click), the security headers, the door that other sites do not pass, and the address that
-remembers who reads.
+Streamlit's discovery of pages/ is off (else a fresh server runs any page by its address, without app.py), and collection after each run (81 ms a click).
 """
 
 import base64
@@ -16,13 +14,15 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evalcore.errors import OverreadError
 from evalcore.settings import shipped
@@ -33,11 +33,6 @@ from evalcore.team.health import Health
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import SignedInOnly, local_path
 from evalcore.team.studies import sign_ins
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PERSON_PATH = "/reader/"
 COOKIE_PREFIX = "overread_reader_"
@@ -88,10 +83,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def content_security_policy(index_html: str) -> str:
-    """What the browser may load and run: Streamlit's own files, its inline scripts by their hash, nothing from elsewhere.
-
-    `blob:` is how Streamlit brings a component's script (ours, pages/shared/keys.js): only a script that runs already can make one.
-    """
+    """What the browser may load and run: Streamlit's own files, its inline scripts by their hash, a component's script by `blob:`, nothing from elsewhere."""
     digests = (hashlib.sha256(code.encode()).digest() for code in _INLINE_SCRIPT.findall(index_html))
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return "; ".join(
@@ -116,7 +108,7 @@ def content_security_policy(index_html: str) -> str:
 class Headers:
     """Adds the security headers to every answer."""
 
-    def __init__(self, app: Asgi, policy: str) -> None:
+    def __init__(self, app: ASGIApp, policy: str) -> None:
         self._app = app
         self._headers = [
             (b"content-security-policy", policy.encode()),
@@ -129,7 +121,7 @@ class Headers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on; sockets as they are."""
 
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *self._headers]
             await send(message)
@@ -140,11 +132,7 @@ class Headers:
 def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozenset[str]:
     """What a browser that is ours may send as `Host`: this machine's own names with our port, and the names that are allowed.
 
-    Allowed are names under which a tunnel or a proxy serves us: without a port, with ours or with none. One that is no name of a host is an
-    `OverreadError`.
-
-    >>> sorted(served_hosts("127.0.0.1", 8501, ["localhost:9000"]))
-    ['127.0.0.1:8501', '[::1]:8501', 'localhost:8501', 'localhost:9000']
+    Allowed are names of a tunnel or a proxy, without a port, with ours or with none; one that is no name of a host is an `OverreadError`.
     """
     own = {"localhost", "127.0.0.1", "[::1]", f"[{address}]" if ":" in address else address.lower()}
     hosts = {f"{name}:{port}" for name in own} | (own if port == http.client.HTTP_PORT else set())
@@ -157,13 +145,12 @@ def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozen
 
 
 class OwnPages:
-    """Refuses what a page of another site asks for, before anything of ours or of Streamlit's is reached; over HTTP and the socket.
+    """Refuses what a page of another site asks for, before anything of ours or of Streamlit's is reached; links from elsewhere still open a page.
 
-    A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`. A page of another
-    port of this machine is of another origin too. Links from elsewhere still open a page.
+    A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`.
     """
 
-    def __init__(self, app: Asgi, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
         self._app = app
         self._hosts = hosts
 
@@ -210,13 +197,12 @@ async def _refuse(scope: Scope, send: Send, status: int, sentence: str) -> None:
 
 
 class RememberReader:
-    """Answers /reader/N: keeps the browser's choice of person in a cookie, and goes on to the page that was asked for.
+    """Answers /reader/N: keeps the browser's choice of person (0: nobody) in a cookie, and goes on to the page that was asked for.
 
-    /reader/0 forgets the choice. A page of another site cannot make the choice for the viewer: only a request of which the browser says that
-    our own page made it, or the viewer, is taken.
+    Only a request of which the browser says that our own page made it, or the viewer, is taken.
     """
 
-    def __init__(self, app: Asgi, study_key: str) -> None:
+    def __init__(self, app: ASGIApp, study_key: str) -> None:
         self._app = app
         self._cookie = cookie_name(study_key)
 
@@ -246,11 +232,7 @@ async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], b
 
 
 def page_address(address: str, port: int) -> str:
-    """Where the pages are.
-
-    >>> page_address("::1", 8501)
-    'http://[::1]:8501'
-    """
+    """Where the pages are."""
     return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
@@ -279,8 +261,7 @@ def serve(
 ) -> None:
     """Run the dashboard until it is stopped.
 
-    Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
-    things into ours. So we open the browser ourselves.
+    We open the browser ourselves: Streamlit, not told that nobody sits before it, offers to install things into a coding tool's folder at home.
     """
     signing_in = provider()
     check_address(address, sign_in=signing_in is not None)
@@ -305,17 +286,6 @@ def serve(
     app.run(config=options)
 
 
-def without_delay(bind: Callable[..., socket.socket]) -> Callable[..., socket.socket]:
-    """Small answers leave at once: without TCP_NODELAY a quick second key waits 40 ms for the first one's acknowledgement."""
-
-    def bound(*arguments: Any) -> socket.socket:
-        listening = bind(*arguments)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
-        return listening
-
-    return bound
-
-
 @cache
 def _engine_at(location: str) -> Engine:
     return opened(location, wait_seconds=PRESS_SECONDS)
@@ -328,8 +298,16 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web.server.starlette import starlette_server
 
+    bind = starlette_server._bind_socket  # noqa: SLF001 - there is no setting for it
+
+    def without_delay(address: str, port: int, backlog: int) -> socket.socket:
+        """Else a quick second key waits 40 ms for the first one's acknowledgement."""
+        listening = bind(address, port, backlog)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
+        return listening
+
+    starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
     PagesManager.uses_pages_directory = False
-    starlette_server._bind_socket = without_delay(starlette_server._bind_socket)  # noqa: SLF001 - there is no setting for it
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     if signing_in is None:
         who = Middleware(RememberReader, study_key=study_key)

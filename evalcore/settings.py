@@ -16,13 +16,11 @@ class Settings(BaseSettings):
 
     Attributes:
         db: A database URL, or the path of a SQLite file.
-        healthbench_url: Folder of the official HealthBench files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
-        max_line_bytes: A line of a JSON Lines file longer than this is a fault.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
-        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
+        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it.
         public_url, oidc_issuer, oidc_client_id, oidc_client_secret: People sign in where all are set: where browsers reach this server, and
             the OpenID Connect provider. `oidc_client_secret_file` names a file that holds the secret.
         oidc_scopes, oidc_groups_claim: What the provider is asked for, and the claim in which it names groups.
@@ -70,19 +68,3 @@ def shipped(name: str) -> Path:
     """A file or folder of the checkout's root: inside the installed package, else beside it."""
     packaged = Path(str(files("evalcore") / "_app" / name))
     return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / name
-
-
-def database_url(location: str) -> str:
-    """A SQLAlchemy URL from a URL or from the path of a SQLite file.
-
-    >>> database_url("postgres://me@host/db")
-    'postgresql+psycopg://me@host/db'
-    >>> database_url("/srv/a study.db")
-    'sqlite:////srv/a study.db'
-    """
-    if "://" not in location:
-        return f"sqlite:///{Path(location).expanduser().resolve()}"
-    for plain in ("postgres://", "postgresql://"):
-        if location.startswith(plain):
-            return "postgresql+psycopg://" + location.removeprefix(plain)
-    return location

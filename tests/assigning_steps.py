@@ -5,8 +5,8 @@ import re
 import pytest
 
 from evalcore.errors import OverreadError
-from evalcore.reading.assigning import assign
-from evalcore.study.schema import Administrator
+from evalcore.reading.assigning import Choice, assign
+from evalcore.study.schema import Administrator, Ask
 from tests import world
 
 LEAD = "Ana Ruiz"
@@ -15,6 +15,12 @@ TABLES = ("assignment", "assignment_reader", "task", "audit_event")
 
 # five conversations, the last without a rubric, two models' answers to each: 8 responses with criteria, 10 in all, 5 cases
 N_RUBRIC, N_RESPONSES, N_CASES = 8, 10, 5
+
+
+def assign_responses(engine, numbers, *, actor, ask=Ask.RESPONSE_ACUITY, dry_run=False, **more):
+    """Have responses read that somebody chose."""
+    choice = Choice(ask=ask, chosen=tuple(dict.fromkeys(numbers)), **more)
+    return assign(engine, choice, actor=actor, dry_run=dry_run)
 
 
 def tasks(small, assignment_id=1):

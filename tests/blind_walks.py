@@ -265,6 +265,15 @@ BRIEF: tuple[Visit, ...] = (
     *(Visit("export", chosen={"export_what": what}) for what in (*export_tables.WHAT, "meta-eval")),
 )
 """Every page as it opens, and what is opened from it."""
+FEW: tuple[Visit, ...] = (
+    *(Visit(page) for page in ("overview", "review", "judges", "triage", "audit")),
+    RUNS[1],
+    Visit("browse", {"example": "1"}),
+    Visit("adjudicate", {"case": "r5"}),
+    Visit("my_reads", {"read": "1"}),
+    *(Visit("export", chosen={"export_what": what}) for what in ("verdicts", "acuity")),
+)
+"""Of these as many as the everyday run has time for: where verdicts stand by themselves, as numbers, and as a file."""
 
 
 def allowed(visit: Visit, name: str, hand: Hand | None, *, locked: bool) -> set[str]:

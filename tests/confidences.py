@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evalcore.calibration.confidence import HALF, checked_counts
+from evalcore.calibration.confidence import HALF, criteria_meanings
 
 
 def counted(labels: pd.DataFrame) -> pd.DataFrame:
@@ -17,4 +17,4 @@ def counted(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def checked(labels, meaning):
-    return checked_counts(counted(labels), meaning)
+    return criteria_meanings(counted(labels), meaning)

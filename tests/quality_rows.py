@@ -8,7 +8,7 @@ from evalcore.judges.quality import OVERALL
 from evalcore.rubric.data import RubricData
 from tests.population import drawn
 
-many = settings(max_examples=8, deadline=None)
+many = settings(max_examples=4, deadline=None)
 
 
 def row_of(table: pd.DataFrame, rater: str, group: str = OVERALL) -> pd.Series:

@@ -64,7 +64,9 @@ class Scripted:
             self._now -= 1
         said = self.says if isinstance(self.says, str) else self.says(number, request)
         if isinstance(said, Outcome):
-            raise CallFailed(said, f"call {number} failed", status=500, raw="no")
+            failed = CallFailed(said, f"call {number} failed")
+            failed.status, failed.raw = 500, "no"
+            raise failed
         return Reply(text=said, status=200, prompt_tokens=100, completion_tokens=10, seconds=0.5)
 
 

@@ -261,5 +261,5 @@ def keys(small: Study, run_id: int) -> dict[int, str]:
         )
         questions = [Question(*row) for row in found]
         asker = Asker(spec)
-        asked = asker.prepared(questions, queries.texts(session, questions))
+        asked = asker.prepared(session, questions)
     return {one.question.question_id: key_of(asker.request(one).messages) for one in asked}

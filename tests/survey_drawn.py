@@ -1,13 +1,12 @@
 """Populations of items and samples of reads for the formulas of the corrected score."""
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Population, Sample
 
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=20, deadline=None)
 seeds = st.integers(0, 10_000)
 
 

@@ -16,8 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import streamlit
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from evalcore import serving
 from evalcore.errors import OverreadError
@@ -197,7 +196,7 @@ def test_another_site_may_link_to_a_page_and_load_nothing_of_it():
 # --- Who reads ---
 
 
-async def ask(app: serving.Asgi, path: str, query: str = "", **headers: str) -> tuple[int, dict[str, str]]:
+async def ask(app: serving.ASGIApp, path: str, query: str = "", **headers: str) -> tuple[int, dict[str, str]]:
     """One GET request; the status and headers of the answer."""
     sent = []
 

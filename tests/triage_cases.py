@@ -1,7 +1,8 @@
 """Drawn cases of triage for the statistics, with models, judges and physicians that err as they are told to; and how to store them."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from sqlmodel import Session
 from evalcore.study import store
 from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, MappingMethod, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
-from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
+from evalcore.triage.corrected import USUAL, Held, answered
+from evalcore.triage.data import LEVELS, NO_LEVEL, USUAL_RULE, AmbiguityRule, TriageData
+from evalcore.triage.settings import Ambiguous, ErrorWeights, TriageSettings
 
 SOURCES = ("clinic", "hotline", "vignettes")
 QA, CONVERSATION = Format.QA.value, Format.CONVERSATION.value
@@ -236,3 +239,22 @@ def _verdict(
         "created_at": now(),
     }
     return row | more
+
+
+def put_right(
+    make: Callable[..., pd.DataFrame],
+    triage_data: TriageData,
+    judges: Mapping[str, str],
+    *more: object,
+    held: Held = USUAL,
+) -> pd.DataFrame:
+    """What a function of `triage.corrected` gives of what judges say of all responses and physicians of those that they read."""
+    return make(answered(triage_data, judges, held.claim, settled=held.settled), *more, held)
+
+
+def settings_with(
+    *, rule: AmbiguityRule = USUAL_RULE, under: float = 5.0, over: float = 1.0, **more: object
+) -> TriageSettings:
+    """Settings of triage that differ in this from the usual ones."""
+    limits = (None if math.isinf(limit) else limit for limit in (rule.spread, rule.uncertainty))
+    return TriageSettings(weights=ErrorWeights(under, over), ambiguous=Ambiguous(*limits), **more)

@@ -1,9 +1,10 @@
 """A small study in a real database, in one line: invented examples, a model's responses, a judge's verdicts, people."""
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,20 @@ def made(
         else:
             store.append_event(session, actor="set-up", action="examples made", subject="study")
     return World(location, engine, responses, criteria)
+
+
+def at_rest(made: World) -> World:
+    """The world in its SQLite file alone, to be copied."""
+    with made.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    made.engine.dispose()
+    return made
+
+
+def copied(made: World, location: str) -> World:
+    """A world at rest, in another file: a test's own."""
+    shutil.copyfile(made.location.removeprefix("sqlite:///"), location.removeprefix("sqlite:///"))
+    return replace(made, location=location, engine=open_study(location))
 
 
 def _number(session: Session, row: Any) -> int:

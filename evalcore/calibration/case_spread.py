@@ -9,8 +9,7 @@ import pandas as pd
 
 from evalcore.calibration import SEED
 from evalcore.calibration.confidence import FEWEST, who
-from evalcore.stats.arrays import Floats, cells_of, quotient
-from evalcore.stats.arrays import Numbers as Codes
+from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
@@ -32,7 +31,6 @@ N_DRAWS = 400
 MOST_DRAWS = 400_000
 """Over all different panels together: with more than a thousand of them each is drawn fewer times, since their floors are averaged."""
 BLOCK = 250
-"""Panels simulated at a time."""
 NO_CASES = "No case has both a panel of two votes and a valid sample of the model."
 NO_PAIRS = "No case with a panel has two valid samples, which the unbiased distance needs."
 NO_SPREAD = (
@@ -56,11 +54,11 @@ def _entropy(p: Floats) -> Floats:
 
 
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
-    """The expected value of each entropy for a model that draws its samples as the case's physicians vote; NaN with fewer than two votes.
+    """The spread of a model that votes as each case's physicians vote; NaN with fewer than two votes.
 
-    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of `vote_counts`; of each wanted floor, `rows`
-    has the case and `n_samples` the number of valid samples.
+    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands for (`behind`).
+    Few of either show less spread than what they are drawn from. `votes`: of each case on A, A/B, ..., D; of each wanted floor its case and number of valid
+    samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1
@@ -135,11 +133,9 @@ def case_spread(
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
     Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws from the panel
-    itself would have on average, with as many votes and samples (`floors`). The cases are described by `panels.described`; `judges` are those whose levels
-    count, by format; `own` are rows of `own_confidence(predictions(triage_data, judges))`.
-    Gives one row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share (of
-    the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each
-    but the distance.
+    itself would have on average, with as many votes and samples (`floors`). `own` are rows of `own_confidence(predictions(triage_data, judges))`.
+    Gives one row a case, model and format with a valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share (of the panel that chose the model's most
+    frequent level), the measures (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -148,7 +144,11 @@ def case_spread(
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
     mode = table["predicted"].to_numpy(dtype=np.int64)
-    votes = vote_counts(triage_data)
+    vote, width = triage_data.votes["vote"].to_numpy(dtype=float), 2 * N_LEVELS - 1
+    is_vote = ~np.isnan(vote)  # not to remove the case
+    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
+    # of each case how many lie on A, A/B, B, ..., D
+    votes = np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
     halves = votes[:, 1::2][table["row"].to_numpy()], _boundary_samples(triage_data, judges, table)
     d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, *halves)
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
@@ -176,15 +176,6 @@ def distances(
         of_samples = (model * (1 - model) - sample_halves / (4 * n_valid[:, None])) / (n_valid[:, None] - 1)
         d = ((panel - model) ** 2 - of_votes - of_samples).sum(axis=1)
     return np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
-
-
-def vote_counts(triage_data: TriageData) -> Floats:
-    """How many votes of each case lie on A, A/B, B, ..., D: one row a case, 7 columns. Votes to remove are left out."""
-    vote = triage_data.votes["vote"].to_numpy(dtype=float)
-    is_vote = ~np.isnan(vote)
-    width = 2 * N_LEVELS - 1
-    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
-    return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
 
 
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
@@ -223,11 +214,9 @@ def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str
 
 
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
-    """The measures on average over the cases of `case_spread`, by model and format.
+    """The measures on average over the cases of `case_spread`, a row a model, format and measure; the interval is 95 %, t over cases.
 
-    Gives one row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value with low and
-    high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value - floor), undefined: a sentence
-    where there is no value, else "". No row for a group without cases.
+    n_left_out: Cases without the two samples that it needs; floor: the mean of the cases' floors (0 for distance); undefined: why there is no value.
     """
     cells, keys = cells_of(spread, BY)
     parts = []
@@ -300,24 +289,16 @@ def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_columns(summary: pd.DataFrame) -> dict[str, list[Any]]:
-    """A `summary` by the headers of a table: a row a model and format, in their order."""
+    """A `summary` by the headers of a table: a row a model and format, in their order; in brackets what chance alone gives."""
     columns: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *MEASURES.values())}
     for (model, word), rows in from_zero(summary).groupby(list(BY), sort=False, observed=True):
         of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
-        cells = (str(model), str(word), of[DISTANCE]["n_cases"], *(spread_words(of[measure]) for measure in MEASURES))
+        cells: list[Any] = [str(model), str(word), of[DISTANCE]["n_cases"]]
+        for measure in MEASURES:
+            row = of[measure]
+            value = NO_VALUE if row["undefined"] else number_words(row["value"], row["low"], row["high"])
+            by_chance = f" ({number_words(row['floor'], math.nan, math.nan)})"
+            cells.append(value if row["undefined"] or measure == DISTANCE else f"{value}{by_chance}")
         for column, cell in zip(columns.values(), cells, strict=True):
             column.append(cell)
     return columns
-
-
-def spread_words(row: Row) -> str:
-    """A measure of `from_zero` with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
-
-    >>> row = {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
-    >>> spread_words(row)
-    '0.10 [0.00, 0.25] (0.66)'
-    """
-    if row["undefined"]:
-        return NO_VALUE
-    value = number_words(row["value"], row["low"], row["high"])
-    return value if row["measure"] == DISTANCE else f"{value} ({number_words(row['floor'], math.nan, math.nan)})"

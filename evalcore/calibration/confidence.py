@@ -5,23 +5,20 @@ that is known.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalcore.calibration import SEED
-from evalcore.calibration.reliability import Calibrated, calibrated, reliability, scaled
+from evalcore.calibration.reliability import Calibrated, calibrated
 from evalcore.rubric.data import RubricData, first_reads, votes
-from evalcore.stats.intervals import percent_words
+from evalcore.stats.intervals import percent_words, signed_points
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
 from evalcore.triage.predictions import votes as level_votes
-from evalcore.triage.words import points
 
 Meanings = Mapping[str, ConfidenceMeaning]
 Row = Mapping[Any, Any]
@@ -30,62 +27,43 @@ BY_MODEL = ("model", "format")
 # ---------------------------------------------------------------- what a confidence means
 
 MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
-"""What a stated confidence is the probability of."""
 HALF = 0.5
 CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST_LABELS = 10
 """With fewer labels of one kind nothing is said against a meaning."""
-OF_COUNTS = [
-    "judge",
-    "meaning",
-    "n",
-    "n_met",
-    "share_met",
-    "mean_confidence",
-    "mean_confidence_met",
-    "mean_confidence_not_met",
-]
 OF_LEVELS = ["judge", "meaning", "n", "mean_confidence"]
-CHECKED = ["contradicted", "usable", "why"]
+OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met"]
 
 
-def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
     Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of the labels "met" with
     one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is contradicted where more than half of
     the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
-    those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
+    those of `queries.stated`; a judge that is missing in `meanings` has not been asked about.
     Gives one row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted, usable
-    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
+    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable), against_met and against_right
+    (what the labels say against that meaning, "" where nothing).
     """
-    rows = []
+    rows, against = [], []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
         sums = mine.set_index("label").reindex([1.0, 0.0]).fillna({"n": 0, "n_above": 0, "n_below": 0})
         n, means, total = sums["n"], sums["mean_confidence"], int(sums["n"].sum())
-        rows.append(
-            {
-                "judge": str(judge),
-                "n": total,
-                "n_met": int(n[1.0]),
-                "share_met": n[1.0] / total if total else np.nan,
-                "mean_confidence": (means.fillna(0) * n).sum() / total if total else np.nan,
-                "mean_confidence_met": means[1.0],
-                "mean_confidence_not_met": means[0.0],
-                "why": _against(meaning.get(str(judge)), sums),
-            }
-        )
-    return _usable(pd.DataFrame(rows, columns=[*OF_COUNTS, *CHECKED]), meaning)
+        row = {"judge": str(judge), "n": total, "n_met": int(n[1.0]), "share_met": n[1.0] / total if total else np.nan}
+        row["mean_confidence"] = (means.fillna(0) * n).sum() / total if total else np.nan
+        rows.append(row | {"mean_confidence_met": means[1.0], "mean_confidence_not_met": means[0.0]})
+        against.append({word: _against(word, sums) for word in ConfidenceMeaning})
+    return _checked(pd.DataFrame(rows, columns=OF_COUNTS), against, meanings)
 
 
-def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
-    """What in the labels contradicts the meaning; "" where nothing does."""
+def _against(meaning: ConfidenceMeaning, sums: pd.DataFrame) -> str:
     of_met = meaning is ConfidenceMeaning.MET
     for label, row in zip(("met", "not met"), sums.to_dict(orient="records"), strict=True):
         side = "above" if of_met and label == "not met" else "below"
         n, n_contrary = int(row["n"]), int(row[f"n_{side}"])
-        if meaning is None or n < FEWEST_LABELS or n_contrary <= n * HALF:
+        if n < FEWEST_LABELS or n_contrary <= n * HALF:
             continue
         labels = f'{n_contrary:,} of {n:,} labels "{label}" come with a confidence {side} 0.5'
         mean = f"their mean is {row['mean_confidence']:.3f}"
@@ -96,54 +74,42 @@ def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
     return ""
 
 
-def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    `labels` are levels with a stated confidence: judge, confidence in [0, 1]. P(right) is contradicted where more than half lie below a guess among
-    four, 0.25. Returned are `OF_LEVELS`, contradicted, usable and why.
+    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS` and the further columns.
+    `of_parser`: For what models state themselves, which the parser reads (one row, or none).
     """
-    rows = []
-    for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
-        stated, n = meaning.get(str(judge)), len(mine)
-        low = int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
-        against = ""
-        if stated is ConfidenceMeaning.MET:
-            against = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
-        elif stated is ConfidenceMeaning.RIGHT and n >= FEWEST_LABELS and low > n * HALF:
-            less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
-            against = f"{less}: so it is not the probability that its own level is right."
-        mean = float(mine["confidence"].mean())
-        rows.append({"judge": str(judge), "n": n, "mean_confidence": mean, "why": against})
-    return _usable(pd.DataFrame(rows, columns=[*OF_LEVELS, *CHECKED]), meaning)
+    stated = stated_levels(triage_data)
+    rows, against = [], []
+    for judge, mine in stated.loc[stated["judge"].eq(PARSER).eq(of_parser)].groupby("judge", sort=True, observed=True):
+        n, low = len(mine), int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
+        less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
+        is_less = n >= FEWEST_LABELS and low > n * HALF
+        neither = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
+        right = f"{less}: so it is not the probability that its own level is right." if is_less else ""
+        against.append({ConfidenceMeaning.MET: neither, ConfidenceMeaning.RIGHT: right})
+        rows.append({"judge": str(judge), "n": n, "mean_confidence": float(mine["confidence"].mean())})
+    return _checked(pd.DataFrame(rows, columns=OF_LEVELS), against, meanings)
 
 
-def _usable(table: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+def _checked(table: pd.DataFrame, against: Sequence[Mapping[Any, str]], meanings: Meanings) -> pd.DataFrame:
+    known = [meanings.get(judge) for judge in table["judge"]]
     # as objects: a column of texts would turn the meanings into texts, and None into NaN
-    meanings = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
-    why = table["why"].where(meanings.notna(), table["judge"].map(_unasked))
-    return table.assign(meaning=meanings, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
+    table["meaning"] = pd.Series(known, index=table.index, dtype=object)
+    objections = [row.get(meaning, "") for row, meaning in zip(against, known, strict=True)]
+    why = [
+        _unasked(judge) if meaning is None else objection
+        for judge, meaning, objection in zip(table["judge"], known, objections, strict=True)
+    ]
+    table["contradicted"] = np.array([bool(objection) for objection in objections], dtype=bool)
+    table["usable"] = np.array([not sentence for sentence in why], dtype=bool)
+    table["why"] = pd.Series(why, dtype=object)
+    return table.assign(**{f"against_{word.value}": [row[word] for row in against] for word in ConfidenceMeaning})
 
 
 def _unasked(judge: str) -> str:
     return f"Nobody has said what the confidence of {judge} means: answer on the Calibration page, or import its file again with --confidence-means."
-
-
-def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
-    """As `checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where nothing."""
-    return _with_objections(partial(checked_counts, counts), meanings)
-
-
-def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
-    """The same for judges that read levels of care; `of_parser`: for what models state themselves, which the parser reads (one row, or none)."""
-    stated = stated_levels(triage_data)
-    return _with_objections(partial(checked_levels, stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]), meanings)
-
-
-def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanings) -> pd.DataFrame:
-    table = check(meanings)
-    for word in ConfidenceMeaning:
-        table[f"against_{word.value}"] = check(dict.fromkeys(table["judge"], word))["why"]
-    return table
 
 
 def takes_stated(meaning: pd.DataFrame) -> bool:
@@ -155,9 +121,8 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     """Confidences as the probability that the judge's own label is right.
 
     P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no such probability: NaN,
-    with the sentence that says why, so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met)
-    alone), confidence; `checked` is that of `checked_counts` or `checked_levels`. Returned are the same rows with the new confidence and refused (the
-    sentence; "" where usable), categorical.
+    with the sentence that says why (refused), so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for
+    P(met) alone), confidence; `checked` is that of `criteria_meanings` or `level_meanings`.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -172,7 +137,7 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
 
 
 def stated_words(row: Row) -> str:
-    """What a judge states, before anybody says what it means: a row of `checked_counts` or `checked_levels` in words.
+    """What a judge states, before anybody says what it means: a row of `criteria_meanings` or `level_meanings` in words.
 
     >>> row = {"judge": "Wren", "n": 1000, "share_met": 0.004, "mean_confidence": 0.903}
     >>> stated_words(row | {"mean_confidence_met": 0.81, "mean_confidence_not_met": 0.9034})
@@ -189,13 +154,6 @@ def stated_words(row: Row) -> str:
     return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
 
 
-def meaning_words(row: Row) -> str:
-    """What a judge's confidence means, and that its labels are consistent with it; the row is usable."""
-    label = "level" if "share_met" not in row else "label"
-    of_what = MEANINGS[row["meaning"]].replace("label", label)
-    return f"{row['judge']} states the probability {of_what}. Its {counted(row['n'], label)} with a confidence are consistent with this."
-
-
 # ---------------------------------------------------------------- models, on clear cases
 
 FEWEST = 2
@@ -204,7 +162,6 @@ DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."
 NAMED = 3
-"""Models that a sentence names; more are counted."""
 
 
 def who(row: Row) -> str:
@@ -216,9 +173,8 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
     """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
-    the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
-    nobody has said what the stated ones mean). Returned are the same rows with confidence in [0, 1] (a share from two valid samples on; NaN where
-    the model has none) and is_stated.
+    the model states the confidence. With `stated` false the share of its samples alone counts (where nobody has said what the stated ones mean). confidence is
+    in [0, 1] (a share from two valid samples on; NaN where the model has none).
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
@@ -228,31 +184,19 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case.
-
-    `own` is that of `own_confidence`, with gold and kind of the cases.
-    """
+    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case."""
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
     items = kept.assign(cluster=kept["row"], right=kept["predicted"].eq(kept["gold"]).astype(float))
     return items[[*BY_MODEL, "cluster", "confidence", "is_stated", "right", "gold", "predicted"]]
 
 
 def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
-    """Models' own confidence (as for `model_items`) against whether they are right, by model and format; and of how many clear cases it is what.
-
-    The second table: model, format, n_stated (the model states it), n_shares (the share of its samples), n_without.
-    """
+    """Models' own confidence against whether they are right, by model and format; and of how many clear cases it is what."""
     items = model_items(own)
     without = items["confidence"].isna()
     marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
     groups = marked.groupby(list(BY_MODEL), observed=True)
     return calibrated(items, BY_MODEL), groups[["n_stated", "n_shares", "n_without"]].sum().astype(int).reset_index()
-
-
-def temperature_scaled(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `reliability.scaled`."""
-    table, moved = scaled(model_items(own), rng=np.random.default_rng(SEED), by=BY_MODEL)
-    return reliability(moved, by=BY_MODEL), table
 
 
 def models_findings(errors: pd.DataFrame) -> list[str]:
@@ -265,8 +209,8 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
     sentences = []
     if len(over):
         row, *others = over.to_dict(orient="records")
-        value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
-        are = f". So {_are(others)} {_few(others)}" if others else ""
+        value, low, high = (signed_points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
+        are = f". So {'is' if len(others) == 1 else 'are'} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
             f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
@@ -277,17 +221,13 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         models = known["model"].astype(str).unique()
         nobody = "No model is" if len(models) > 1 else f"{models[0]} is not"
         most = known.iloc[int(known["difference_high"].fillna(-1.0).to_numpy().argmax())].to_dict()
-        by = f"{points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
+        by = f"{signed_points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
         sentences.append(
             f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
         )
     if rows := under.to_dict(orient="records"):
-        sentences.append(f"{_few(rows)} {_are(rows)} under-confident.")
+        sentences.append(f"{_few(rows)} {'is' if len(rows) == 1 else 'are'} under-confident.")
     return sentences
-
-
-def _are(rows: Sequence[Row]) -> str:
-    return "is" if len(rows) == 1 else "are"
 
 
 def _few(rows: Sequence[Row]) -> str:
@@ -306,9 +246,8 @@ def judges_on_criteria(
 ) -> Calibrated:
     """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
 
-    A judge whose meaning is not known in `checked` (`criteria_meanings`), or contradicted, has no value, and the sentence why. `rubric_data` is
-    None where not several judges have labelled criteria; the share of them that says what most say is a confidence that needs no question. With
-    `drawn` only reads of items that were drawn with a known probability count, by its inverse.
+    A judge whose meaning is not known in `checked`, or contradicted, has no value, and the sentence why. `rubric_data` is None where not several judges have
+    labelled criteria. With `drawn` only reads of items that were drawn with a known probability count, by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
     return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
@@ -326,8 +265,7 @@ def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibra
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
-    `beside` is `as_right(queries.beside_reads(...), checked)`; returned are its rows with right (share of the physicians' blind first reads that say
-    what the judge says, in [0, 1]), cluster (the example), group (the judge) and weight (1, or with `drawn` 1 / inclusion probability).
+    `beside` is `as_right(queries.beside_reads(...), checked)`; right: the share of the physicians' blind first reads that say what the judge says.
     """
     kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
     return kept.assign(
@@ -345,9 +283,8 @@ def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
 
-    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. Returned are the same rows: n_votes,
-    label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is neither: NaN with fewer than three
-    votes, since two that agree are always sure, and where the votes are evenly split).
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. refused: why there is neither label nor
+    confidence (the share that says so, in (0.5, 1]): fewer than three votes, since two that agree are always sure, or votes evenly split.
     """
     n = labels.notna().to_numpy().sum(axis=1)
     label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
@@ -361,9 +298,8 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Returned are
-    the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes;
-    others are told as refused.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Groups are
+    "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -415,9 +351,8 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
-    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. Columns: judge, format, model, group ("Magpie,
-    conversation"), cluster (the case), example_id, response_id, confidence, label (the judge's level), right (in [0, 1]: share of the physicians'
-    blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads, weight.
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. right: the share of the physicians' blind first reads whose
+    level has a letter in common with it; reads that could not assess are left out.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
@@ -426,8 +361,8 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
 
-    A group a format in which three judges or more have read a level out of one of these responses; refused says why there is no confidence (fewer
-    than three gave a level). The parser reads what an answer states, and is no judge.
+    A group a format in which three judges or more have read a level out of one of these responses; refused: fewer than three gave a level. The parser reads
+    what an answer states, and is no judge.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)

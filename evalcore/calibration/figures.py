@@ -20,7 +20,6 @@ NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
 """How far models that stand at the same confidence are moved apart, and how many at most."""
 PANELS = {"distance": "Distance, unbiased", "entropy_model": "Entropy (bits)"}
-"""Measures from left to right, with the words of their axes."""
 FORMAT_SYMBOLS = {"qa": "circle", "conversation": "diamond"}
 ROW_PIXELS, FRAME_PIXELS = 34, 96
 
@@ -105,9 +104,7 @@ def reliability(
 ) -> go.Figure:
     """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
 
-    `table`: panel, series, lowest, highest, mean_confidence, share_right with low and high (all in 0..1), n, n_clusters; by confidence. `panels`: Titles of
-    the squares, in their order; one without rows says so. `colours`: By series, as the dashes of lines. `x_title`: What the confidence is, with its unit.
-    `y_title`: What is right, with its unit.
+    `table`: As `reliability.reliability`, with panel and series. `panels`: Titles of the squares, in their order; one without rows says so.
     """
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
     squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)
@@ -152,7 +149,7 @@ def routing(
 ) -> go.Figure:
     """What share of the dangerous misses is caught over what share of the cases goes to a human: squares side by side by format.
 
-    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold; `panels` are titles by format.
+    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold.
     """
     title = "Sent to a human (share of the clear cases)"
     squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
@@ -196,17 +193,19 @@ def routing(
     return squares.sized("Dangerous misses caught (share)", legend=True, ink=ink)
 
 
-def spread(
-    table: pd.DataFrame, formats: Mapping[str, str], colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
-    `table` holds rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel, models from top to bottom as they first occur;
-    `formats` are words by format, from top to bottom within a model. Models without a colour are grey.
+    `table` holds rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel, models from top to bottom as they first occur.
     """
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))
-    keys = [(model, word) for model in dict.fromkeys(table["model"]) for word in formats if (model, word) in occurring]
+    keys = [
+        (model, word)
+        for model in dict.fromkeys(table["model"])
+        for word in FORMAT_SYMBOLS
+        if (model, word) in occurring
+    ]
     tick = {"size": 18, "symbol": "line-ns-open", "color": ink, "line": {"color": ink, "width": 2}}
     votes = {"size": 10, "symbol": "square-open", "color": ink, "line": {"color": ink, "width": 2}}
     figure = make_subplots(cols=len(PANELS), shared_yaxes=True, horizontal_spacing=0.04)
@@ -225,9 +224,9 @@ def spread(
             row, panel = (mine.loc[mine["measure"].eq(name)] for name in (measure, "entropy_panel"))
             if row.empty:
                 continue
-            colour, name = colours.get(model, MARK), html.escape(f"{model}, {formats[word]}")
+            colour, name = colours.get(model, MARK), html.escape(f"{model}, {word}")
             row, panel = row.assign(name=name), panel.assign(name=name)
-            marker = {"size": 11, "symbol": FORMAT_SYMBOLS.get(word, "circle"), "color": colour}
+            marker = {"size": 11, "symbol": FORMAT_SYMBOLS[word], "color": colour}
             hover = "%{customdata[0]}: %{x:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}], %{customdata[3]:,} cases"
             dot(row, column, "value", place, marker, hover, error_x=reach(row, "value", "low", "high", colour))
             dot(row, column, "floor", place, tick, "a model that draws from the panel: %{x:.2f}")
@@ -239,13 +238,12 @@ def spread(
         )  # fmt: skip
         if measure == "distance":
             figure.add_vline(x=0, line={"color": GREY, "width": 1}, row=1, col=column)
-    marks: dict[str, dict[str, Any]]
-    marks = {words: {"symbol": FORMAT_SYMBOLS.get(word, "circle"), "color": MARK} for word, words in formats.items()}
+    marks: dict[str, Any] = {word: {"symbol": symbol, "color": MARK} for word, symbol in FORMAT_SYMBOLS.items()}
     marks |= {"by chance: a model that draws from the panel": tick, "the panel's votes": votes}
     for words, marker in marks.items():
         figure.add_scatter(
             x=[None], y=[None], mode="markers", name=html.escape(words), marker=marker | {"size": 11}, row=1, col=1
         )
     figure.update_annotations(font_size=TEXT_PIXELS)
-    rows = [on_lines(f"{model}, {formats[word]}") for model, word in keys]
+    rows = [on_lines(f"{model}, {word}") for model, word in keys]
     return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink)

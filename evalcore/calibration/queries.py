@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import pandas as pd
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import and_, case, func, select
 from sqlmodel import Session, col
 
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import DRAWN, RubricData
+from evalcore.rubric.data import RubricData, first_reads, is_drawn
 from evalcore.rubric.drawings import over_all
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.schema import Label, RaterKind, Stage
-from evalcore.study.tables import TABLES, Rater, Verdict
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, not_superseded
+from evalcore.study.schema import Label, Stage
+from evalcore.study.tables import TABLES, Rater
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
@@ -25,15 +25,13 @@ COLUMNS = [
 def beside_reads(
     session: Session, *, judged: Callable[[], RubricData] | None = None, blind: Collection[int] = ()
 ) -> pd.DataFrame:
-    """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
+    """Every label with a stated confidence, of every judge, on an item that a physician has read blind, by judge and item.
 
     Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out, and examples that wait for the
     viewer's own blind read (`blind`), whose rows would tell a label or a read. `judged` gives what judges say of every item, where that is kept; None: read
     here, if drawings ask for it.
-    Gives one row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met), confidence in [0, 1]
-    (as stated: see `confidence`), reference (share of the physicians' blind first reads that say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn
-    with a known probability), reference_drawn (as reference, of the drawn reads alone; NaN where none was), inclusion_probability (over all drawings; NaN
-    where not drawn).
+    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads that say met), is_drawn (a read of it
+    was drawn with a known probability), reference_drawn (of the drawn reads alone), inclusion_probability (over all drawings); NaN where there is none.
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")
@@ -44,8 +42,7 @@ def beside_reads(
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     """How sure each judge says that it is, over all its labels on criteria; without examples that wait for the viewer's own blind read.
 
-    Gives one row a judge and label: judge, label (1 met, 0 not met), n, mean_confidence, n_above and n_below (labels with a confidence above and below 0.5).
-    Judges that state none are not there.
+    Gives one row a judge and label (1 met, 0 not met); n_above and n_below are of 0.5.
     """
     table = TABLES["verdict"].c
     statement = (
@@ -75,29 +72,11 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     return counts.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
 
 
-def _first_reads() -> list[ColumnElement[bool]]:
-    table = TABLES["verdict"].c
-    return [
-        is_read(table),
-        table.stage == Stage.FIRST,
-        table.criterion_id.is_not(None),
-        table.label.in_(list(MET)),
-        or_(table.blinded.is_(None), table.blinded),
-        not_superseded(),
-    ]
-
-
 def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
-    table = TABLES["verdict"].c
-    named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
-    reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
-    statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
-    reads = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
-    reads["item_id"] = reads["response_id"].astype("int64") * ITEM_BASE + reads["criterion_id"].astype("int64")
-    reads["met"] = reads["label"].map(MET).astype(float)
-    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float)
-    drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
-    reads["inclusion_probability"] = reads["inclusion_probability"].where(drawn)
+    reads = first_reads(rubric_queries.reads(session))
+    reads = reads.loc[reads["met"].notna()]
+    drawn = is_drawn(reads)
+    reads = reads.assign(inclusion_probability=reads["inclusion_probability"].where(drawn))
     known_drawings = rubric_queries.drawings_of(session, reads, drawn, known=judged)
     reads["inclusion_probability"] = over_all(known_drawings, reads, drawn)
     return (
@@ -116,13 +95,8 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
 def _judged(session: Session) -> pd.DataFrame:
     """Judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
     verdict = TABLES["verdict"]
-    firsts = (
-        select(verdict.c.response_id, verdict.c.criterion_id)
-        .join(Rater, and_(col(Rater.id) == verdict.c.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(*_first_reads())
-        .distinct()
-        .subquery("firsts")
-    )
+    is_first = (verdict.c.stage == Stage.FIRST, verdict.c.criterion_id.is_not(None))
+    firsts = select(verdict.c.response_id, verdict.c.criterion_id).where(*is_first).distinct().subquery("firsts")
     judged = verdict.alias("judged")
     statement = (
         select(

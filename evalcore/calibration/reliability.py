@@ -1,7 +1,7 @@
 """Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,8 +11,7 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logit, stdtrit
 
 from evalcore.calibration import SEED
-from evalcore.stats.arrays import Floats, cells_of, quotient
-from evalcore.stats.arrays import Numbers as Codes
+from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means, grouped_shares, percent_words
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.triage.words import number_words
@@ -46,7 +45,6 @@ class Items(NamedTuple):
     keys: pd.DataFrame
     """The groups by number, as the columns of `by`."""
     n_left_out: Codes
-    """Items of each group that do not enter."""
     refused: list[str]
     """Why a group has no value where it has no item."""
     places: Codes
@@ -67,7 +65,7 @@ class Items(NamedTuple):
         return quotient(np.bincount(self.group, self.weight * values, n), np.bincount(self.group, self.weight, n))
 
     def means(self, values: Floats) -> pd.DataFrame:
-        """The same with its clustered interval (`intervals.clustered_means`); with weights a ratio of sums."""
+        """The same with its clustered interval; with weights a ratio of sums."""
         if not (self.weight == 1).all():
             mean = self.mean(values)
             scale = quotient(self.counts().astype(float), np.bincount(self.group, self.weight, len(self.keys)))
@@ -102,10 +100,7 @@ def crossed(group: Codes, cluster: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
-    """The bin of each item, numbered over all groups, and the group of each bin.
-
-    Items of one confidence stay together, in the bin in which the middle of them falls.
-    """
+    """The bin of each item, numbered over all groups, and the group of each bin. Items of one confidence stay together, in the bin of the middle one."""
     if not len(items.group):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     n = items.counts()
@@ -125,7 +120,7 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
 class Sums(NamedTuple):
     """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight.
 
-    `of_bin` and `cluster` are those of each cell; ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
+    ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
     """
 
     of_bin: Codes
@@ -158,8 +153,7 @@ def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] 
 
     Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each. `frame` has one row an item: the columns
     of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and refused (why there is no confidence).
-    Gives one row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right with low and high
-    (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters.
+    Gives one row a group and bin, by confidence; low and high are 95 %, Wilson on the effective number of items, clustered.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -204,12 +198,9 @@ def calibration_error(
     miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance
     too, so the first two are a little too large on few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
     delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that their own error does not enter at first
-    order; where miscalibration is near 0 its interval is too narrow). `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null
-    alone, of `n_draws` (0: no null, and no ece either).
-    Gives one row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
-    share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each with _low and
-    _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval, else "". Values are NaN
-    without items, intervals and error with one cluster.
+    order; where miscalibration is near 0 its interval is too narrow). `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
+    Gives one row a group that occurs in the frame; difference is mean_confidence less share_right; undefined: a sentence where there is no value or no
+    interval. Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -292,7 +283,6 @@ def _isotonic(items: Items) -> Floats:
 def _null(
     items: Items, bins: Codes, sums: Sums, of_group: Codes, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The plain error, and what perfectly calibrated data would give."""
     n_groups = len(items.keys)
     ece, null, high, misfit = np.full((4, n_groups), np.nan)
     if n_draws:
@@ -309,9 +299,11 @@ def _null(
             gaps = (drawn - times * value) @ (place[:, None] == np.arange(place.max() + 1))
             of_draws = np.abs(gaps).sum(axis=1) / len(stated) * np.sqrt(effect[number])
             null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
-            misfit[number] = effect[number] * np.mean(
-                [_misfit(value, draw / times, times.astype(float)) for draw in drawn[:N_FITTED]]
-            )
+            misfits = []
+            for mean in drawn[:N_FITTED] / times:
+                fitted = isotonic_regression(mean, weights=times.astype(float)).x
+                misfits.append((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
+            misfit[number] = effect[number] * np.mean(misfits)
     return {"ece": ece, "null": null, "null_high": high, "null_miscalibration": misfit}
 
 
@@ -326,12 +318,6 @@ def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
     above = np.bincount(of_group[known], mass * clustered[known], n_groups)
     effect = quotient(above, np.bincount(of_group[known], mass * alone[known], n_groups))
     return np.where(np.isnan(effect), 1.0, effect)
-
-
-def _misfit(value: Floats, mean: Floats, times: Floats) -> float:
-    """The miscalibration of data whose items come as means of so many of one confidence."""
-    fitted = isotonic_regression(mean, weights=times).x
-    return float((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
 
 
 class Calibrated(NamedTuple):
@@ -350,16 +336,12 @@ def calibrated(items: pd.DataFrame, by: Sequence[str] = BY) -> Calibrated:
 def scaled(
     frame: pd.DataFrame, *, rng: np.random.Generator, by: Sequence[str] = BY
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration before and after temperature scaling, cross-validated over clusters.
+    """Calibration before and after temperature scaling, cross-validated over clusters; and the frame with the scaled confidences.
 
     logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of `right`: above 1 makes
     confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than right. All items of a cluster are in one
-    fold, and each item is scaled by what the other folds say. `frame` and `by` are as for `reliability`; `rng` draws the folds. A group with fewer clusters
-    than `N_FOLDS` has no value.
-    Gives one row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20), temperature_low and temperature_high (the range
-    over the folds, no interval), error, brier and log_loss (natural) _before and _after, error and brier with _low and _high, brier_change and
-    log_loss_change (after less before, below 0 is better) with _low and _high (clustered), undefined: a sentence where there is no value, else "". And the
-    frame with the scaled confidences (NaN where there is none), each by a temperature that was fitted without the item's fold.
+    fold, and each item is scaled by what the other folds say. `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value.
+    temperature is of all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less before, below 0 is better.
     """
     items = items_of(frame, by)
     fold = _folds(items, rng)
@@ -449,64 +431,42 @@ def _temperature(table: pd.DataFrame) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
 
 
-# ---------------------------------------------------------------- in words
-
 Row = Mapping[Any, Any]
 
 
-def _interval(name: str) -> Callable[[Row], str]:
-    return lambda row: number_words(*(row[f"{name}{end}"] for end in ENDS))
-
-
-def _ece_words(row: Row) -> str:
-    return (
-        NO_VALUE
-        if math.isnan(row["ece"])
-        else f"{row['ece']:.2f} (perfect: {row['null']:.2f}, up to {row['null_high']:.2f})"
-    )
-
-
-def _miscalibration_words(row: Row) -> str:
-    words = _interval("miscalibration")(row)
-    null = row["null_miscalibration"]
-    return words if words == NO_VALUE or math.isnan(null) else f"{words} (perfect: {null:.2f})"
-
-
-_HOW_FAR: Mapping[str, Callable[[Row], str]] = {
-    "Mean confidence": lambda row: percent_words(row["mean_confidence"]),
-    "Right": lambda row: percent_words(row["share_right"]),
-    "Difference": _interval("difference"),
-    "Debiased error": _interval("error"),
-    "Plain error (ECE)": _ece_words,
-}
-_BRIER: Mapping[str, Callable[[Row], str]] = {
-    "Brier's score": _interval("brier"),
-    "Miscalibration": _miscalibration_words,
-    "Discrimination": _interval("discrimination"),
-    "Uncertainty": _interval("uncertainty"),
-}
+def _interval(row: Row, name: str) -> str:
+    return number_words(*(row[f"{name}{end}"] for end in ENDS))
 
 
 def error_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
     """How far off, by the headers of a table: a row of `calibration_error` each."""
-    return _columns(errors, _HOW_FAR)
+    rows = errors.to_dict(orient="records")
+    plain = [f"{row['ece']:.2f} (perfect: {row['null']:.2f}, up to {row['null_high']:.2f})" for row in rows]
+    return {
+        "Mean confidence": [percent_words(row["mean_confidence"]) for row in rows],
+        "Right": [percent_words(row["share_right"]) for row in rows],
+        "Difference": [_interval(row, "difference") for row in rows],
+        "Debiased error": [_interval(row, "error") for row in rows],
+        "Plain error (ECE)": np.where(errors["ece"].isna(), NO_VALUE, plain).tolist(),
+    }
 
 
 def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
     """Brier's score in its parts, likewise."""
-    return _columns(errors, _BRIER)
-
-
-def _columns(errors: pd.DataFrame, cells: Mapping[str, Callable[[Row], str]]) -> dict[str, list[str]]:
     rows = errors.to_dict(orient="records")
-    return {head: [cell(row) for row in rows] for head, cell in cells.items()}
+    names = {"Brier's score": "brier", "Miscalibration": "miscalibration"}
+    names |= {"Discrimination": "discrimination", "Uncertainty": "uncertainty"}
+    columns = {head: [_interval(row, name) for row in rows] for head, name in names.items()}
+    for place, row in enumerate(rows):
+        if not (math.isnan(row["miscalibration"]) or math.isnan(row["null_miscalibration"])):
+            columns["Miscalibration"][place] += f" (perfect: {row['null_miscalibration']:.2f})"
+    return columns
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
-    """How far a judge's stated confidence is borne out; or the share of several judges that agree, as one more confidence.
+    """How far a judge's stated confidence is borne out; or, `is_majority`, the share of several judges that say what most of them say.
 
-    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the
-    singular (criterion, conversation). With `is_majority` the confidence is the share of the judges that say what most of them say.
+    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the singular.
     """
     labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
     sure = percent_words(row["mean_confidence"])
@@ -515,7 +475,7 @@ def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority:
         f"{subject} on average and right on {percent_words(row['share_right'])} of "
         f"{labels} in {counted(row['n_clusters'], cluster)}"
     )
-    error, difference = f"debiased error {_interval('error')(row)}", _interval("difference")(row)
+    error, difference = f"debiased error {_interval(row, 'error')}", _interval(row, "difference")
     neither = f"neither over- nor under-confident (difference {difference})"
     plain, usual = row.get("ece", math.nan), row.get("null_high", math.nan)
     if math.isnan(row["difference_low"]):

@@ -24,7 +24,6 @@ SHARES = {
     "exact_kept": "no case is kept",
     "ambiguous_routed": "no ambiguous case",
 }
-"""The shares of `curves`, and why one has no value."""
 COUNTS = [f"{end}_{name}" for name in SHARES for end in "kn"]
 NO_MISSES = "No emergency was sent lower and no case with gold C was sent home, so there is nothing to catch."
 NONE_SURE = (
@@ -34,16 +33,14 @@ TOO_FEW = "The dangerous misses are too few to fall into both halves of the case
 NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there is nothing to send to a human."
 
 
-def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
+def curves(own: pd.DataFrame, at: float | None = None) -> pd.DataFrame:
     """What sending every case below a confidence to a human would cost and catch, by model and format.
 
     A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and nothing stated)
     always goes. Cases that the judge has not looked at do not enter. `own` is `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at`
-    alone, else the confidences that occur, at most 100 of them, and one above all, at which every case goes.
-    Gives one row a group and threshold, ascending: model, format, threshold (inf: every case goes), n_without (clear cases that have no confidence), and four
-    shares, each as name (in [0, 1]), k_name, n_name, low_name, high_name (Wilson, 95 %; NaN where n is 0): routed (of the clear cases), caught (of the
-    dangerous misses, clear cases whose gold and prediction are among `cases.DANGEROUS`, those that go), exact_kept (of the clear cases that do not go, those
-    with the right level), ambiguous_routed (of the ambiguous cases).
+    alone, else the confidences that occur, at most 100 of them, and one above all, at which every case goes (inf).
+    Gives n_without (clear cases that have no confidence) and four shares, each with k_, n_, low_ and high_ (Wilson, 95 %): routed (of the clear cases), caught
+    (of the dangerous misses, `cases.DANGEROUS`), exact_kept (right, of the clear cases that do not go), ambiguous_routed (of the ambiguous cases).
     """
     columns, _, cells, keys = _cases(own)
     parts = []
@@ -56,15 +53,15 @@ def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
     return _with_shares(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names, dtype=float))
 
 
-def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTED) -> pd.DataFrame:
+def chosen(own: pd.DataFrame, wanted: float = WANTED, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, chosen on half of the cases and shown on the other half.
 
-    On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model. `own` is as for `curves`,
-    `wanted` the share of the dangerous misses to catch, in (0, 1].
-    Gives one row a group: model, format, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses
-    there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined: a sentence
-    where there is no threshold (then NaN), else "".
+    On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model; without `rng` by the draw
+    that the page and the command show. `wanted`: In (0, 1].
+    Gives threshold (the lowest that catches the wanted share in the first half), n_misses_first and caught_first (there), and on the other half n_without and
+    the four shares as `curves`; undefined: a sentence where there is no threshold, else "".
     """
+    rng = rng or np.random.default_rng(SEED)
     columns, rows, cells, keys = _cases(own)
     numbers = np.unique(rows)
     first = np.zeros(len(numbers), dtype=bool)
@@ -92,21 +89,12 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
     return _with_shares(table)
 
 
-def routing_chosen(own: pd.DataFrame, wanted: float) -> pd.DataFrame:
-    """As `chosen`, by the draw that the page and the command show."""
-    return chosen(own, rng=np.random.default_rng(SEED), wanted=wanted)
-
-
 class _Columns(NamedTuple):
-    """The cases that enter."""
-
-    confidence: Floats
-    """-1: none."""
+    confidence: Floats  # -1: none
     clear: Truths
     ambiguous: Truths
     right: Truths
     missed: Truths
-    """A dangerous miss."""
 
     @property
     def n_without(self) -> int:

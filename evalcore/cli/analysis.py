@@ -5,15 +5,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, grid, hidden, one_of, out, print_json, study, write_whole
+from evalcore.cli.console import Db, Json, actor, chosen, grid, hidden, out, print_json, say, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
+from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
     from evalcore.study.analysis import StatedAnalysis
 
 STATED = ("version", "stated_by", "stated_at", "n_reads_before")
+JUDGES = "Judges, joined by commas, that are corrected together; default: the one with most labels."
+WEIGHTED = "Weight the examples to the themes of the full benchmark."
+CLAIM = "benchmark or new_examples; default: the widest that can be had."
+PHYSICIANS = "these or in_general; default: the widest that can be had."
+PRIMARY = "The primary comparison: two models joined by a comma, the new one first."
+CHECKLIST = "Where each item of the reporting guidelines stands in the bundle, or that it is blank."
 
 app = typer.Typer(
     help="What the study states that it analyses: compare, methods, bundle, Models and Triage follow it. Alone it shows the statement in force.",
@@ -30,7 +38,7 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     empty list: as usual.
     """
     from evalcore.study import contents
-    from evalcore.study.analysis import Analysis, plain
+    from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
 
     if context.invoked_subcommand is not None:
@@ -38,48 +46,32 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     with study(db) as engine, reading(engine) as session:
         stated = contents.stated_analysis(session)
     if as_json:
-        print_json(dict.fromkeys(STATED) | plain(Analysis()) if stated is None else _row(stated))
+        print_json(dict.fromkeys(STATED) | asdict(Analysis()) if stated is None else _row(stated))
     elif stated is None:
-        out.print("No analysis is stated; every choice is the usual one. Begin with: overread analysis state --help")
+        say("No analysis is stated; every choice is the usual one. Begin with: overread analysis state --help")
     else:
         _print(stated)
 
 
 @app.command()
 def state(  # noqa: PLR0913, PLR0917 - one an option
-    dataset: Annotated[
-        str | None, typer.Option(help="The data set; default: the judged one with most responses.")
-    ] = None,
-    subset: Annotated[str | None, typer.Option(help="Only this part of it, e.g. hard or consensus.")] = None,
-    judges: Annotated[
-        str | None,
-        typer.Option(help="Judges, joined by commas, that are corrected together; default: the one with most labels."),
-    ] = None,
-    claim: Annotated[
-        str | None, typer.Option(help="benchmark or new_examples; default: the widest that can be had.")
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="these or in_general; default: the widest that can be had.")
-    ] = None,
-    settled: Annotated[
-        bool, typer.Option("--settled", help="Adjudicated labels in place of the readers' votes.")
-    ] = False,
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="Weight the examples to the themes of the full benchmark.")
-    ] = False,
-    primary: Annotated[
-        str | None, typer.Option(help="The primary comparison: two models joined by a comma, the new one first.")
-    ] = None,
-    margin: Annotated[float | None, typer.Option(help="Its margin of the corrected score, e.g. 0.05.")] = None,
-    margin_under: Annotated[float | None, typer.Option(help="Its margin of the under-triage rate.")] = None,
-    margin_missed: Annotated[float | None, typer.Option(help="Its margin of the rate of missed emergencies.")] = None,
+    dataset: Annotated[str | None, Option(help="The data set; default: the judged one with most responses.")] = None,
+    subset: Annotated[str | None, Option(help="Only this part of it, e.g. hard or consensus.")] = None,
+    judges: Annotated[str | None, Option(help=JUDGES)] = None,
+    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    settled: Annotated[bool, Option("--settled", help="Adjudicated labels in place of the readers' votes.")] = False,
+    weighted: Annotated[bool, Option("--weighted", help=WEIGHTED)] = False,
+    primary: Annotated[str | None, Option(help=PRIMARY)] = None,
+    margin: Annotated[float | None, Option(help="Its margin of the corrected score, e.g. 0.05.")] = None,
+    margin_under: Annotated[float | None, Option(help="Its margin of the under-triage rate.")] = None,
+    margin_missed: Annotated[float | None, Option(help="Its margin of the rate of missed emergencies.")] = None,
     db: Db = None,
 ) -> None:
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
     from evalcore.study import acting, contents
     from evalcore.study.analysis import Analysis, when_words
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
 
     first, comma, second = (primary or "").partition(",")
     if primary is not None and not (comma and first.strip() and second.strip() and "," not in second):
@@ -89,8 +81,8 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
         evaluation=dataset,
         judges=tuple(word.strip() for word in judges.split(",")) if judges else (),
         subset=subset,
-        claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-        physicians=None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians))),
+        claim=claim,
+        physicians=physicians,
         settled=settled,
         weighted=weighted,
         primary=None if primary is None else (first.strip(), second.strip()),
@@ -103,9 +95,9 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
         with reading(engine) as session:
             stated = contents.stated_analysis(session)
     if version is None or stated is None:
-        out.print("That is what is stated already; nothing was written.")
+        say("That is what is stated already; nothing was written.")
     else:
-        out.print(f"Version {version}: {when_words(stated)}.", markup=False)
+        say(f"Version {version}: {when_words(stated)}.")
 
 
 @app.command()
@@ -120,42 +112,32 @@ def history(db: Db = None, as_json: Json = False) -> None:
         print_json([_row(version) for version in versions])
         return
     if not versions:
-        out.print("No analysis is stated.")
+        say("No analysis is stated.")
     for version in versions:
         _print(version)
 
 
 def _row(stated: "StatedAnalysis") -> dict[str, Any]:
-    from evalcore.study.analysis import plain
 
-    return {name: getattr(stated, name) for name in STATED} | plain(stated.spec)
+    return {name: getattr(stated, name) for name in STATED} | asdict(stated.spec)
 
 
 def _print(stated: "StatedAnalysis") -> None:
     from evalcore.study.analysis import when_words, words
 
-    out.print(f"Version {stated.version}, {when_words(stated)}, by {stated.stated_by}", markup=False)
+    say(f"Version {stated.version}, {when_words(stated)}, by {stated.stated_by}")
     out.print(grid(("", ""), words(stated.spec).items()))
 
 
 def methods(
-    checklist: Annotated[
-        bool,
-        typer.Option(
-            "--checklist", help="Where each item of the reporting guidelines stands in the bundle, or that it is blank."
-        ),
-    ] = False,
-    db: Db = None,
-    as_json: Json = False,
+    checklist: Annotated[bool, Option("--checklist", help=CHECKLIST)] = False, db: Db = None, as_json: Json = False
 ) -> None:
     """Write the methods of a paper from what was done in the study.
 
     With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
     --json: the rows of the bundle's checklist.csv.
     """
-    from evalcore.export import bundle as bundling
-    from evalcore.export import methods as written
-    from evalcore.export import tables as export_tables
+    from evalcore.export import bundle as bundling, methods as written, tables as export_tables
 
     with study(db) as engine:
         export_tables.check(engine, actor(engine))
@@ -165,12 +147,12 @@ def methods(
         if as_json:
             print_json(tables["checklist"].to_dict(orient="records"))
         else:
-            out.print(texts["checklist.md"], markup=False)
+            say(texts["checklist.md"])
     elif as_json:
         clauses = [asdict(clause) for clause in written.clauses(done)]
         print_json({"paragraph": written.paragraph(done), "clauses": clauses, "facts": written.as_dict(done)})
     else:
-        out.print(written.paragraph(done), markup=False)
+        say(written.paragraph(done))
 
 
 def bundle(path: Path, db: Db = None) -> None:
@@ -179,8 +161,7 @@ def bundle(path: Path, db: Db = None) -> None:
     In it: labels, verdicts and scores; corrected scores and differences of the stated analysis, what missing reads could change, and agreement, each
     with its codebook; the analysis, the methods, a checklist, the flow and a manifest of hashes.
     """
-    from evalcore.export import bundle as bundling
-    from evalcore.export import tables as export_tables
+    from evalcore.export import bundle as bundling, tables as export_tables
 
     with study(db) as engine:
         who = actor(engine)
@@ -188,4 +169,4 @@ def bundle(path: Path, db: Db = None) -> None:
         content, n_rows = bundling.bundle(engine, blind=hidden(engine, who))
         write_whole(path, content)
         export_tables.record(engine, actor=who, what="bundle", file_format="zip", n_rows=n_rows)
-    out.print(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")
+    say(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")

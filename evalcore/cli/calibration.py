@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, Judges, levels_by, one_of, out, print_json, records, show, some_of, study
+from evalcore.cli.console import Db, Json, Judges, chosen, levels_by, print_json, records, say, show, some_of, study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,32 +19,20 @@ if TYPE_CHECKING:
     """A section: its tables for JSON, its findings, and the columns that are printed."""
 
 SECTIONS = ("judges", "models", "ambiguous", "routing")
-READS = ("drawn", "all")
-USUAL_WANTED = 0.9
+EVERY = ",".join(SECTIONS)
+READS = "Physicians' reads that judges are held against: drawn (all, where none was drawn), or all."
+SHARE = "Take the share of samples, even where a model states a confidence."
+THRESHOLD = "Routing: send cases below this confidence, instead of choosing one by --wanted."
 NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
 
 
 def calibration(
-    section: Annotated[
-        str, typer.Option(help="Some of judges, models, ambiguous, routing, joined by commas.")
-    ] = ",".join(SECTIONS),
+    section: Annotated[str, Option(help="Some of judges, models, ambiguous, routing, joined by commas.")] = EVERY,
     judge: Judges = None,
-    reads: Annotated[
-        str,
-        typer.Option(help="Physicians' reads that judges are held against: drawn (all, where none was drawn), or all."),
-    ] = "drawn",
-    share: Annotated[
-        bool, typer.Option("--share", help="Take the share of samples, even where a model states a confidence.")
-    ] = False,
-    wanted: Annotated[
-        float, typer.Option(min=0.01, max=1, help="Routing: share of the dangerous misses to catch.")
-    ] = USUAL_WANTED,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Routing: send cases below this confidence, instead of choosing one by --wanted."
-        ),
-    ] = None,
+    reads: Annotated[str, chosen("--reads", ("drawn", "all"), READS)] = "drawn",
+    share: Annotated[bool, Option("--share", help=SHARE)] = False,
+    wanted: Annotated[float, Option(min=0.01, max=1, help="Routing: share of the dangerous misses to catch.")] = 0.9,
+    threshold: Annotated[float | None, Option(min=0, max=1, help=THRESHOLD)] = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -76,30 +64,26 @@ def calibration(
     by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every
     threshold. A threshold at which every case goes is null, with every_case true.
     """
-    from evalcore.calibration import SEED, confidence
-    from evalcore.calibration import queries as calibration_queries
+    from evalcore.calibration import SEED, confidence, queries as calibration_queries
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study.db import reading
-    from evalcore.triage import queries as triage_queries
-    from evalcore.triage import setting_queries
-    from evalcore.triage.data import described
-    from evalcore.triage.predictions import joined, predictions
+    from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
 
     sections = some_of("--section", section, SECTIONS)
-    one_of("--reads", reads, READS)
     with study(db) as engine, reading(engine) as session:
-        chosen = setting_queries.load(session)
-        triage_data = described(triage_queries.load(session), chosen.rule)
+        settings = setting_queries.load(session)
+        triage_data = data.described(triage_queries.load(session), settings.rule)
         meanings = setting_queries.confidence_meanings(session)
         stored: list[Any] = []
         if "judges" in sections:
             stored = [calibration_queries.stated(session), calibration_queries.beside_reads(session)]
             stored.append(rubric_queries.load(session))
     triage_data, judges = levels_by(triage_data, judge or [])
-    judges = {word: judges[word] for word in judges if word in chosen.formats}
+    judges = {word: judges[word] for word in judges if word in settings.formats}
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
     stated = not share and confidence.takes_stated(meaning)
-    own = confidence.own_confidence(joined(triage_data, predictions(triage_data, judges)), stated=stated)
+    answers = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    own = confidence.own_confidence(answers, stated=stated)
     make: dict[str, Any] = {"judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn")}
     make |= {"models": lambda: _models(own), "ambiguous": lambda: _ambiguous(triage_data, own, judges)}
     make |= {"routing": lambda: _routing(own, wanted, threshold)}
@@ -110,15 +94,13 @@ def calibration(
         head = {"levels_by": judges, "stated": stated, "seed": SEED, "findings": findings}
         print_json(head | {name: _plain(tables) for name, (tables, _, _) in parts.items()})
         return
-    for sentence in unasked:
-        out.print(sentence, markup=False)
+    say(*unasked)
     for _, sentences, columns in parts.values():
-        for sentence in sentences:
-            out.print(sentence, markup=False)
+        say(*sentences)
         if columns and len(columns["Model"]):
             show(columns)
     read_by = ", ".join(f"{word} by {name}" for word, name in judges.items())
-    out.print(f"Levels {read_by or 'by nobody yet'}; seed {SEED}.", markup=False)
+    say(f"Levels {read_by or 'by nobody yet'}; seed {SEED}.")
 
 
 def _plain(value: Any) -> Any:
@@ -167,11 +149,15 @@ def _judges(
 
 
 def _models(own: "pd.DataFrame") -> "Part":
-    from evalcore.calibration import confidence
-    from evalcore.calibration.reliability import error_columns
+    import numpy as np
+
+    from evalcore.calibration import SEED, confidence
+    from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
 
     (reliability, errors, _), sources = confidence.models_confidence(own)
-    after, scaling = confidence.temperature_scaled(own)
+    items = confidence.model_items(own)
+    scaling, moved = scaled(items, rng=np.random.default_rng(SEED), by=confidence.BY_MODEL)
+    after = reliability_of(moved, by=confidence.BY_MODEL)
     tables: dict[str, Any] = {"reliability": reliability, "errors": errors, "reliability_after": after}
     tables |= {"scaling": scaling, "sources": sources}
     columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
@@ -193,7 +179,7 @@ def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Pa
     from evalcore.calibration.reliability import reasons
 
     if threshold is None:
-        chosen, share = routing.routing_chosen(own, wanted), wanted
+        chosen, share = routing.chosen(own, wanted), wanted
     else:
         chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
     tables = {}

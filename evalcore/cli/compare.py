@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, one_of, out, print_json, records, show, some_of, study
+from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
 from evalcore.errors import OverreadError
+from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,51 +14,26 @@ if TYPE_CHECKING:
     from evalcore.rubric.results import ComputedAnalysis
     from evalcore.study.db import Session
 
-SEED = 20
+DATASET = "Which data set; default: as stated, else the one with most responses."
+SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
+JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
+CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
+PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
+BY = "Some of overall, theme, axis, category, language, level, cluster, joined by commas."
+WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
+SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
 
 
 def compare(  # noqa: PLR0913, PLR0917 - one an option
-    dataset: Annotated[
-        str | None, typer.Option(help="Which data set; default: as stated, else the one with most responses.")
-    ] = None,
-    subset: Annotated[
-        str | None, typer.Option(help="Only this part of it, e.g. hard or consensus; default: as stated.")
-    ] = None,
-    judges: Annotated[
-        str | None,
-        typer.Option(
-            help="Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
-        ),
-    ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
-        ),
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="Whose reading they hold for: these or in_general; default: likewise.")
-    ] = None,
-    by: Annotated[
-        str, typer.Option(help="Some of overall, theme, axis, category, language, level, cluster, joined by commas.")
-    ] = "theme,axis",
-    weighted: Annotated[
-        bool | None,
-        typer.Option(
-            "--weighted/--unweighted",
-            help="Weight the examples to the themes of the full benchmark; default: as stated.",
-            show_default=False,
-        ),
-    ] = None,
-    settled: Annotated[
-        bool | None,
-        typer.Option(
-            "--settled/--unsettled",
-            help="Adjudicated labels in place of the readers' votes; default: as stated.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of chance, for resampling and flips.")] = SEED,
+    dataset: Annotated[str | None, Option(help=DATASET)] = None,
+    subset: Annotated[str | None, Option(help=SUBSET)] = None,
+    judges: Annotated[str | None, Option(help=JUDGES)] = None,
+    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    by: Annotated[str, Option(help=BY)] = "theme,axis",
+    weighted: Annotated[bool | None, Option("--weighted/--unweighted", help=WEIGHTED, show_default=False)] = None,
+    settled: Annotated[bool | None, Option("--settled/--unsettled", help=SETTLED, show_default=False)] = None,
+    seed: Annotated[int, Option(min=0, help="Of chance, for resampling and flips.")] = 20,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -65,27 +41,25 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
 
     The numbers are those of the analysis that the study states (`overread analysis`); an option looks at another one, and the output says so.
 
-    With --json an object: dataset, subset (null: all examples), judges, claim, physicians, settled, weighted (what was computed); analysis (whether that
-    is the stated analysis, a sentence), stated (version, stated_at, n_reads_before; null where nothing is), otherwise (what differs from it);
-    means (what the intervals mean, a sentence), why (why they hold for that by default, a sentence),
-    seed, finding (a sentence with its claim), unreached (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and
-    scores: a row a model: model, n_examples, n_responses, n_items, n_left_out (responses without a score, or without every judge's label
-    on every criterion), n_unreached (responses that no drawing could have taken),
-    n_read (items), n_reads, n_readers, n_effective_readers (as many who read alike would know as much), n_cannot_assess, n_units; judge_only,
-    physicians_only and corrected, each with
-    _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
-    worth, worth_low, worth_high (reads that the judge saved; null where not known); enough
-    (whether enough is read for a corrected score) and n_needed (further criteria to be read until it is; corrected is null until then);
-    claims: the scores for everything that an interval may hold for, the widest first: place (of the claim, from 0), claim, physicians, and the columns
-    of scores;
-    differences: a row a pair of models of which enough is read, after correction, for the same claim as the scores: model_1, model_2, n_examples,
-    difference (of the first minus the second), low and high (95 %), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
+    With --json an object: dataset, subset (null: all examples), judges, claim, physicians, settled, weighted (what was computed); analysis (whether that is
+    the stated analysis, a sentence), stated (version, stated_at, n_reads_before; null where nothing is), otherwise (what differs from it);
+    means (what the intervals mean, a sentence), why (why they hold for that by default, a sentence), seed, finding (a sentence with its claim), unreached
+    (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and scores: a row a model: model, n_examples,
+    n_responses, n_items, n_left_out (responses without a score, or without every judge's label on every criterion), n_unreached (responses that no drawing
+    could have taken), n_read (items), n_reads, n_readers, n_effective_readers (as many who read alike would know as much), n_cannot_assess, n_units;
+    judge_only, physicians_only and corrected, each with _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
+    worth, worth_low, worth_high (reads that the judge saved; null where not known); enough (whether enough is read for a corrected score) and n_needed
+    (further criteria to be read until it is; corrected is null until then);
+    claims: the scores for everything that an interval may hold for, the widest first: place (of the claim, from 0), claim, physicians, and the columns of
+    scores;
+    differences: a row a pair of models of which enough is read, after correction, for the same claim as the scores: model_1, model_2, n_examples, difference
+    (of the first minus the second), low and high (95 %), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
     difference_claims: the same for every claim;
     ranks: a row a model of which a difference is known: model, n_models, rank_low and rank_high (1 the best; all models' at once);
-    primary: the stated primary comparison: model_1, model_2, margin, difference (of the first less the second), low, high, se, df, p, n_examples,
-    held (against the margin; null without one) and words (sentences); null where none is stated;
-    judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low,
-    high, p by sign flips, p_holm, p_bh, p_max_t, small);
+    primary: the stated primary comparison: model_1, model_2, margin, difference (of the first less the second), low, high, se, df, p, n_examples, held
+    (against the margin; null without one) and words (sentences); null where none is stated;
+    judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low, high, p by
+    sign flips, p_holm, p_bh, p_max_t, small);
     corrected_groups: a row a grouping (of --by, without overall), group and model, for the same claim as the scores: grouping, group, and the columns of
     scores; enough, n_needed and null as there, of the group alone;
     interactions: a row a grouping and pair of models (about difference), and a grouping and model (about judge_error, model_2 empty): grouping, about,
@@ -94,21 +68,20 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     group_words: by grouping, whether the primary (else the best two models') difference and the judge's error depend on it, in words;
     sensitivity: the corrected scores if the missing reads had all spoken for the model or all against it, a row a model and scenario, for the same claim:
     model, scenario, n_taken, n_of, corrected, corrected_low, corrected_high, shift (from as_estimated); sensitivity_words: what they could do at most;
-    groups: a row a grouping, group and model in the judge's opinion alone, not corrected: grouping, group, tag, model, n_examples, n_responses,
-    n_left_out, n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
+    groups: a row a grouping, group and model in the judge's opinion alone, not corrected: grouping, group, tag, model, n_examples, n_responses, n_left_out,
+    n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
     Values that are undefined are null.
     """
     from evalcore.rubric.scores import GROUPINGS
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
 
     wanted = some_of("--by", by, GROUPINGS)
     given = {
         "evaluation": dataset,
         "subset": subset,
         "judges": judges,
-        "claim": None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-        "physicians": None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians))),
+        "claim": claim,
+        "physicians": physicians,
         "settled": settled,
         "weighted": weighted,
     }
@@ -152,20 +125,19 @@ def computed(
     """What the analysis itself does not hold: in the judge's opinion, corrected by grouping with the tests, and with the missing reads."""
     import numpy as np
 
-    from evalcore.rubric import corrected_groups as groups
-    from evalcore.rubric.judge_only import differences
-    from evalcore.rubric.results import correcting, jury, missing
-    from evalcore.rubric.scores import example_scores, group_scores
+    from evalcore.rubric import corrected_groups as groups, judge_only, results, scores
 
     numbers, spec = done.results, done.results.spec
     claims: Any = {"claim": numbers.claim, "physicians": numbers.physicians}
-    how = correcting(done.part, spec)
-    one, judge = jury(done.part, spec.judges)
-    judged = group_scores(one, judge, by=by)
+    how = results.correcting(done.part, spec)
+    one, judge = results.jury(done.part, spec.judges)
+    judged = scores.group_scores(one, judge, by=by)
     inputs = {grouping: groups.by_group(done.part, grouping, **how) for grouping in by if grouping in groups.GROUPINGS}
     return {
-        "judge_only": {"differences": differences(example_scores(one, judge), rng=np.random.default_rng(seed))},
-        "missing": {"scores": missing(session, done.everything, done.part, spec)},
+        "judge_only": {
+            "differences": judge_only.differences(scores.example_scores(one, judge), rng=np.random.default_rng(seed))
+        },
+        "missing": {"scores": results.missing(session, done.everything, done.part, spec)},
         "corrected_groups": {name: groups.group_corrected_scores(of, **claims) for name, of in inputs.items()},
         "interactions": {name: groups.interactions(of, name) for name, of in inputs.items()},
         "groups": {str(name): table for name, table in judged.groupby("grouping", sort=False)},
@@ -176,11 +148,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     """What --json prints."""
     from msgspec.structs import asdict
 
-    from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words
-    from evalcore.rubric.finding import unreached_words
-    from evalcore.rubric.judge_only import judge_only_warning
-    from evalcore.rubric.results import primary_words, stated_words
-    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
     from evalcore.stats.wording import listed
 
     numbers, spec, stated = done.results, done.results.spec, done.stated
@@ -188,11 +156,15 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     if spec.primary is not None:
         pair = {"model_1": spec.primary[0], "model_2": spec.primary[1], "margin": spec.margin}
         held = None if numbers.held is None else asdict(numbers.held)
-        primary = pair | (numbers.primary or {}) | {"held": held, "words": primary_words(numbers, stated)}
+        primary = pair | (numbers.primary or {}) | {"held": held, "words": results.primary_words(numbers, stated)}
     tests = []
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
-            words = interaction_words(test, grouping) if test["about"] == DIFFERENCE else None
+            words = (
+                corrected_groups.interaction_words(test, grouping)
+                if test["about"] == corrected_groups.DIFFERENCE
+                else None
+            )
             tests.append({"grouping": grouping, **row, "words": words})
     of_groups = tables["corrected_groups"].items()
     shown = ("scores", "claims", "differences", "difference_claims", "ranks")
@@ -205,24 +177,24 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
         "physicians": spec.physicians,
         "settled": spec.settled,
         "weighted": spec.weighted,
-        "analysis": stated_words(stated, done.otherwise),
+        "analysis": results.stated_words(stated, done.otherwise),
         "stated": stated and {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
         "otherwise": list(done.otherwise),
         "means": numbers.means,
         "why": numbers.usual.why,
         "seed": seed,
         "finding": numbers.finding,
-        "unreached": unreached_words(numbers.scores),
+        "unreached": finding.unreached_words(numbers.scores),
         "n_examples": done.part.items["example_id"].nunique(),
         "n_responses": done.part.items["response_id"].nunique(),
         **{name: _records(getattr(numbers, name)) for name in shown},
         "primary": primary,
-        "judge_only": {"warning": judge_only_warning(listed(spec.judges)), "differences": judged},
+        "judge_only": {"warning": judge_only.judge_only_warning(listed(spec.judges)), "differences": judged},
         "corrected_groups": [{"grouping": name, **row} for name, table in of_groups for row in _records(table)],
         "interactions": tests,
         "group_words": _group_words(done, tables),
         "sensitivity": _records(tables["missing"]["scores"]),
-        "sensitivity_words": sensitivity_sentence(tables["missing"]["scores"]),
+        "sensitivity_words": sensitivity.sensitivity_sentence(tables["missing"]["scores"]),
         "groups": [row for table in tables["groups"].values() for row in _records(table)],
     }
 
@@ -240,43 +212,34 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
-    from evalcore.rubric import finding
-    from evalcore.rubric.corrected_groups import group_columns, judged_columns
-    from evalcore.rubric.judge_only import judge_only_warning
-    from evalcore.rubric.results import primary_words, stated_words
-    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
     from evalcore.stats.wording import listed
 
     numbers, spec = done.results, done.results.spec
     judge = listed(spec.judges)
     scores = finding.best_first(numbers.scores)
     where = f", {spec.subset}" if spec.subset else ""
-    analysis, primary = stated_words(done.stated, done.otherwise), primary_words(numbers, done.stated)
-    _say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
-    _say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
+    analysis, primary = results.stated_words(done.stated, done.otherwise), results.primary_words(numbers, done.stated)
+    say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
+    say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
     show(finding.score_columns(scores))
     if scores["n_read"].any():
         show(finding.claim_columns(numbers.claims, scores))
-        _say(finding.claim_notes(numbers.where))
-    _say(finding.rank_words(numbers.ranks))
+        say(finding.claim_notes(numbers.where))
+    say(finding.rank_words(numbers.ranks))
     judged = tables["judge_only"]["differences"]
     judged = judged.loc[judged["n_examples"].gt(0)]
     for title, pairs in (("After correction", numbers.differences), ("In the judge's opinion", judged)):
         if len(pairs):
-            _say(title)
+            say(title)
             show(finding.pair_columns(pairs))
-    _say(sensitivity_sentence(tables["missing"]["scores"]))
+    say(sensitivity.sensitivity_sentence(tables["missing"]["scores"]))
     for grouping, words in _group_words(done, tables).items():
-        _say(f"By {grouping}, corrected: {words}")
+        say(f"By {grouping}, corrected: {words}")
         of_groups = tables["corrected_groups"][grouping]
         if of_groups["enough"].any():
-            show(group_columns(of_groups, grouping))
+            show(corrected_groups.group_columns(of_groups, grouping))
     for grouping, table in tables["groups"].items():
-        _say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
-        show(judged_columns(table, grouping))
-    _say(judge_only_warning(judge))
-
-
-def _say(*sentences: str) -> None:
-    for sentence in filter(None, sentences):
-        out.print(sentence, markup=False)
+        say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
+        show(corrected_groups.judged_columns(table, grouping))
+    say(judge_only.judge_only_warning(judge))

@@ -5,17 +5,18 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import orjson
 import pandas as pd
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
+from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.settings import settings
@@ -36,36 +37,22 @@ out, err = (
     for is_err, stream in ((False, sys.stdout), (True, sys.stderr))
 )
 
-Db = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        help="Database URL, or path of a SQLite file. Default: OVERREAD_DB, else overread.db here.",
-        show_default=False,
-    ),
-]
-Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--judge",
-        help="Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
-        "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most.",
-        show_default=False,
-    ),
-]
-ReadsIn = Annotated[
-    str | None,
-    typer.Option(
-        "--reads",
-        help="drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DB = "Database URL, or path of a SQLite file. Default: OVERREAD_DB, else overread.db here."
+JUDGES = (
+    "Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
+    "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most."
+)
+READS = "drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
+Db = Annotated[str | None, Option("--db", help=DB, show_default=False)]
+Judges = Annotated[list[str] | None, Option("--judge", help=JUDGES, show_default=False)]
+ReadsIn = Annotated[str | None, Option("--reads", help=READS)]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
-def location(db: str | None) -> str:
-    """Where the study is: what was said, else what the environment says."""
-    return db or settings().db
+def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> Any:
+    """An option that takes one word of those that are known; `words` say what for. Another word is an `OverreadError`."""
+    kind = known if isinstance(known, type) else str
+    return Option(option, help=words, metavar="<str>", parser=lambda word: kind(one_of(option, word, list(known))))
 
 
 @contextmanager
@@ -73,7 +60,7 @@ def study(db: str | None) -> "Iterator[Engine]":
     """The study, opened and brought up to date."""
     from evalcore.study.acting import opened
 
-    engine = opened(location(db))
+    engine = opened(db or settings().db)
     try:
         _finish_import(engine)
         yield engine
@@ -140,11 +127,7 @@ def reads_in(said: str | None) -> "Reads | None":
 
 
 def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
-    """Whose levels count, by format: the usual judges, but for those that `--judge` names.
-
-    Returns the cases, with what most judges say where that was asked for, and the judges by format; one that has read no answer, or none of
-    that format, is an `OverreadError`.
-    """
+    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
     from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
     readers = {
@@ -196,12 +179,14 @@ def print_json(value: object) -> None:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table as JSON has them: what has no value is None."""
-    return rows(table.astype(object).where(table.notna(), None))
+    plain = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in plain.to_dict(orient="records")]
 
 
-def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table by the names of its columns."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict(orient="records")]
+def say(*sentences: str) -> None:
+    """Print sentences as they are, a line each; empty ones are left out."""
+    for sentence in filter(None, sentences):
+        out.print(sentence, markup=False)
 
 
 def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
@@ -214,14 +199,14 @@ def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
 
 def show(columns: Mapping[str, Iterable[Any]]) -> None:
     """Print columns of equal length under their headers: whole numbers with separators, no value as a dash."""
-    cells = ([_cell(value) for value in column] for column in columns.values())
+
+    def cell(value: Any) -> str:
+        if pd.api.types.is_integer(value):
+            return f"{value:,}"
+        return NO_VALUE if value is None or value is pd.NA or value != value else str(value)  # noqa: PLR0124 - NaN
+
+    cells = (map(cell, column) for column in columns.values())
     out.print(grid(columns, zip(*cells, strict=True)))
-
-
-def _cell(value: Any) -> str:
-    if pd.api.types.is_integer(value):
-        return f"{value:,}"
-    return NO_VALUE if value is None or value is pd.NA or value != value else str(value)  # noqa: PLR0124 - NaN
 
 
 @contextmanager

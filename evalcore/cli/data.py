@@ -1,12 +1,12 @@
-"""Data in and out by the command line: import, download, scores, export."""
+"""Data by the command line: import, download, what a study is made of, scores, export, backup."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.markup import escape
-from rich.table import Table
+import pandas as pd
+from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
@@ -27,28 +27,28 @@ WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
 AS = "csv, parquet, jsonl or meta-eval; else by the file's ending."
 WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
 GROUPINGS = "overall,theme,axis,category,level"
+COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response_length"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files, plain or .gz.")] = None,
-    format_name: Annotated[str | None, typer.Option("--format", help=FORMAT)] = None,
-    model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
-    confidence_means: Annotated[ConfidenceMeaning | None, typer.Option(help=MEANS)] = None,
-    reads_of: Annotated[list[str] | None, typer.Option(help=READS_OF)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
-    give_up: Annotated[bool, typer.Option("--give-up", help=GIVE_UP)] = False,
+    paths: Annotated[list[Path] | None, Argument(help="Files, plain or .gz.")] = None,
+    format_name: Annotated[str | None, Option("--format", help=FORMAT)] = None,
+    model: Annotated[str | None, Option(help="Who answered, where the file does not say.")] = None,
+    judge: Annotated[str | None, Option(help="Who judged, where the file does not say.")] = None,
+    dataset: Annotated[str | None, Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
+    confidence_means: Annotated[ConfidenceMeaning | None, Option(help=MEANS)] = None,
+    reads_of: Annotated[list[str] | None, Option(help=READS_OF)] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what would happen and change nothing.")] = False,
+    give_up: Annotated[bool, Option("--give-up", help=GIVE_UP)] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
     """Import files, each whole or not at all.
 
-    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows,
-    then how many of what came (examples_new,
-    responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were here already),
-    without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the label map),
-    flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
+    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows, then how many of what
+    came (examples_new, responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were
+    here already), without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the
+    label map), flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
     meanings_missing, levels_read (sentences), samples_left_out and notes (sentences) of logs.
     """
     from evalcore.importing.staging import give_up as leave
@@ -60,7 +60,7 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
         if give_up:
             left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
-            console.out.print(f"{left.name}: given up; {n_done}", markup=False)
+            console.say(f"{left.name}: given up; {n_done}")
             return
         options = {"format_name": format_name, "model": model, "judge": judge, "dataset": dataset}
         rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
@@ -69,14 +69,15 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
             console.print_json(reports)
 
 
-def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool = False) -> dict[str, object]:
+def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
+    from evalcore.triage import case_flow
 
     if sys.stdin.isatty() and not quiet:
         options = Options(model=told.get("model"), judge=told.get("judge"))
         for word in missing_options(path, format_name=told.get("format_name"), options=options):
-            told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
+            told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     with console.progress(path.name) as bar:
         report = import_file(engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told)
@@ -86,26 +87,17 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
     if not quiet:
         ending = " (dry run)" if report.dry_run else ""
         console.out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
-        for line in (*report.sentences(), *(f"  {row}" for row in report.named())):
-            console.out.print(f"  {line}", markup=False)
+        console.say(*(f"  {line}" for line in report.sentences()), *(f"    {row}" for row in report.named()))
         if report.meanings_missing:
-            console.out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
+            console.say("    Say --confidence-means met or --confidence-means right.")
         if report.flow:
-            _print_flow(report.flow)
-    return report.as_dict()
-
-
-def _print_flow(rows: list[dict[str, object]]) -> None:
-    import pandas as pd
-
-    from evalcore.triage import case_flow
-
-    flow = pd.DataFrame(rows)
-    console.out.print(f"  {case_flow.sentence(flow)}", markup=False)
-    labels = case_flow.mapping(flow)
-    console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
-    if len(labels) > MAX_FLOW_LINES:
-        console.out.print(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json", markup=False)
+            flow = pd.DataFrame(report.flow)
+            labels = case_flow.mapping(flow)
+            console.say(f"  {case_flow.sentence(flow)}")
+            console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
+            if len(labels) > MAX_FLOW_LINES:
+                console.say(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json")
+    return asdict(report)
 
 
 def formats() -> None:
@@ -114,16 +106,15 @@ def formats() -> None:
 
     for name, one in FORMATS.items():
         console.out.print(f"[bold]{name}[/]  {one.title}")
-        table = Table(box=None, show_header=False, padding=(0, 2))
-        for column in one.columns.items():
-            table.add_row(*map(escape, column))
+        table = console.grid(("", ""), one.columns.items())
+        table.show_header = False
         console.out.print(table)
 
 
 def download(
-    benchmark: Annotated[str, typer.Argument(help="healthbench")],
-    part: Annotated[str, typer.Option(help="eval, hard, consensus or meta")] = "eval",
-    folder: Annotated[Path, typer.Option(help="Where the file is kept.")] = Path(),
+    benchmark: Annotated[str, Argument(help="healthbench")],
+    part: Annotated[str, Option(help="eval, hard, consensus or meta")] = "eval",
+    folder: Annotated[Path, Option(help="Where the file is kept.")] = Path(),
     db: console.Db = None,
 ) -> None:
     """Fetch an official file, with resume, and import it. Its address is set by OVERREAD_HEALTHBENCH_URL."""
@@ -135,11 +126,58 @@ def download(
     with console.progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with console.study(db) as engine:
-        _import_one(engine, path, {})
+        _import_one(engine, path, {}, quiet=False)
+
+
+def composition(
+    by: Annotated[str, Option(help="Some of these groupings, joined by commas.")] = COMPOSED,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench.
+
+    With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n, mean, low, quartile_1,
+    median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or responses), group, n, n_whole (of all known
+    groups), share with low and high, n_read (with a physician's verdict), n_unread, published, published_whole and published_share (of the full benchmark);
+    n_reads (responses, or items, that physicians read), n_reads_whole (of all known groups), read_share (of all such reads) with read_low and read_high, and
+    population_share (of all that could be read). Intervals are clustered by example and hold together for the groups of a grouping (95 %, Bonferroni).
+    sentences: what these intervals show.
+    weights: by_theme (the weight of a conversation of each theme that gives the themes their published shares), n_known, n_unknown (without a theme of the
+    benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
+    is null.
+    """
+    from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
+    from evalcore.study.db import reading
+
+    wanted = console.some_of("--by", by, metric.GROUPINGS)
+    with console.study(db) as engine, reading(engine) as session:
+        frames = queries.load(session)
+        sizes = metric.sizes(**frames, subsets=queries.subset_sizes(session))
+    tables = {metric.Grouping(word): metric.parts(word, **frames) for word in wanted}
+    spreads = metric.spreads(**frames)
+    sentences = [sentence for grouping, table in tables.items() for sentence in metric.findings(grouping, table)]
+    weighting = benchmark.weighting(frames["examples"])
+    if as_json:
+        groups = [
+            {"grouping": grouping, "unit": grouping.unit, **row}
+            for grouping, table in tables.items()
+            for row in console.records(table.drop(columns=["label", "n_hidden"]))
+        ]
+        weights = weighting and {name: value for name, value in vars(weighting).items() if name != "weights"}
+        tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
+        console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
+        return
+    console.show(metric.size_columns(sizes))
+    console.show(metric.spread_columns(spreads))
+    for grouping, table in tables.items():
+        console.show(metric.part_columns(grouping, table))
+    if weighting:
+        sentences.append(benchmark.weighting_sentence(weighting))
+    console.say(*sentences)
 
 
 def scores(
-    by: Annotated[str, typer.Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
+    by: Annotated[str, Option(help=f"Some of {GROUPINGS.replace(',', ', ')}, joined by commas.")] = GROUPINGS,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -157,7 +195,7 @@ def scores(
         console.print_json(console.records(table))
         return
     if table.empty:
-        console.out.print("No scores yet: import responses with a judge's verdicts first.")
+        console.say("No scores yet: import responses with a judge's verdicts first.")
         return
     numbers = table.select_dtypes("float").map(lambda value: decimal(value, 4))
     console.show({str(name): numbers.get(name, column) for name, column in table.items()})
@@ -165,10 +203,10 @@ def scores(
 
 def export(
     path: Path,
-    what: Annotated[str, typer.Option(help=WHAT)] = "labels",
-    file_format: Annotated[str | None, typer.Option("--format", help=AS)] = None,
-    judge: Annotated[str | None, typer.Option(help=WHOSE)] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
+    what: Annotated[str, Option(help=WHAT)] = "labels",
+    file_format: Annotated[str | None, Option("--format", help=AS)] = None,
+    judge: Annotated[str | None, Option(help=WHOSE)] = None,
+    read_only: Annotated[bool, Option("--read-only", help="Only items that a physician has read.")] = False,
     db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
@@ -198,11 +236,11 @@ def export(
             codebook = exporting.codebook_text(what, trail_hash)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
-    console.out.print(f"{path}: {counted(n_rows, 'row')}")
+    console.say(f"{path}: {counted(n_rows, 'row')}")
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")], db: console.Db = None
+    path: Annotated[Path, Argument(help="A new file; of PostgreSQL a zip file.")], db: console.Db = None
 ) -> None:
     """Copy the study while it is in use, and prove the copy. `cp` would lose what SQLite has not yet moved into the file.
 
@@ -212,25 +250,25 @@ def backup(
 
     with console.study(db) as engine:
         report = backups.backup(engine, path)
-    console.out.print(f"{path}: {counted(path.stat().st_size, 'byte')}", markup=False)
+    console.say(f"{path}: {counted(path.stat().st_size, 'byte')}")
     _say_how_far(report)
 
 
-def restore(path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")], db: console.Db = None) -> None:
+def restore(path: Annotated[Path, Argument(help="What `overread backup` wrote.")], db: console.Db = None) -> None:
     """Make a study from a backup where there is none yet; nothing is overwritten.
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
     """
     from evalcore.study import backups
 
-    report = backups.restore(path, console.location(db))
-    console.out.print(f"Restored from {path}", markup=False)
+    report = backups.restore(path, db or settings().db)
+    console.say(f"Restored from {path}")
     _say_how_far(report)
 
 
 def copy(
-    source: Annotated[str, typer.Option("--from", help="Database URL, or path of a SQLite file.")],
-    target: Annotated[str, typer.Option("--to", help="The same, of a database that holds nothing yet.")],
+    source: Annotated[str, Option("--from", help="Database URL, or path of a SQLite file.")],
+    target: Annotated[str, Option("--to", help="The same, of a database that holds nothing yet.")],
 ) -> None:
     """Copy a study into another database, SQLite or PostgreSQL, and prove the copy. The source stays as it is; let nobody write to it meanwhile.
 
@@ -242,6 +280,6 @@ def copy(
 
 
 def _say_how_far(report: "ChainReport") -> None:
-    console.out.print(report.sentence, markup=False)
+    console.say(report.sentence)
     if not report.holds:
-        raise typer.Exit(1)
+        raise Exit(1)

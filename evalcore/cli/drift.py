@@ -1,24 +1,27 @@
 """Criteria, versions and families of judges by the command line; and the check of a judge for continuous integration."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
 from evalcore.study.csv_cells import text_of
 
+FROM = "The earlier judge or version; NAME#2: the judge when it was asked again."
+GROUPINGS = "Some of overall, category, axis, sign, theme, joined by commas."
+FAMILIES = "CSV with the columns pattern and family; leave it out to list."
 BAD_INPUT = 2
 """Exit status of judge-check where the check could not be made; 1: it was made, and the judge failed."""
 
 
 def criteria(
-    judge: Annotated[str | None, typer.Option(help="Whose labels; default: the judge with the most.")] = None,
-    by: Annotated[str, typer.Option(help="category, axis, theme or criterion")] = "category",
+    judge: Annotated[str | None, Option(help="Whose labels; default: the judge with the most.")] = None,
+    by: Annotated[str, Option(help="category, axis, theme or criterion")] = "category",
     reads: console.ReadsIn = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also groups that no physician has read.")] = False,
+    everything: Annotated[bool, Option("--all", help="Also groups that no physician has read.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -37,8 +40,8 @@ def criteria(
 
     console.one_of("--by", by, metric.GROUPINGS)
     which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
-    usual = rubric_data.judges[0] if judge is None and rubric_data.judges else ""
-    chosen = usual or console.one_of("--judge", judge or "", rubric_data.judges)
+    usual = next(iter(rubric_data.judges), "")
+    chosen = console.one_of("--judge", usual if judge is None else judge, rubric_data.judges)
     table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
@@ -46,24 +49,18 @@ def criteria(
         renamed = {f"judge{end}": f"judge_met{end}" for end in ("", "_low", "_high")}
         console.print_json(console.records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
-    console.out.print(f"{chosen}: {metric.finding(table)}", markup=False)
-    console.out.print(reads_words(first_reads(rubric_data.reads), which))
+    console.say(f"{chosen}: {metric.finding(table)}")
+    console.say(reads_words(first_reads(rubric_data.reads), which))
     if len(kept):
         names = [str(group) for group in kept["group"]]
         console.show(metric.columns(kept, names))
-        for name, reasons in zip(names, kept["reasons"], strict=True):
-            if reasons:
-                console.out.print(f"{name}: {reasons}", markup=False)
+        console.say(*(f"{name}: {why}" for name, why in zip(names, kept["reasons"], strict=True) if why))
 
 
 def drift(
-    before: Annotated[
-        str, typer.Option("--from", help="The earlier judge or version; NAME#2: the judge when it was asked again.")
-    ],
-    after: Annotated[str, typer.Option("--to", help="The later one.")],
-    by: Annotated[
-        str, typer.Option(help="Some of overall, category, axis, sign, theme, joined by commas.")
-    ] = "overall,category,axis,sign",
+    before: Annotated[str, Option("--from", help=FROM)],
+    after: Annotated[str, Option("--to", help="The later one.")],
+    by: Annotated[str, Option(help=GROUPINGS)] = "overall,category,axis,sign",
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -85,11 +82,10 @@ def drift(
     flips = metric.flips(rubric_data, before, after, by=wanted)
     scores = metric.score_drift(rubric_data, before, after)
     if as_json:
-        console.print_json(
-            {"before": before, "after": after, "flips": console.records(flips), "scores": console.records(scores)}
-        )
+        tables = {"flips": console.records(flips), "scores": console.records(scores)}
+        console.print_json({"before": before, "after": after} | tables)
         return
-    console.out.print(f"From {before} to {after}", markup=False)
+    console.say(f"From {before} to {after}")
     console.show(metric.flips_columns(flips))
     console.show(metric.scores_columns(scores))
 
@@ -115,16 +111,15 @@ def self_preference(db: console.Db = None, as_json: console.Json = False) -> Non
     if as_json:
         console.print_json(console.records(table))
     elif table.empty:
-        console.out.print("No judge has labelled anything yet.")
-    for row in [] if as_json else console.rows(table):
-        console.out.print(metric.finding(row), markup=False)
+        console.say("No judge has labelled anything yet.")
+    else:
+        found: list[Any] = table.to_dict(orient="records")
+        console.say(*map(metric.finding, found))
 
 
 def families(
-    path: Annotated[
-        Path | None, typer.Argument(help="CSV with the columns pattern and family; leave it out to list.")
-    ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Back to the table that comes with Overread.")] = False,
+    path: Annotated[Path | None, Argument(help=FAMILIES)] = None,
+    reset: Annotated[bool, Option("--reset", help="Back to the table that comes with Overread.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -133,8 +128,7 @@ def families(
     A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
-    from evalcore.study import acting, contents
-    from evalcore.study import families as tables
+    from evalcore.study import acting, contents, families as tables
     from evalcore.study.db import reading
 
     given = None if path is None else tables.parse(text_of(console.content(path), path.name), path.name)
@@ -154,25 +148,21 @@ def families(
         console.print_json({"is_own": bool(own), "patterns": listed, "names": names})
         return
     whose = "the study's own table" if own else "the table that comes with Overread"
-    console.out.print(f"{len(patterns)} patterns, {whose}", markup=False)
+    console.say(f"{len(patterns)} patterns, {whose}")
     shown = ("name", "kind", "family")
     console.show({word.capitalize(): [row[word] or "– (no pattern fits)" for row in names] for word in shown})
 
 
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
-    gold: Annotated[Path, typer.Option(help="CSV of labels, as `overread export labels.csv` writes it.")],
-    judge: Annotated[str, typer.Option(help="Whose labels in this study are checked.")],
-    source: Annotated[
-        str, typer.Option(help="Which gold labels count: adjudicated, agreed, single.")
-    ] = "adjudicated,agreed",
-    min_f1: Annotated[float | None, typer.Option(min=0, max=1, help="Least balanced F1.")] = None,
-    min_accuracy: Annotated[float | None, typer.Option(min=0, max=1)] = None,
-    min_sensitivity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
-    min_specificity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
-    by_bound: Annotated[
-        str, typer.Option(help="point or low: the measure, or the lower end of its interval.")
-    ] = "point",
-    max_missing: Annotated[int, typer.Option(min=0, help="So many items may be without the judge's label.")] = 0,
+    gold: Annotated[Path, Option(help="CSV of labels, as `overread export labels.csv` writes it.")],
+    judge: Annotated[str, Option(help="Whose labels in this study are checked.")],
+    source: Annotated[str, Option(help="Which gold labels count: adjudicated, agreed, single.")] = "adjudicated,agreed",
+    min_f1: Annotated[float | None, Option(min=0, max=1, help="Least balanced F1.")] = None,
+    min_accuracy: Annotated[float | None, Option(min=0, max=1)] = None,
+    min_sensitivity: Annotated[float | None, Option(min=0, max=1)] = None,
+    min_specificity: Annotated[float | None, Option(min=0, max=1)] = None,
+    by_bound: Annotated[str, Option(help="point or low: the measure, or the lower end of its interval.")] = "point",
+    max_missing: Annotated[int, Option(min=0, help="So many items may be without the judge's label.")] = 0,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -199,20 +189,15 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
             )  # fmt: skip
     except OverreadError as error:
         console.err.print(str(error), markup=False)
-        raise typer.Exit(BAD_INPUT) from error
+        raise Exit(BAD_INPUT) from error
     if as_json:
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
         printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
-        printed |= {
-            "sources": sources,
-            "by_bound": by_bound,
-            "bounds": bounds,
-            "measures": console.records(report.measures),
-        }
+        printed |= {"sources": sources, "by_bound": by_bound, "bounds": bounds}
+        printed |= {"measures": console.records(report.measures), **numbers}
         n_missing = report.n_not_in_study + report.n_not_labelled
-        console.print_json(printed | numbers | {"n_missing": n_missing, "max_missing": max_missing})
+        console.print_json(printed | {"n_missing": n_missing, "max_missing": max_missing})
     else:
         console.show(metric.columns(report.measures, bounds))
-        for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):
-            console.out.print(sentence, markup=False)
-    raise typer.Exit(1 if report.failures else 0)
+        console.say(f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures)
+    raise Exit(1 if report.failures else 0)

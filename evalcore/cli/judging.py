@@ -1,27 +1,169 @@
-"""Judges, juries, and the levels of care that the judges within Overread read, by the command line."""
+"""Judges, juries and physicians beside one another, and the levels that the judges within Overread read, by the command line."""
 
 import sys
 from typing import Annotated
 
 import msgspec
 import pandas as pd
-import typer
+from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, err, one_of, out, print_json, records, show, some_of, study
-from evalcore.stats.wording import listed
+from evalcore.cli import console
+from evalcore.stats.wording import counted, listed
 
-GROUPINGS = "Some of overall, axis, sign, kind, rater, joined by commas."
+ALL_JUDGES = "all"
+JUDGE = "This judge; again for another. Default: every judge of the study, and their jury."
+GROUPS = "Groups of sensitivity and specificity: some of overall, sign, axis, theme, language."
+BY = "Some of overall, theme, axis, category, cluster, joined by commas."
+RATERS = "Judges to count as raters too: names joined by commas, or all. Default: physicians alone."
+COEFFICIENTS = "Names joined by commas. Default: agreement, ac1, alpha_nominal."
+EVERY_ONE = "All coefficients that differ from one another with two categories."
+ANCHORED = "Some of overall, axis, sign, kind, rater, joined by commas."
 REPEATS_OF = "A judge that was asked several times: each time is a vote."
 DRY_RUN = "Report what would be written and change nothing."
 TEXT = "Show what is made of this text, and change nothing; - reads standard input."
 AGAIN = "Read all responses once more, also those whose level came with a file."
 
 
+def judges(
+    judge: Annotated[list[str] | None, Option(help=JUDGE)] = None,
+    by: Annotated[str, Option(help=GROUPS)] = "overall,sign,axis,theme,language",
+    min_pairs: Annotated[int, Option(min=0, help="Physicians with more pairs than this enter the percentile.")] = 50,
+    jury: Annotated[bool, Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
+    reads: console.ReadsIn = None,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """How well judges say what physicians say: balanced F1 as in HealthBench's meta-evaluation, percentile, sensitivity, specificity.
+
+    Each blind first read is a pair with the judge's label. Drawn reads enter, weighted by one over the probability with which their item was drawn; --reads
+    all shows every one, unweighted. Intervals are 95 %, clustered by example.
+
+    With --json an object with the lists balanced_f1, percentiles and error_rates, the object jury, reads (drawn or all), n_reads (how many enter) and
+    selection, a sentence on how they came to be made. Counts are not weighted, shares are. What has no value is null.
+    balanced_f1, a row a rater and group: rater_kind (judge, physicians: all together, physician), rater, grouping (overall or category), group, n_pairs,
+    n_items, n_examples, n_both, n_rater_only, n_other_only, n_neither (pairs met by whom), share_met, share_met_by_others, precision_met, recall_met,
+    f1_met, precision_not_met, recall_not_met, f1_not_met, balanced_f1 with low, high (jackknife), all in 0..1, and undefined: why there is no balanced F1.
+    percentiles, a row a judge and group: judge, grouping (overall or theme), group, n_pairs, balanced_f1 (of a theme: the mean of its categories, weighted
+    by pairs), n_physicians, n_physicians_left_out, lowest, q25, median, q75, highest (of physicians), percentile in 0..100 with its interval percentile_low,
+    percentile_high (over physicians; null with fewer than 10 of them).
+    error_rates, a row a judge and group: judge, grouping, group, n_pairs, n_examples, weighted (pairs count differently), n_met, n_met_right, sensitivity,
+    sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
+    jury (null with one judge): n_judges, n_items, n_decided, n_unanimous, n_tied, n_open.
+    """
+    from evalcore.judges import quality as metric, record as judge_reads
+    from evalcore.stats import majority as juries
+
+    wanted, which = console.some_of("--by", by, metric.ERROR_GROUPINGS), console.reads_in(reads)
+    rubric_data = console.rubric_data_of(db)
+    chosen = list(dict.fromkeys(judge or rubric_data.judges))
+    for name in chosen:
+        console.one_of("--judge", name, rubric_data.judges)
+    rubric_data = rubric_data.by(chosen)
+    firsts = judge_reads.assessed(rubric_data.reads)
+    shown = which or judge_reads.usual_reads(firsts)
+    quality = metric.balanced_f1(rubric_data, jury=jury, reads=shown)
+    values = metric.standings(quality, metric.theme_of_categories(rubric_data.items))
+    ranks = metric.percentiles(values, min_pairs=min_pairs)
+    errors = metric.error_rates(rubric_data, by=wanted, jury=jury, reads=shown)
+    is_jury = jury and len(rubric_data.voters) >= juries.MIN_JUDGES
+    decided = juries.decisions(rubric_data.judged[rubric_data.voters]) if is_jury else None
+    selection = judge_reads.reads_words(firsts, shown)
+    if as_json:
+        tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
+        console.print_json(
+            {name: console.records(table) for name, table in tables.items()}
+            | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
+            | {"n_reads": len(judge_reads.weighted_reads(firsts, shown)), "selection": selection}
+        )
+        return
+    if not quality["rater_kind"].eq(metric.JUDGE).any():
+        console.say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
+        return
+    console.say(selection, *(metric.finding(quality, ranks, name, min_pairs=min_pairs) for name in chosen))
+    groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
+    worth, n_bare = _worth_listing(groups)
+    console.show(metric.f1_columns(worth, ranks))
+    if n_bare:
+        bare = f"{counted(n_bare, 'row has', 'rows have')} a value and no interval"
+        console.say(f"{bare}, since too few conversations hold both labels: --json lists them.")
+    console.say(*metric.undefined_words(groups))
+    console.show(metric.error_columns(errors))
+    if decided:
+        console.say(juries.words(decided))
+
+
+def _worth_listing(quality: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Rows with an interval, and what is pooled in any case; and how many have a value alone."""
+    valued = quality.loc[quality["balanced_f1"].notna()]
+    worth = valued.loc[valued["low"].notna() | valued["grouping"].eq("overall")]
+    return worth, len(valued) - len(worth)
+
+
+def agreement(
+    by: Annotated[str, Option(help=BY)] = "overall,theme,axis,category",
+    judges: Annotated[str | None, Option(help=RATERS)] = None,
+    coefficients: Annotated[str | None, Option(help=COEFFICIENTS)] = None,
+    everything: Annotated[bool, Option("--all", help=EVERY_ONE)] = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """How far physicians agree with one another on the criteria that they have read blind, together and by pair.
+
+    First reads count, as they were locked, and none that somebody chose to read. There are two intervals: for these physicians, leaving out one example at a
+    time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from three effective readers on.
+    Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters together Conger) and fleiss_kappa;
+    by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic, which with met and not met equal the plain ones.
+
+    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group, coefficient,
+    value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low, general_high, general_se,
+    general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value whatever each cannot assess had been;
+    else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters, n_effective_raters; n_cannot_assess (labels). `by_pair`: the
+    same for each two raters, but for raters in general: rater_1 and rater_2 in the place of grouping and group.
+    """
+    from evalcore.judges import agreement as metric
+    from evalcore.judges.record import OVERALL
+    from evalcore.stats.agreement_sums import Coefficient
+
+    groupings = console.some_of("--by", by, metric.GROUPINGS)
+    wanted: tuple[Coefficient, ...] = metric.OF_TWO_CATEGORIES if everything else metric.SHOWN
+    if coefficients is not None:
+        wanted = tuple(map(Coefficient, console.some_of("--coefficients", coefficients, list(Coefficient))))
+    rubric_data = console.rubric_data_of(db)
+    named = [] if judges is None else rubric_data.judges
+    if judges not in (None, ALL_JUDGES):
+        named = console.some_of("--judges", judges, rubric_data.judges)
+    labels = metric.labels_of(rubric_data, judges=named)
+    pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
+    by_pair = metric.pair_agreement(labels, coefficients=wanted)
+    if as_json:
+        console.print_json({"pooled": console.records(pooled), "by_pair": console.records(by_pair)})
+        return
+    if by_pair.empty:
+        nothing = "No criterion has been read blind by two physicians yet"
+        console.say(f"{nothing}: assign items to two readers, or import their first reads.")
+        return
+    whom = "raters" if named else "physicians"
+    shown = pooled.loc[pooled["n_items"].gt(0)]
+    for prefix, title in ((metric.GENERAL, f"{whom} in general"), (metric.THESE, f"these {whom}")):
+        if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
+            console.say(f"95 % intervals for {title}")
+            console.show(metric.columns(shown, {"group": "Group"}, prefix=prefix))
+    console.say(f"By pair, for these {whom}")
+    console.show(metric.columns(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}))
+    overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
+    for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):
+        between = metric.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
+        could_not = counted(row["n_cannot_assess"], "label was", "labels were")
+        name = metric.NAMES[row["coefficient"]].lower()
+        console.say(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
+    console.say(*metric.reasons(overall))
+
+
 def anchoring(
-    judge: Annotated[str | None, typer.Option(help="By this judge only; default: each judge of the study.")] = None,
-    by: Annotated[str, typer.Option(help=GROUPINGS)] = "overall,axis,sign,kind",
-    db: Db = None,
-    as_json: Json = False,
+    judge: Annotated[str | None, Option(help="By this judge only; default: each judge of the study.")] = None,
+    by: Annotated[str, Option(help=ANCHORED)] = "overall,axis,sign,kind",
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """How many first reads physicians changed after they had seen the judge's label, toward it and away from it.
 
@@ -41,31 +183,31 @@ def anchoring(
     from evalcore.study import contents
     from evalcore.study.db import reading
 
-    wanted = some_of("--by", by, metric.GROUPINGS)
-    with study(db) as engine, reading(engine) as session:
+    wanted = console.some_of("--by", by, metric.GROUPINGS)
+    with console.study(db) as engine, reading(engine) as session:
         if judge is not None:
-            one_of("--judge", judge, contents.judges(session))
+            console.one_of("--judge", judge, contents.judges(session))
         reads = blind_reads(session, judge)
         table = metric.anchoring(reads, by=wanted)
     beside = {str(name): metric.effect(of_judge) for name, of_judge in reads.groupby("judge", sort=True)}
     effects = {name: effect for name, effect in beside.items() if effect is not None}
     if as_json:
         shown = pd.DataFrame({"judge": name, **msgspec.structs.asdict(effect)} for name, effect in effects.items())
-        print_json({"movements": records(table), "effects": records(shown)})
+        console.print_json({"movements": console.records(table), "effects": console.records(shown)})
         return
     if table.empty:
-        out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
+        console.say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
-    counted = table.loc[table["n"].gt(0)]
-    if len(counted):
-        show({
-            "judge": counted["judge"],
-            "group": counted["group"],
-            "movement": counted["movement"] + " (of " + counted["denominator"] + ")",
-            "share": map(share_words, counted["n_moved"], counted["n"], counted["share"]),
-            "95 % interval": map(interval_words, counted["low"], counted["high"]),
-            "for physicians": counted["physicians"].str.replace("_", " "),
-            "examples": counted["n_examples"],
+    moved = table.loc[table["n"].gt(0)]
+    if len(moved):
+        console.show({
+            "judge": moved["judge"],
+            "group": moved["group"],
+            "movement": moved["movement"] + " (of " + moved["denominator"] + ")",
+            "share": map(share_words, moved["n_moved"], moved["n"], moved["share"]),
+            "95 % interval": map(interval_words, moved["low"], moved["high"]),
+            "for physicians": moved["physicians"].str.replace("_", " "),
+            "examples": moved["n_examples"],
         })  # fmt: skip
     has_any = table.groupby("judge", sort=False)["n"].transform("sum").gt(0)
     for name, of_judge in table.loc[has_any].groupby("judge", sort=False):
@@ -76,19 +218,19 @@ def anchoring(
             said.append(f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed.")
         if str(name) in effects:
             said.append(metric.effect_words(effects[str(name)]))
-        out.print(f"{name}: {' '.join(said)}", markup=False)
+        console.say(f"{name}: {' '.join(said)}")
     if nothing := list(table.loc[~has_any, "judge"].unique()):
-        out.print(f"No first read was followed by a reveal of {listed(nothing)}.", markup=False)
+        console.say(f"No first read was followed by a reveal of {listed(nothing)}.")
 
 
 def jury(
-    name: Annotated[str, typer.Option(help="What the jury is called; that of a jury to go on with it.")],
-    members: Annotated[str, typer.Option(help="Judges, joined by commas; each has one vote.")] = "",
-    repeats_of: Annotated[str | None, typer.Option("--repeats-of", help=REPEATS_OF)] = None,
-    least: Annotated[int | None, typer.Option(help="So many have to vote on an item; default: all.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
-    db: Db = None,
-    as_json: Json = False,
+    name: Annotated[str, Option(help="What the jury is called; that of a jury to go on with it.")],
+    members: Annotated[str, Option(help="Judges, joined by commas; each has one vote.")] = "",
+    repeats_of: Annotated[str | None, Option("--repeats-of", help=REPEATS_OF)] = None,
+    least: Annotated[int | None, Option(help="So many have to vote on an item; default: all.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Give each criterion and each level of care the verdict that most judges give it, with the share of three or more votes as confidence.
 
@@ -100,31 +242,28 @@ def jury(
     from evalcore.judges.juries import convene
 
     wanted = members.split(",")
-    with study(db) as engine, err.status("Counting votes") as status:
+    with console.study(db) as engine, console.err.status("Counting votes") as status:
         report = convene(
             engine,
             name,
             members=wanted,
             repeats_of=repeats_of,
             least=least,
-            actor=actor(engine),
+            actor=console.actor(engine),
             dry_run=dry_run,
             progress=lambda last: status.update(f"Counting votes: responses up to number {last:,}"),
         )
     if as_json:
-        print_json(report.as_dict())
-        return
-    for sentence in report.sentences():
-        out.print(sentence, markup=False)
-    if dry_run:
-        out.print("Nothing was changed.")
+        console.print_json(report.as_dict())
+    else:
+        console.say(*report.sentences(), "Nothing was changed." if dry_run else "")
 
 
 def acuity_rules(
-    text: Annotated[str | None, typer.Option(help=TEXT)] = None,
-    again: Annotated[bool, typer.Option("--again", help=AGAIN)] = False,
-    db: Db = None,
-    as_json: Json = False,
+    text: Annotated[str | None, Option(help=TEXT)] = None,
+    again: Annotated[bool, Option("--again", help=AGAIN)] = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation).
 
@@ -137,18 +276,17 @@ def acuity_rules(
         return
     from evalcore.triage.acts import read_levels
 
-    with study(db) as engine, err.status("Reading") as status:
+    with console.study(db) as engine, console.err.status("Reading") as status:
         report = read_levels(
             engine,
-            actor=actor(engine),
+            actor=console.actor(engine),
             again=again,
             progress=lambda done, most: status.update(f"Reading: {done:,} of at most {most:,} responses"),
         )
     if as_json:
-        print_json(report.as_dict())
+        console.print_json(report.as_dict())
     else:
-        for sentence in report.sentences():
-            out.print(sentence, markup=False)
+        console.say(*report.sentences())
 
 
 def _read_text(text: str, *, as_json: bool) -> None:
@@ -159,11 +297,10 @@ def _read_text(text: str, *, as_json: bool) -> None:
 
     recommended, stated = recommended_level(text), stated_level(text)
     if as_json:
-        print_json({"recommended": asdict(recommended), "stated": asdict(stated)})
+        console.print_json({"recommended": asdict(recommended), "stated": asdict(stated)})
         return
     language = f" ({recommended.language})" if recommended.language else ""
-    out.print(f"Recommended: {recommended.level or 'no level'}, {recommended.why}{language}", markup=False)
-    for quote in recommended.quotes:
-        out.print(f"  characters {quote.begin} to {quote.end}: “{quote.words}”", markup=False)
+    console.say(f"Recommended: {recommended.level or 'no level'}, {recommended.why}{language}")
+    console.say(*(f"  characters {quote.begin} to {quote.end}: “{quote.words}”" for quote in recommended.quotes))
     words = f": “{stated.words}”" if stated.words else ""
-    out.print(f"Stated: {stated.level or 'no level'}{f', {stated.why}' if stated.why else ''}{words}", markup=False)
+    console.say(f"Stated: {stated.level or 'no level'}{f', {stated.why}' if stated.why else ''}{words}")

@@ -1,112 +1,95 @@
-"""Planning by the command line: how much has to be read, which responses, and who reads them."""
+"""Reading by the command line: how much has to be read, which responses, who reads them, and the guideline for it."""
 
 import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from evalcore.cli.console import Db, Json, actor, one_of, out, print_json, study, write_whole
+from evalcore.cli.console import Db, Json, actor, chosen, content, one_of, print_json, say, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
+from evalcore.study.schema import Acuity, Ask, Claim, Format, Label, Physicians
 
 if TYPE_CHECKING:
     from evalcore.planning.sample_size import Answer
 
+TARGET = "score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
+EVALUATION = "The data set; default: the one with most responses, for a judge's errors all."
+CLAIM = "What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
+PHYSICIANS = "Whose reading it is to hold for: these or in_general; default: the same."
+POWER = "Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
+RESPONSES = "Draw so many (of a difference: examples); default: as many as are needed."
+DRAW = "Write the responses drawn, with their probabilities, to this CSV."
+SIZES = ("n_responses", "n_items", "n_responses_read", "n_items_read", "n_responses_waiting")
+DRY_RUN = "With --assign: report what would be assigned and change nothing."
+PLAN = "CSV with prompt_id, inclusion_probability, and model, sample_index, dataset."
+LABEL = "What a judge says: met, not_met or cannot_assess"
+JUDGES_DIFFER = "Only criteria on which judges say different things."
+POINTS_TO = "Only criteria with at most so many points: -1 means undesirable ones."
+FORMAT = "Only responses to cases asked as qa or conversation."
+LEVEL = "Only responses in which a judge (--judge) reads this level: A to D, A/B, ..., cannot_assess"
+RESPONSE = (
+    "The number of a response that you choose; may be repeated. It is read among as many others drawn at random, at least three, "
+    "and enters no estimate."
+)
+ALONE = "Chosen responses without others among them: readers may guess why."
+
 
 def plan(  # noqa: PLR0913, PLR0917 - one option each
-    target: Annotated[
-        str,
-        typer.Option(
-            help="score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
-        ),
-    ],
-    judges: Annotated[
-        str, typer.Option(help="Whose labels, joined by commas; default: the judge with most labels.")
-    ] = "",
-    evaluation: Annotated[
-        str | None, typer.Option(help="The data set; default: the one with most responses, for a judge's errors all.")
-    ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
-        ),
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="Whose reading it is to hold for: these or in_general; default: the same.")
-    ] = None,
-    power: Annotated[
-        float | None,
-        typer.Option(
-            help="Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
-        ),
-    ] = None,
-    design: Annotated[str, typer.Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
-    responses: Annotated[
-        int | None, typer.Option(help="Draw so many (of a difference: examples); default: as many as are needed.")
-    ] = None,
-    draw: Annotated[
-        Path | None, typer.Option(help="Write the responses drawn, with their probabilities, to this CSV.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the drawing; default: drawn, and stored.")] = None,
-    assign: Annotated[bool, typer.Option("--assign", help="Hand what is drawn to readers.")] = False,
-    n_readers: Annotated[int, typer.Option("--readers", help="How many readers a response gets.")] = 2,
-    reader: Annotated[
-        list[str] | None, typer.Option(help="Who may read; may be repeated. Default: every reviewer.")
-    ] = None,
-    specialty: Annotated[str | None, typer.Option(help="Only readers with this specialty.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --assign: report what would be assigned and change nothing.")
-    ] = False,
+    target: Annotated[str, Option(help=TARGET)],
+    judges: Annotated[str, Option(help="Whose labels, joined by commas; default: the judge with most labels.")] = "",
+    evaluation: Annotated[str | None, Option(help=EVALUATION)] = None,
+    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    power: Annotated[float | None, Option(help=POWER)] = None,
+    design: Annotated[str, Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
+    responses: Annotated[int | None, Option(help=RESPONSES)] = None,
+    draw: Annotated[Path | None, Option(help=DRAW)] = None,
+    seed: Annotated[int | None, Option(help="Of the drawing; default: drawn, and stored.")] = None,
+    assign: Annotated[bool, Option("--assign", help="Hand what is drawn to readers.")] = False,
+    n_readers: Annotated[int, Option("--readers", help="How many readers a response gets.")] = 2,
+    reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
+    specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
     """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them.
 
     With --json: target (goal, models, judges, evaluation, within, claim, physicians, power) and why_claim (whence its claim is);
-    basis (drawn, not_drawn, others or assumed: where the
-    expectations come from) and n_pilot (criteria read that they come from), correlation of errors on one response, share_wrong (of a judge's
-    labels, else null); n_responses, n_items (criteria) that the number is about, of those n_responses_read, n_items_read (drawn and read blind)
-    and n_responses_waiting (assigned); half_width_now (expected; null where nothing is read) and half_width_all (with everything read);
-    seconds_each (a criterion, as measured, or null); disagreement: n_items (criteria that two judges or one judge several times have labelled),
-    n_disagreed of them, times (how many times as often these are drawn by importance, or null); designs,
-    a list of uniform and importance: reachable, n_units, n_responses, n_items (further ones
-    needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform needs);
+    basis (drawn, not_drawn, others or assumed: where the expectations come from) and n_pilot (criteria read that they come from), correlation of errors on
+    one response, share_wrong (of a judge's labels, else null); n_responses, n_items (criteria) that the number is about, of those n_responses_read,
+    n_items_read (drawn and read blind) and n_responses_waiting (assigned); half_width_now (expected; null where nothing is read) and half_width_all (with
+    everything read);
+    seconds_each (a criterion, as measured, or null); disagreement: n_items (criteria that two judges or one judge several times have labelled), n_disagreed
+    of them, times (how many times as often these are drawn by importance, or null); designs, a list of uniform and importance: reachable, n_units,
+    n_responses, n_items (further ones needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform
+    needs);
     claims: a list of every claim and population of physicians, half_width_now and half_width (with what uniform needs), null where it cannot be told;
-    n_readers (physicians who have read) and n_readers_needed (with whom reading everything is enough, null where none are); components (the
-    variances of_examples, of_units, of_readers, of_rest, and n_examples, n_all, n_units, n_reads, loads, n_double, n_items, clipped; null where too
-    little is read) and options, a list: option, n_reads, n_units, n_readers, effective_readers, standard_error, for the next hours or reads of next;
+    n_readers (physicians who have read) and n_readers_needed (with whom reading everything is enough, null where none are); components (the variances
+    of_examples, of_units, of_readers, of_rest, and n_examples, n_all, n_units, n_reads, loads, n_double, n_items, clipped; null where too little is read)
+    and options, a list: option, n_reads, n_units, n_readers, effective_readers, standard_error, for the next hours or reads of next;
     detectable (of a difference: the least that what is read finds with the power, by default 0.8);
-    sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
-    n_population; assigned (with --assign): as `overread assign --json`.
+    sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items, n_population; assigned (with --assign): as `overread assign --json`.
     """
     from evalcore.planning import acts
     from evalcore.planning.sample_size import DESIGNS, answer
     from evalcore.planning.words import DESIGN_WORDS
-    from evalcore.reading.assigning import Choice
-    from evalcore.reading.assigning import assign as hand_over
+    from evalcore.reading.assigning import Choice, assign as hand_over
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study import contents
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
 
-    chosen = [word.strip() for word in judges.split(",") if word.strip()]
+    whose = [word.strip() for word in judges.split(",") if word.strip()]
     with study(db) as engine:
         with reading(engine) as session:
             known = rubric_queries.load(session)
-            wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=chosen), power)
+            wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=whose), power)
             stated = contents.stated_analysis(session)
-            wanted, why = acts.claimed(
-                known,
-                wanted,
-                spec=stated.spec if stated else None,
-                claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-                physicians=None
-                if physicians is None
-                else Physicians(one_of("--physicians", physicians, list(Physicians))),
-            )
+            spec = None if stated is None else stated.spec
+            wanted, why = acts.claimed(known, wanted, spec=spec, claim=claim, physicians=physicians)
             needed = answer(known, wanted, taken=acts.taken(session), n_each=n_readers)
             seconds = acts.seconds_each(session)
             drawn = None
@@ -127,40 +110,32 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
             criteria = counted(drawn.n_items, "criterion", "criteria")
             sentences.append(f"{n:,} of {of:,} responses {DESIGN_WORDS[drawn.design]} (seed {drawn.seed}), {criteria}")
         if assign and drawn is not None:
-            readers = tuple(reader or ())
-            choice = Choice(
-                drawn=drawn.drawn, readers=readers, specialty=specialty, n_readers=n_readers, seed=drawn.seed
-            )
+            who: dict[str, Any] = {"readers": tuple(reader or ()), "specialty": specialty, "n_readers": n_readers}
+            choice = Choice(drawn=drawn.drawn, seed=drawn.seed, **who)
             handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
             report["assigned"] = asdict(handed)
             last = "Nothing was changed." if dry_run else f"Assignment {handed.assignment_id}."
             sentences += [*handed.sentences(), last]
     if as_json:
         print_json(report)
-        return
-    for sentence in sentences:
-        out.print(sentence, markup=False)
+    else:
+        say(*sentences)
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
-    from evalcore.planning import words
-    from evalcore.planning.acts import POWER, hours, next_reads
-    from evalcore.planning.pilot_estimates import options
-    from evalcore.planning.sample_size import IMPORTANCE
-    from evalcore.planning.targets import detectable
+    from evalcore.planning import acts, pilot_estimates, sample_size, words
     from evalcore.rubric.drawings import Goal
 
     parts, target = needed.components, needed.target
-    n_more, amount = next_reads(needed, seconds)
-    spent = options(parts, target, n_more=n_more)
-    power = target.power or POWER
+    n_more, amount = acts.next_reads(needed, seconds)
+    spent = pilot_estimates.options(parts, target, n_more=n_more)
+    power = target.power or acts.POWER
     sentences = [words.finding(needed), why]
     if needed.n_units:
-        n_items = needed.designs[IMPORTANCE].n_items
-        sentences += [words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
-        of_answer = (words.basis_words, words.so_far_words, words.disagreement_words, words.claims_words)
-        sentences += [said(needed) for said in of_answer]
-        sentences += [words.detectable_words(needed, power), words.components_words(needed)]
+        n_items = needed.designs[sample_size.IMPORTANCE].n_items
+        sentences += [words.hours_words(acts.hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else ""]
+        sentences += [words.basis_words(needed), words.so_far_words(needed), words.disagreement_words(needed)]
+        sentences += [words.claims_words(needed), words.detectable_words(needed, power), words.components_words(needed)]
         sentences += [words.options_words(spent, target, amount)]
     sentences = [sentence for sentence in sentences if sentence]
     is_difference = target.goal is Goal.DIFFERENCE
@@ -170,27 +145,25 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "n_pilot": needed.pilot.n_reads,
         "correlation": float(needed.pilot.correlation),
         "share_wrong": needed.pilot.share_wrong,
-        "n_responses": needed.n_responses,
-        "n_items": needed.n_items,
-        "n_responses_read": needed.n_responses_read,
-        "n_items_read": needed.n_items_read,
-        "n_responses_waiting": needed.n_responses_waiting,
+        **{name: getattr(needed, name) for name in SIZES},
         "half_width_now": needed.half_width_now,
         "half_width_all": needed.half_width_all,
         "seconds_each": seconds,
         "disagreement": asdict(needed.disagreement),
-        "designs": [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()],
+        "designs": [
+            asdict(row) | {"hours": acts.hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()
+        ],
         "claims": needed.claims.to_dict(orient="records"),
         "n_readers": len(parts.loads),
         "n_readers_needed": needed.n_readers_needed,
         "components": asdict(parts) if parts.is_known else None,
         "next": amount,
         "options": spent.to_dict(orient="records"),
-        "detectable": detectable(needed.half_width_now, power) if is_difference else None,
+        "detectable": pilot_estimates.detectable(needed.half_width_now, power) if is_difference else None,
         "why_claim": why,
         "sentences": sentences,
     }
-    return _finite(report), [*sentences]
+    return _finite(report), sentences
 
 
 def _finite(value: Any) -> Any:
@@ -200,3 +173,92 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def assign(  # noqa: PLR0913, PLR0917 - one option each
+    n_items: Annotated[int | None, Option("--items", help="How many are drawn; default: all that fit.")] = None,
+    n_readers: Annotated[int, Option("--readers", help="How many readers an item gets.")] = 2,
+    reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
+    specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
+    seed: Annotated[int | None, Option(help="Of the drawing and the order; default: drawn, and stored.")] = None,
+    minutes: Annotated[int, Option(help="For how long an opened item is kept for its reader.")] = 45,
+    ask: Annotated[Ask, chosen("--ask", Ask, "rubric, response_acuity or gold_acuity")] = Ask.RUBRIC,
+    plan: Annotated[Path | None, Option(help=PLAN)] = None,
+    dataset: Annotated[str | None, Option(help="Only this data set.")] = None,
+    subset: Annotated[str | None, Option(help="Only this part: oss_eval, hard, consensus.")] = None,
+    theme: Annotated[str | None, Option()] = None,
+    category: Annotated[str | None, Option()] = None,
+    language: Annotated[str | None, Option(help="ISO 639-1 code, e.g. en")] = None,
+    axis: Annotated[str | None, Option()] = None,
+    model: Annotated[str | None, Option(help="Only this model's responses.")] = None,
+    judge: Annotated[str | None, Option(help="Only criteria that this judge has labelled.")] = None,
+    label: Annotated[str | None, chosen("--label", list(Label), LABEL)] = None,
+    judges_differ: Annotated[bool, Option("--judges-differ", help=JUDGES_DIFFER)] = False,
+    points_from: Annotated[int | None, Option(help="Only criteria with at least so many points.")] = None,
+    points_to: Annotated[int | None, Option(help=POINTS_TO)] = None,
+    search: Annotated[str, Option(help="Words that occur in the conversation or its verdicts.")] = "",
+    reads: Annotated[str | None, Option(help="unread, read, conflicting or overridden")] = None,
+    source: Annotated[str | None, Option(help="Only cases of triage from this source.")] = None,
+    asked_as: Annotated[str | None, chosen("--format", list(Format), FORMAT)] = None,
+    level: Annotated[str | None, chosen("--level", (*Acuity, Label.CANNOT_ASSESS), LEVEL)] = None,
+    response: Annotated[list[int] | None, Option(help=RESPONSE)] = None,
+    alone: Annotated[bool, Option("--alone", help=ALONE)] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what would be assigned and change nothing.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Assign responses (or cases) to readers, drawn at random with a stored seed and a known probability.
+
+    What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response.
+    """
+    from evalcore.reading import assigning
+    from evalcore.study.browse import READ_STATES, Filters
+
+    if reads is not None:
+        one_of("--reads", reads, READ_STATES)
+    filters = Filters(
+        search=search, dataset=dataset, subset=subset, theme=theme, category=category, language=language, axis=axis, model=model, judge=judge,
+        label=label, reads=reads, judges_differ=judges_differ, points_from=points_from, points_to=points_to, source=source, format=asked_as, level=level,
+    )  # fmt: skip
+    choice = assigning.Choice(
+        ask=ask,
+        filters=filters,
+        chosen=tuple(dict.fromkeys(response or ())),
+        alone=alone,
+        plan=assigning.read_plan(content(plan)) if plan is not None else (),
+        n_items=n_items,
+        readers=tuple(reader or ()),
+        specialty=specialty,
+        n_readers=n_readers,
+        seed=seed,
+        reserve_minutes=minutes,
+    )
+    with study(db) as engine:
+        report = assigning.assign(engine, choice, actor=actor(engine), dry_run=dry_run)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
+
+
+def guideline(
+    path: Annotated[Path | None, Argument(help="Markdown; leave it out to print the newest version.")] = None,
+    db: Db = None,
+) -> None:
+    """Write a new version of what readers are told, or print the newest."""
+    from evalcore.study import acting, contents
+    from evalcore.study.db import reading
+
+    with study(db) as engine:
+        if path is None:
+            with reading(engine) as session:
+                found = contents.guideline(session)
+            say(found.text if found else "No guideline yet: overread guideline FILE.md")
+            return
+        try:
+            text = content(path).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            msg = f"{path}: byte {error.start + 1}: expected UTF-8"
+            raise OverreadError(msg) from error
+        version = acting.set_guideline(engine, text, actor=actor(engine))
+    say(f"Guideline version {version}.")

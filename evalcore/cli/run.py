@@ -1,4 +1,4 @@
-"""Ask models for answers and judges for verdicts; see what runs and ran, stop it, go on with it, try again what failed."""
+"""Ask models for answers, also to cases of triage, and judges for verdicts; see what runs and ran, stop it, go on with it, try again what failed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -7,61 +7,77 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import msgspec
+from typer import Exit, Option
 
-from evalcore.cli.console import Db, Json, print_json, study
+from evalcore.cli.console import Db, Json, err, print_json, say, some_of, study
 from evalcore.errors import OverreadError
-from evalcore.study.schema import CASES, STREAK, Outcome, RunKind
+from evalcore.study.schema import CASES, STREAK, Format, Outcome, RunKind
 
 if TYPE_CHECKING:
+    from evalcore.cli.run_at_console import Ended
     from evalcore.runs.spec import ModelSettings, RunSpec
     from evalcore.study.db import Engine
 
+PARTS = ("answers", "judged")
+TEMPERATURE = 1.0
+"""Of answers to cases where nobody says another: samples that are asked for without chance are all alike."""
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 
 def _said(words: str, *names: str) -> Any:
-    return typer.Option(*names, help=words, show_default=False)
+    return Option(*names, help=words, show_default=False)
 
 
 BASE_URL = "Where the model is, up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; else as the file of models says."
+API_MODEL = "What the server calls the model; else as the file says, else its name."
 KEY = "NAME of the environment variable that holds the key; else as the file says. The key itself is never said."
 MODELS_FILE = "TOML file of the known models; default: models.toml here, else OVERREAD_MODELS."
 CONCURRENCY = "Questions in flight at once, in each process; on a cluster in each of its workers."
 STOP = "Stop a run, wherever it is worked on: what is in flight is finished."
 WORK = "Work on a run that is open, beside others that do; as pages start it."
 CLUSTER = "Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster]."
-BaseUrl = Annotated[str | None, _said(BASE_URL)]
-ApiModel = Annotated[str | None, _said("What the server calls the model; else as the file says, else its name.")]
-KeyVariable = Annotated[str | None, _said(KEY)]
-ModelsFile = Annotated[Path | None, _said(MODELS_FILE, "--models-file")]
-Concurrency = Annotated[int, typer.Option(help=CONCURRENCY)]
-MaxFailures = Annotated[int, typer.Option(help="Stop after so many failures in a row, in one process.")]
-Limit = Annotated[int | None, _said("Ask at most so many questions.")]
-MaxCost = Annotated[float | None, _said("Stop before it costs more US dollars than this.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be asked, and what it would cost; ask and write nothing.")
-]
+JUDGE = "Who judges the conversations afterwards; the file of models says where."
+CONFIDENCE = "Ask how probable it is that its label is right."
+DRY_RUN = "Show what would be asked, and what it would cost; ask and write nothing."
+OUTCOME = f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated."
+RESUMED_COST = "With --resume: stop before it costs more US dollars; default: as before."
+TEMPERATURE_SAID = "0 to 2; else as the file says, else not sent; of cases of triage else 1."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What may be said of every run, beside who is asked for what."""
 
-    dataset: Annotated[str | None, _said("Which, where the study holds several.", "--dataset")] = None
-    base_url: BaseUrl = None
-    api_model: ApiModel = None
-    key_variable: KeyVariable = None
-    temperature: Annotated[float | None, _said("0 to 2; else as the file says, else not sent.")] = None
-    models_file: ModelsFile = None
-    concurrency: Concurrency = 20
-    limit: Limit = None
-    max_cost: MaxCost = None
-    max_failures: MaxFailures = STREAK
-    cluster: Annotated[str | None, _said(CLUSTER)] = None
-    dry_run: DryRun = False
+    base_url: Annotated[str | None, _said(BASE_URL)] = None
+    api_model: Annotated[str | None, _said(API_MODEL)] = None
+    key_variable: Annotated[str | None, _said(KEY)] = None
+    temperature: Annotated[float | None, _said(TEMPERATURE_SAID)] = None
+    models_file: Annotated[Path | None, _said(MODELS_FILE, "--models-file")] = None
+    concurrency: Annotated[int, Option(help=CONCURRENCY)] = 20
+    limit: Annotated[int | None, _said("Ask at most so many questions.")] = None
+    max_cost: Annotated[float | None, _said("Stop before it costs more US dollars than this.")] = None
+    max_failures: Annotated[int, Option(help="Stop after so many failures in a row, in one process.")] = STREAK
+    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False
     db: Db = None
     as_json: Json = False
+
+    def model(self, name: str) -> "ModelSettings":
+        """How the model is reached and asked: what the options say, else what the file says."""
+        from evalcore.runs.known_models import named, usual_file
+
+        how = {name: getattr(self, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
+        return named(name, path=self.models_file or usual_file(), **how)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What a run is held to, and whether it prints no words."""
+        bounds = {name: getattr(self, name) for name in ("concurrency", "max_cost", "max_failures")}
+        return bounds | {"quiet": self.as_json}
+
+
+Dataset = Annotated[str | None, _said("Which, where the study holds several.", "--dataset")]
+Cluster = Annotated[str | None, _said(CLUSTER)]
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -81,8 +97,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @with_options
 def respond(
-    model: Annotated[str, typer.Option(help="Who answers, as the study calls it.")],
-    samples: Annotated[int, typer.Option(help="Answers to each example.")] = 1,
+    model: Annotated[str, Option(help="Who answers, as the study calls it.")],
+    samples: Annotated[int, Option(help="Answers to each example.")] = 1,
+    dataset: Dataset = None,
+    cluster: Cluster = None,
     *,
     options: Options,
 ) -> None:
@@ -91,26 +109,25 @@ def respond(
     Each answer is saved as it comes, and only what is missing is asked: the same command goes on with a run that was stopped. Ctrl-C finishes what is in
     flight, Ctrl-C again stops at once; the exit status is then 130. It is 1 where too many failures in a row or the cost stopped the run.
 
-    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable,
-    refused, rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of
-    these by other processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null),
-    interrupted, whole (of the run: n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not
-    answer).
-    With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown),
-    seconds_each (of a question), n_before (questions that the expectation is drawn from).
+    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable, refused,
+    rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of these by other
+    processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null), interrupted, whole (of the run:
+    n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not answer).
+    With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown), seconds_each
+    (of a question), n_before (questions that the expectation is drawn from).
     """
-    _ask(RunKind.RESPOND, model, options, n_samples=samples)
+    _ask(RunKind.RESPOND, model, options, dataset, cluster, n_samples=samples)
 
 
 @with_options
 def judge(
-    judge: Annotated[str, typer.Option(help="Who judges, as the study calls it.")],
+    judge: Annotated[str, Option(help="Who judges, as the study calls it.")],
     models: Annotated[str | None, _said("Whose responses, joined by commas; default: all models'.")] = None,
-    repeat: Annotated[int, typer.Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
-    points: Annotated[bool, typer.Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
-    confidence: Annotated[
-        bool, typer.Option("--confidence/--no-confidence", help="Ask how probable it is that its label is right.")
-    ] = False,
+    repeat: Annotated[int, Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
+    points: Annotated[bool, Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
+    confidence: Annotated[bool, Option("--confidence/--no-confidence", help=CONFIDENCE)] = False,
+    dataset: Dataset = None,
+    cluster: Cluster = None,
     *,
     options: Options,
 ) -> None:
@@ -123,69 +140,161 @@ def judge(
         msg = "--models: expected names joined by commas, got nothing"
         raise OverreadError(msg)
     about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
-    _ask(RunKind.JUDGE, judge, options, **about)
+    _ask(RunKind.JUDGE, judge, options, dataset, cluster, **about)
 
 
-def asked_model(name: str, models_file: Path | None, **options: Any) -> "ModelSettings":
-    """How the model is reached and asked: what the options say, else what the file says."""
-    from evalcore.runs.known_models import named, usual_file
+def _ask(kind: RunKind, name: str, options: Options, dataset: str | None, cluster: str | None, **about: Any) -> None:
+    from evalcore.cli.run_at_console import plan_of, run_through
+    from evalcore.runs import queries, spec_for
+    from evalcore.study.db import reading
 
-    return named(name, path=models_file or usual_file(), **options)
-
-
-def _ask(kind: RunKind, name: str, options: Options, **about: Any) -> None:
-    from evalcore.runs import spec_for
-
-    how = {name: getattr(options, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
-    asked = asked_model(name, options.models_file, **how)
+    asked, to_judge = options.model(name), kind is RunKind.JUDGE
     with study(options.db) as engine:
-        dataset = options.dataset or _only_dataset(engine, to_judge=kind is RunKind.JUDGE)
-        _go(engine, spec_for(kind, asked, dataset, limit=options.limit, **about), options)
+        if not dataset:
+            with reading(engine) as session:
+                known = queries.datasets(session)
+                fitting = [one for one in known if (queries.models_of(session, one) if to_judge else one != CASES)]
+            if not fitting:
+                msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
+                raise OverreadError(msg)
+            if len(fitting) > 1:
+                msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
+                raise OverreadError(msg)
+            dataset = fitting[0]
+        spec = spec_for(kind, asked, dataset, limit=options.limit, **about)
+        if options.dry_run:
+            shown, status = plan_of(engine, spec, **options.how), 0
+        else:
+            ended = run_through(engine, spec, cluster=cluster, **options.how)
+            shown, status = ended.as_dict(), ended.exit_status
+    if options.as_json:
+        print_json(shown)
+    raise Exit(status)
 
 
-def _only_dataset(engine: "Engine", *, to_judge: bool) -> str:
+@with_options
+def triage_run(
+    model: Annotated[str, Option(help="Who answers, as the study calls it.")],
+    formats: Annotated[str, Option(help="qa, conversation, or both joined by a comma.")] = ",".join(Format),
+    samples: Annotated[int, Option(help="Answers to each case and format.")] = 5,
+    judge: Annotated[str | None, _said(JUDGE)] = None,
+    *,
+    options: Options,
+) -> None:
+    """Ask a model about cases of triage. At the end the parser and the rules read the levels of its answers, and the judge that was named.
+
+    Answers are saved, and runs go on and end, as `overread respond` says. The judge begins when all answers are there. --limit holds for answers and for
+    verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
+    with --dry-run judged is null as well where there is nothing to judge yet.
+    """
+    from evalcore.runs import acts, queries, spec_for
+    from evalcore.runs.known_models import key_of, usual_file
+    from evalcore.study.db import reading
+
+    wanted = some_of("--formats", formats, [word.value for word in Format])
+    asked, limit = options.model(model), options.limit
+    if asked.temperature is None:
+        asked = msgspec.structs.replace(asked, temperature=TEMPERATURE)
+    answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
+    verdicts = None
+    if judge is not None:
+        judged_by = _judge(judge, options.models_file or usual_file(), wanted)
+        if not options.dry_run:
+            key_of(judged_by)  # it is there
+        verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
+    with study(options.db) as engine:
+        with reading(engine) as session:
+            if CASES not in queries.datasets(session):
+                msg = "The study has no cases of triage: see `overread import`"
+                raise OverreadError(msg)
+            # all for which the judge would be refused later, before the first answer is paid for
+            if verdicts is not None:
+                acts.check_bounds(verdicts, concurrency=options.concurrency, max_cost=options.max_cost)
+                acts.check_asked(session, verdicts)
+        if options.dry_run:
+            shown, status = _planned(engine, answers, verdicts, options.how), 0
+        else:
+            gone = _gone(engine, answers, verdicts, options.how)
+            shown = {name: None if part is None else part.as_dict() for name, part in zip(PARTS, gone, strict=True)}
+            status = max(part.exit_status for part in gone if part is not None)
+    if options.as_json:
+        print_json(shown)
+    raise Exit(status)
+
+
+def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
+    """The judge as the file of models has it; an `OverreadError` where it is not known, or nothing is there for it to read."""
+    from evalcore.runs.known_models import load
+
+    if Format.CONVERSATION not in formats:
+        msg = f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}"
+        raise OverreadError(msg)
+    known = {} if path is None else load(path)
+    if name not in known:
+        place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
+        msg = f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}"
+        raise OverreadError(msg)
+    return known[name]
+
+
+def _planned(
+    engine: "Engine", answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
+) -> dict[str, dict[str, Any] | None]:
+    """What both runs would be; of the judge's only what can be known: what there is to judge now."""
+    from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
-    with reading(engine) as session:
-        known = queries.datasets(session)
-        fitting = [name for name in known if (queries.models_of(session, name) if to_judge else name != CASES)]
-    if not fitting:
-        msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
-        raise OverreadError(msg)
-    if len(fitting) > 1:
-        msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
-        raise OverreadError(msg)
-    return fitting[0]
+    of_answers, of_verdicts = plan_of(engine, answers, **how), None
+    if verdicts is not None:
+        with reading(engine) as session:
+            is_answered = answers.model.name in queries.models_of(session, CASES)
+        if is_answered:
+            of_verdicts = plan_of(engine, verdicts, **how | {"max_cost": None})
+        if not how["quiet"] and of_answers["n_missing"]:
+            say(f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.")
+    return dict(zip(PARTS, (of_answers, of_verdicts), strict=True))
 
 
-def _go(engine: "Engine", spec: "RunSpec", options: Options) -> None:
-    from evalcore.cli.run_at_console import plan_of, run_through
+def _gone(
+    engine: "Engine", answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
+) -> "tuple[Ended, Ended | None]":
+    """Both runs, one after the other; what the answers cost, which has to be known, is no longer there for the judge."""
+    from evalcore.cli.run_at_console import run_through
+    from evalcore.runs import acts
+    from evalcore.study.db import reading
 
-    bounds = {name: getattr(options, name) for name in ("concurrency", "max_cost", "max_failures")}
-    if options.dry_run:
-        planned = plan_of(engine, spec, quiet=options.as_json, **bounds)
-        if options.as_json:
-            print_json(planned)
-        return
-    ended = run_through(engine, spec, quiet=options.as_json, cluster=options.cluster, **bounds)
-    if options.as_json:
-        print_json(ended.as_dict())
-    raise typer.Exit(ended.exit_status)
+    first, left = run_through(engine, answers, **how), how["max_cost"]
+    if verdicts is None or first.exit_status:
+        return first, None
+    judge = verdicts.model.name
+    if not first.is_done:
+        err.print(f"{judge} begins when all answers are there: go on by the same command.", markup=False)
+        return first, None
+    if left is not None:
+        with reading(engine) as session:
+            cost = acts.spent(session, first.worked.run_id)
+        if cost is None:
+            msg = (
+                f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {judge!r} is not; "
+                "go on by the same command without --max-cost"
+            )
+            raise OverreadError(msg)
+        if cost >= left:
+            msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {judge}"
+            raise OverreadError(msg)
+        left -= cost
+    return first, run_through(engine, verdicts, **how | {"max_cost": left})
 
 
 def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
-    failures: Annotated[int | None, typer.Option(metavar="ID", help="What failed in a run, and why.")] = None,
-    retry: Annotated[int | None, typer.Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
-    outcome: Annotated[
-        list[str] | None, _said(f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated.")
-    ] = None,
-    resume: Annotated[int | None, typer.Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
-    max_cost: Annotated[
-        float | None, _said("With --resume: stop before it costs more US dollars; default: as before.")
-    ] = None,
-    stop: Annotated[int | None, typer.Option(metavar="ID", help=STOP)] = None,
-    work: Annotated[int | None, typer.Option(metavar="ID", help=WORK)] = None,
+    failures: Annotated[int | None, Option(metavar="ID", help="What failed in a run, and why.")] = None,
+    retry: Annotated[int | None, Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
+    outcome: Annotated[list[str] | None, _said(OUTCOME)] = None,
+    resume: Annotated[int | None, Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
+    max_cost: Annotated[float | None, _said(RESUMED_COST)] = None,
+    stop: Annotated[int | None, Option(metavar="ID", help=STOP)] = None,
+    work: Annotated[int | None, Option(metavar="ID", help=WORK)] = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:

@@ -1,23 +1,18 @@
 """A run as somebody at a terminal sees it: what it would take, how far it is, how it ended, and with which exit status."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pandas as pd
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, Progress as Bars, TextColumn
 
-from evalcore.cli.console import actor, err, grid, out, print_json, records
-from evalcore.cli.console import show as show_columns
-from evalcore.errors import OverreadError
-from evalcore.runs import Stop, Worked, check_bounds, failures, on_interrupt, plan, queries, start, work
-from evalcore.runs import retry as retry_failures
-from evalcore.runs import stop as stop_run
+from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
+from evalcore.cli.run import FAILURES
+from evalcore.runs import Stop, Worked, acts, on_interrupt, queries, work
 from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
@@ -31,24 +26,20 @@ LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a 
 INTERRUPTED, FAILED = 130, 1
 """Exit statuses: after Ctrl-C, as shells have it; and of a run that did not come to its end."""
 COST = "would bring the cost above"  # words of the reason for which a run stops at its cost
-SAME_COMMAND = "the same command"
 MAX_LINES, MAX_REASON = 40, 80
-FAILURES = tuple(outcome.value for outcome in queries.FAILURES)
+WHOLE = ("response_id", "criterion_id", "position", "status")
+"""Numbers that pandas has as decimals where one is missing."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How working on a run went.
-
-    `at`: the run as it stands; None where the database does not answer any more. `n_cut_off`: answers of the run that are not whole. `again`: how to go on,
-    in words.
-    """
+    """How working on a run went; `at`: how it stands, None where the database does not answer; `again`: how to go on, in words."""
 
     worked: Worked
     at: Progress | None
-    n_cut_off: int = 0
-    is_interrupted: bool = False
-    again: str = SAME_COMMAND
+    n_cut_off: int
+    is_interrupted: bool
+    again: str
 
     @property
     def exit_status(self) -> int:
@@ -72,7 +63,7 @@ class Ended:
             said[0] = "Nothing is left to ask."
         failed = f", {at.n_failed:,} failed" if at.n_failed else ""
         left = f", {at.n_open:,} open" if at.n_open else ""
-        took = f"{at.prompt_tokens:,} tokens in, {at.completion_tokens:,} out; {cost_words(at)}"
+        took = f"{at.calls.prompt_tokens:,} tokens in, {at.calls.completion_tokens:,} out; {cost_words(at.calls)}"
         said.append(f"Run {run_id} as a whole: {at.n_answered:,} of {at.n_questions:,} answered{failed}{left}; {took}.")
         if self.n_cut_off:
             said.append(cut_off_words(self.n_cut_off))
@@ -97,17 +88,18 @@ class Ended:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it: `Worked.as_dict`, how it ended, and how the run stands."""
-        names = ("n_questions", "n_answered", "n_failed", "n_open")
-        whole = {name: getattr(self.at, name) for name in names} | {"n_cut_off": self.n_cut_off}
-        more = {"interrupted": self.is_interrupted, "whole": whole if self.at is not None else None}
-        return self.worked.as_dict() | more
+        whole = None
+        if self.at is not None:
+            names = ("n_questions", "n_answered", "n_failed", "n_open")
+            whole = {name: getattr(self.at, name) for name in names} | {"n_cut_off": self.n_cut_off}
+        return self.worked.as_dict() | {"interrupted": self.is_interrupted, "whole": whole}
 
 
 def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **bounds: Any) -> dict[str, Any]:
     """What a run would ask, cost and take, as JSON has it; printed as a table, too; the bounds as `runs.start` takes them."""
-    check_bounds(spec, concurrency=concurrency, **{"max_cost": None} | bounds)
+    acts.check_bounds(spec, concurrency=concurrency, **bounds)
     with reading(engine) as session:
-        planned = plan(session, spec)
+        planned = acts.plan(session, spec)
     seconds = planned.seconds(concurrency)
     if not quiet:
         at_once = f"{concurrency:,} questions at once"
@@ -124,7 +116,7 @@ def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **b
             "cost": dollars(planned.cost),
             "time": time_words,
         }
-        out.print(f"{_title(spec)} (dry run)", markup=False)
+        say(f"{title_of(spec.model.name, spec.kind, spec.dataset)} (dry run)")
         table = grid(["", ""], [row for row in rows.items() if row[1]])
         table.show_header = False
         out.print(table)
@@ -137,26 +129,18 @@ def run_through(engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | No
         key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
     else:
         check(engine, cluster)
-    run_id = start(engine, spec, actor=actor(engine), **bounds)
-    ended = go(engine, run_id, cluster=cluster)
-    show(ended, quiet=quiet)
-    return ended
+    run_id = acts.start(engine, spec, actor=actor(engine), **bounds)
+    return go(engine, run_id, quiet=quiet, cluster=cluster)
 
 
-def show(ended: Ended, *, quiet: bool) -> None:
-    """How it went; why it stopped and how to go on comes last, where errors go, also beside JSON."""
-    for sentence in () if quiet else ended.sentences():
-        out.print(sentence, markup=False)
-    if ended.last_words():
-        err.print(ended.last_words(), markup=False)
-
-
-def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = SAME_COMMAND) -> Ended:
-    """Work on a run here, or spread it over a cluster, with a bar or with lines, until it ends or Ctrl-C is pressed."""
+def go(
+    engine: Engine, run_id: int, *, quiet: bool, cluster: str | None = None, again: str = "the same command"
+) -> Ended:
+    """Work on a run here, or spread it over a cluster, with a bar or with lines, until it ends or Ctrl-C is pressed; then say how it went."""
     with reading(engine) as session:
         row = queries.run(session, run_id)
-    stop = Stop()
-    with on_interrupt(stop), _shown(_title(row.spec)) as shown:
+    stop, title = Stop(), title_of(row.spec.model.name, row.kind, row.spec.dataset)
+    with on_interrupt(stop), _shown(title) as shown:
         if cluster is not None:
             how: dict[str, Any] = {"address": cluster, "actor": actor(engine), "progress": lambda at: shown(at, 0)}
             worked = work_on_cluster(engine, run_id, stop=stop, **how)
@@ -172,7 +156,11 @@ def go(engine: Engine, run_id: int, *, cluster: str | None = None, again: str = 
     if worked.n_left is not None:
         with reading(engine) as session:
             at, n_cut = queries.progress(session, run_id), queries.n_cut_off(session, run_id)
-    return Ended(worked, at, n_cut, stop.is_asked, again)
+    ended = Ended(worked, at, n_cut, stop.is_asked, again)
+    say(*([] if quiet else ended.sentences()))
+    if ended.last_words():  # last, where errors go, also beside JSON
+        err.print(ended.last_words(), markup=False)
+    return ended
 
 
 class _Counting(ModelClient):
@@ -208,10 +196,6 @@ def _shown(words: str) -> Iterator[Callable[[Progress, int], None]]:
         yield show
 
 
-def _title(spec: RunSpec) -> str:
-    return title_of(spec.model.name, spec.kind, spec.dataset)
-
-
 def printable(text: str) -> str:
     r"""Words from a server on one line, and nothing in them that a terminal would obey.
 
@@ -219,9 +203,6 @@ def printable(text: str) -> str:
     'over loaded �[31m'
     """
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
-
-
-# ---------------------------------------------------------------- what `overread runs` does
 
 
 def list_(engine: Engine, *, as_json: bool) -> None:
@@ -233,10 +214,10 @@ def list_(engine: Engine, *, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        out.print("No runs yet: see `overread judge --help`")
+        say("No runs yet: see `overread judge --help`")
         return
     reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
-    show_columns({
+    show({
         "run": table["run_id"].astype(str),
         "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
         "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
@@ -253,17 +234,17 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     """What failed in a run, and why."""
     who = actor(engine)
     with reading(engine) as session:
-        queries.run(session, run_id)  # there is one
-        outcomes = queries.counts(session, run_id).outcomes
-    n_failed = outcomes.total() - outcomes[Outcome.ANSWERED]
-    rows = _whole(failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
+        n_failed = queries.progress(session, run_id).n_failed
+    rows = records(acts.failures(engine, who, run_id, most=n_failed if as_json else MAX_LINES))
+    for row in rows:
+        row |= {name: None if row[name] is None else int(row[name]) for name in WHOLE}
     if as_json:
         print_json(rows)
         return
     if not rows:
-        out.print(f"Nothing failed in run {run_id}.")
+        say(f"Nothing failed in run {run_id}.")
         return
-    show_columns({
+    show({
         "conversation": [row["prompt_id"] for row in rows],
         "about": [", ".join(about_words(row)) for row in rows],
         "outcome": [row["outcome"] for row in rows],
@@ -271,24 +252,17 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
         "why": [printable(row["error"] or "") for row in rows],
     })  # fmt: skip
     if n_failed > len(rows):
-        out.print(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
+        say(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
 
 
-def _whole(table: pd.DataFrame) -> list[dict[str, Any]]:
-    whole = ("response_id", "criterion_id", "position", "status")
-    return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
-
-
-def retry(engine: Engine, run_id: int, words: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:
+def retry(engine: Engine, run_id: int, words: Iterable[str], *, as_json: bool) -> None:
     """Ask again here what ended so."""
-    if unknown := sorted(set(words) - set(FAILURES)):
-        msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
-        raise OverreadError(msg)
+    outcomes = [Outcome(word) for word in some_of("--outcome", ",".join(words), FAILURES)]
     with reading(engine) as session:
         key_of(queries.run(session, run_id).spec.model)  # it is there
-    n = retry_failures(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in words])
+    n = acts.retry(engine, run_id, actor=actor(engine), outcomes=outcomes)
     if not as_json:
-        out.print(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
+        say(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
     if n:
         work_on(engine, run_id, as_json=as_json, more={"n_retried": n})
     elif as_json:
@@ -302,13 +276,13 @@ def resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool
     key_of(row.spec.model)  # it is there
     most = row.max_cost if max_cost is None else max_cost
     bounds: dict[str, Any] = {"concurrency": row.concurrency, "max_cost": most, "max_failures": row.max_failures}
-    start(engine, row.spec, actor=actor(engine), **bounds)
+    acts.start(engine, row.spec, actor=actor(engine), **bounds)
     work_on(engine, run_id, as_json=as_json)
 
 
 def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
     """Stop a run, wherever it is worked on."""
-    stop_run(engine, run_id, actor=actor(engine))
+    acts.stop(engine, run_id, actor=actor(engine))
     with reading(engine) as session:
         at = queries.progress(session, run_id)
     if as_json:
@@ -316,13 +290,12 @@ def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
         return
     finish = f"; {at.n_workers:,} processes finish what is in flight" if at.n_workers else ""
     again = f" Go on by `overread runs --resume {run_id}`." if at.n_open else ""
-    out.print(f"Run {run_id} is {at.state}{finish}.{again}")
+    say(f"Run {run_id} is {at.state}{finish}.{again}")
 
 
 def work_on(engine: Engine, run_id: int, *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Work on a run here; `more` stands beside it in the JSON."""
-    ended = go(engine, run_id, again=f"`overread runs --resume {run_id}`")
-    show(ended, quiet=as_json)
+    ended = go(engine, run_id, quiet=as_json, again=f"`overread runs --resume {run_id}`")
     if as_json:
         print_json(ended.as_dict() | (more or {}))
     raise typer.Exit(ended.exit_status)

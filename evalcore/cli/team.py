@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evalcore.cli.console import Db, Json, actor, location, out, print_json, show, study
+from evalcore.cli.console import Db, Json, actor, out, print_json, show, study
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
 
@@ -64,7 +64,7 @@ def invite(name: Name, db: Db = None) -> None:
         raise OverreadError(msg)
     with study(db) as engine:
         token = acts.invite(engine, name, actor=actor(engine))
-    out.print(invitation_link(signing_in.public_url, location(db), token), markup=False)
+    out.print(invitation_link(signing_in.public_url, db or settings().db, token), markup=False)
 
 
 @team_app.command()
@@ -157,11 +157,10 @@ def migrate(
     ] = None,
 ) -> None:
     """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
-    from evalcore.study.db import connect
-    from evalcore.study.db import migrate as run
+    from evalcore.study.db import connect, migrate as run
     from evalcore.study.grants import grant
 
-    engine = connect(location(db))
+    engine = connect(db or settings().db)
     try:
         copy = run(engine)
         if app_role is not None:

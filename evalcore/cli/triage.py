@@ -6,55 +6,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
-import typer
+from typer import Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
 from evalcore.study.csv_cells import text_of
-from evalcore.study.schema import Format
+from evalcore.study.schema import Claim, Format, Physicians
 from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
-    from evalcore.triage.bases import Basis, Weights
+    from evalcore.triage.bases import Basis
     from evalcore.triage.corrected import Held
     from evalcore.triage.data import TriageData
+    from evalcore.triage.harm import Weights
     from evalcore.triage.settings import TriageSettings
 
-GOLDS, BASES = ("file", "physicians"), ("judge", "physicians", "corrected")
 SHOWN = ("under", "missed_emergencies", "over", "exact")
+FORMAT = "qa or conversation alone. Default: as the settings have it."
+GOLD = "file: as published; physicians: as read by physicians of this study."
+BASIS = "Who says which level an answer gives: judge, physicians (of this study), corrected (both)."
+CLAIM = "What corrected intervals hold for: benchmark or new_examples. Default: as the study states, else the widest that can be had."
+PHYSICIANS = "Whose reading they hold for: these or in_general. Default: likewise."
+UNDER = "What a level too low costs. Default: the study's settings."
+OVER = "What a level too high costs. Default: the study's settings."
+MAP = "CSV with the columns label and meaning: the study's own map of --source."
+RESET = "Back to the map of --source that comes with Overread."
+SETTINGS = "Take the settings from a YAML file; what it leaves out gets its default."
 
 
 def triage(  # noqa: PLR0913, PLR0917 - one option each
-    format_: Annotated[
-        str | None, typer.Option("--format", help="qa or conversation alone. Default: as the settings have it.")
-    ] = None,
-    model: Annotated[list[str] | None, typer.Option(help="This model; again for another. Default: all.")] = None,
+    format_: Annotated[str | None, console.chosen("--format", list(Format), FORMAT)] = None,
+    model: Annotated[list[str] | None, Option(help="This model; again for another. Default: all.")] = None,
     judge: console.Judges = None,
-    gold: Annotated[
-        str, typer.Option(help="file: as published; physicians: as read by physicians of this study.")
-    ] = "file",
-    basis: Annotated[
-        str,
-        typer.Option(help="Who says which level an answer gives: judge, physicians (of this study), corrected (both)."),
-    ] = "judge",
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="What corrected intervals hold for: benchmark or new_examples. Default: as the study states, else the widest that can be had."
-        ),
-    ] = None,
-    physicians: Annotated[
-        str | None, typer.Option(help="Whose reading they hold for: these or in_general. Default: likewise.")
-    ] = None,
-    under_weight: Annotated[
-        float | None,
-        typer.Option(min=0, max=HIGHEST_WEIGHT, help="What a level too low costs. Default: the study's settings."),
-    ] = None,
-    over_weight: Annotated[
-        float | None,
-        typer.Option(min=0, max=HIGHEST_WEIGHT, help="What a level too high costs. Default: the study's settings."),
-    ] = None,
+    gold: Annotated[str, console.chosen("--gold", ("file", "physicians"), GOLD)] = "file",
+    basis: Annotated[str, console.chosen("--basis", ("judge", "physicians", "corrected"), BASIS)] = "judge",
+    claim: Annotated[Claim | None, console.chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, console.chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    under_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=UNDER)] = None,
+    over_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=OVER)] = None,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -90,35 +80,31 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.study import contents
     from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
-    from evalcore.study.schema import Claim, Physicians
-    from evalcore.triage import queries as stored
-    from evalcore.triage import setting_queries
-    from evalcore.triage.bases import Basis, margin_sentences, stated_judges, usual_held
-    from evalcore.triage.corrected import Held, claim_words
-    from evalcore.triage.data import described
+    from evalcore.triage import bases, corrected, data, harm, queries, setting_queries
 
-    console.one_of("--gold", gold, GOLDS)
-    by = Basis[console.one_of("--basis", basis, BASES).upper()]
-    claimed = None if claim is None else Claim(console.one_of("--claim", claim, list(Claim)))
-    read_by = None if physicians is None else Physicians(console.one_of("--physicians", physicians, list(Physicians)))
-    if format_ is not None:
-        console.one_of("--format", format_, [word.value for word in Format])
+    by = bases.Basis[basis.upper()]
     with console.study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        whole = described(stored.load(session), settings.rule)
+        whole = data.described(queries.load(session), settings.rule)
         stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
-    named = [f"{word}={name}" for word, name in stated_judges(whole, spec).items()]
+    named = [f"{word}={name}" for word, name in bases.stated_judges(whole, spec).items()]
     formats = list(settings.formats) if format_ is None else [format_]
     triage_data, judges = _chosen(whole, [*named, *(judge or [])], model, formats)
-    why, held = "", Held(settled=spec.settled)
-    if by is Basis.CORRECTED:
-        held, why = usual_held(triage_data, judges, spec)
-        held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
-    weights = _weights(settings, under_weight, over_weight)
+    why, held = "", corrected.Held(settled=spec.settled)
+    if by is bases.Basis.CORRECTED:
+        held, why = bases.usual_held(corrected.answered(triage_data, judges, settled=spec.settled), spec)
+        held = replace(held, claim=claim or held.claim, physicians=physicians or held.physicians)
+    usual = settings.weights
+    weights = harm.Weights(
+        usual.under if under_weight is None else under_weight, usual.over if over_weight is None else over_weight
+    )
+    if weights.under == weights.over == 0:
+        msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
+        raise OverreadError(msg)
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
-    margins = margin_sentences(tables["safety"], spec) if by is Basis.CORRECTED else []
-    means = None if by is Basis.JUDGE else claim_words(held.claim, held.physicians)
+    margins = bases.margin_sentences(tables["safety"], spec) if by is bases.Basis.CORRECTED else []
+    means = None if by is bases.Basis.JUDGE else held.words()
     if as_json:
         kinds = whole.cases["kind"].value_counts(sort=False)
         console.print_json(
@@ -140,42 +126,18 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
             | {name: console.records(table) for name, table in tables.items()}
         )
         return
-    _print(
-        triage_data,
-        judges,
-        tables,
-        [*findings, *margins, *([why] if why else [])],
-        settings,
-        n_samples=len(whole.samples),
-        means=means,
-    )
+    sentences = [*findings, *margins, *filter(None, [why])]
+    _print(triage_data, judges, tables, sentences, settings, n_samples=len(whole.samples))
     levels = ", ".join(f"{word} by {name}" for word, name in judges.items())
-    levels = "by physicians of this study" if by is Basis.PHYSICIANS else levels
-    corrected = ", put right by physicians" if by is Basis.CORRECTED else ""
-    console.out.print(f"Levels {levels}{corrected}; gold {gold}.", markup=False)
-
-
-def _weights(settings: "TriageSettings", under: float | None, over: float | None) -> "Weights":
-    """What errors cost: as it was asked for, else as the study's settings have it.
-
-    Raises OverreadError: both are 0.
-    """
-    from evalcore.triage.bases import Weights
-
-    weights = Weights(settings.under_weight if under is None else under, settings.over_weight if over is None else over)
-    if weights.under == weights.over == 0:
-        msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
-        raise OverreadError(msg)
-    return weights
+    levels = "by physicians of this study" if by is bases.Basis.PHYSICIANS else levels
+    put_right = ", put right by physicians" if by is bases.Basis.CORRECTED else ""
+    console.say(means or "", f"Levels {levels}{put_right}; gold {gold}.")
 
 
 def _chosen(
     triage_data: "TriageData", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
 ) -> "tuple[TriageData, dict[str, str]]":
-    """The responses that were asked for, and whose levels count by format.
-
-    Raises OverreadError: a model or judge that the study does not have.
-    """
+    """The responses that were asked for, and whose levels count by format; an unknown model or judge is an `OverreadError`."""
     published = triage_data.published
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
     for name in models or ():
@@ -200,45 +162,33 @@ def _tables(
     *,
     by_physicians: bool,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    from evalcore.triage import bases, cases
-    from evalcore.triage import rates as triage_rates
-    from evalcore.triage.bases import Basis, safety_sentences
-    from evalcore.triage.cases import flip_counts
-    from evalcore.triage.corrected import answered
-    from evalcore.triage.harm import harm_sentences
-    from evalcore.triage.predictions import joined, predictions
-    from evalcore.triage.reads import with_physicians_gold
-    from evalcore.triage.words import findings
+    from evalcore.triage import bases, cases, corrected, harm, predictions, rates, reads, words
 
     if by_physicians:
-        triage_data = with_physicians_gold(triage_data)
-    found = joined(triage_data, predictions(triage_data, judges))
-    by_judge = basis is Basis.JUDGE
-    known = None if by_judge else answered(triage_data, judges, held.claim, settled=held.settled)
-    how: Any = {"judges": judges, "held": held, "known": known}
-    matrices = bases.matrices(basis, triage_data, found, **how)
-    costs = bases.harm(basis, triage_data, found, weights, **how)
-    ranked = bases.ranked(basis, triage_data, found, weights, **how)
-    safety = bases.safety(basis, found, known=known or (), held=held)
-    flips = flip_counts(found)
+        triage_data = reads.with_physicians_gold(triage_data)
+    found = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    by_judge = basis is bases.Basis.JUDGE
+    known = () if by_judge else corrected.answered(triage_data, judges, held.claim, settled=held.settled)
+    levels = bases.LevelsBy(basis, triage_data, found, held, known)
+    matrices, safety = bases.matrices(levels), bases.safety(levels)
+    costs, ranked = bases.harm(levels, weights), bases.ranked(levels, weights)
+    flips = cases.flip_counts(found)
     together = bases.with_cases(matrices.rates)
-    sentences = findings(
-        together if len(together) else matrices.rates,
-        flips if by_judge else None,
-        by_physicians=basis is Basis.PHYSICIANS,
-    )
-    sentences += safety_sentences(safety, bases.WHOSE[basis])
+    shown = together if len(together) else matrices.rates
+    is_read = basis is bases.Basis.PHYSICIANS
+    sentences = words.findings(shown, flips if by_judge else None, by_physicians=is_read)
+    sentences += bases.safety_sentences(safety, bases.WHOSE[basis])
     is_ranked = bool(len(ranked.harm))
-    harm = ranked.harm if is_ranked else bases.with_cases(costs)
-    sentences += harm_sentences(harm, weights.under, weights.over, ranked.differences, ranked=is_ranked)
+    lowest = ranked.harm if is_ranked else bases.with_cases(costs)
+    sentences += harm.harm_sentences(lowest, weights, ranked.differences, ranked=is_ranked)
     missed = cases.misses(triage_data, found, judges=judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(cases.DANGEROUS))].groupby(keys, observed=True).size()
     tables: dict[str, Any] = {"cells": matrices.cells, "rates": matrices.rates, "summary": matrices.summary}
     tables |= {"harm": costs, "changes": ranked.changes, "differences": ranked.differences, "safety": safety}
     tables |= {"misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True)}
-    tables |= {"flips": flips, "boundary": triage_rates.boundary(found), "ambiguous": triage_rates.ambiguous(found)}
-    tables |= {"accounted": triage_rates.accounted(triage_data, found)}
+    tables |= {"flips": flips, "boundary": rates.boundary(found), "ambiguous": rates.ambiguous(found)}
+    tables |= {"accounted": rates.accounted(triage_data, found)}
     return tables, sentences
 
 
@@ -250,22 +200,18 @@ def _print(
     settings: "TriageSettings",
     *,
     n_samples: int,
-    means: str | None,
 ) -> None:
     from evalcore.triage.bases import rates_columns
     from evalcore.triage.words import elsewhere_words, level_letter
 
     if not len(triage_data.cases) and not len(triage_data.published):
-        console.out.print(
-            "No cases yet: import a file of cases, then predictions; or a published confusion matrix alone."
-        )
-        raise typer.Exit
+        console.say("No cases yet: import a file of cases, then predictions; or a published confusion matrix alone.")
+        raise Exit
     if not judges and not len(triage_data.published):
         what = "import a file of predictions" if not n_samples else "run overread acuity-rules"
-        console.out.print(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
-        raise typer.Exit
-    for sentence in sentences:
-        console.out.print(sentence, markup=False)
+        console.say(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
+        raise Exit
+    console.say(*sentences)
     console.show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
     misses = tables["misses"]
     if len(misses):
@@ -274,38 +220,36 @@ def _print(
         columns |= {"Cases": misses["n"]}
         console.show(columns)
     if n := len(triage_data.elsewhere):
-        console.out.print(elsewhere_words(n), markup=False)
-    if means:
-        console.out.print(means, markup=False)
+        console.say(elsewhere_words(n))
 
 
 def label_maps(
-    source: Annotated[str | None, typer.Option(help="This source alone, e.g. semigran.")] = None,
-    import_: Annotated[
-        Path | None,
-        typer.Option("--import", help="CSV with the columns label and meaning: the study's own map of --source."),
-    ] = None,
-    export: Annotated[Path | None, typer.Option(help="Write the map of --source as such a file.")] = None,
-    reset: Annotated[
-        bool, typer.Option("--reset", help="Back to the map of --source that comes with Overread.")
-    ] = False,
+    source: Annotated[str | None, Option(help="This source alone, e.g. semigran.")] = None,
+    import_: Annotated[Path | None, Option("--import", help=MAP)] = None,
+    export: Annotated[Path | None, Option(help="Write the map of --source as such a file.")] = None,
+    reset: Annotated[bool, Option("--reset", help=RESET)] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
     """List what the labels of each source stand for, and on how many cases they are; or write the study's own map of a source.
 
-    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level
-    (kept, and never the gold). Cases that were imported before keep what was made of them. With --json a list with one object a source, by
-    name: source, is_own (the study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of
-    them imported when their label stood for something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of
-    cases that the map does not know: list of label, n_cases).
+    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level (kept, and
+    never the gold). Cases that were imported before keep what was made of them. With --json a list with one object a source, by name: source, is_own (the
+    study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of them imported when their label stood for
+    something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of cases that the map does not know: list of label, n_cases).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import label_maps as tables
-    from evalcore.triage import setting_queries
-    from evalcore.triage.label_maps import label_counts
+    from evalcore.triage import label_maps as tables, setting_queries
 
-    chosen = _source(source, import_, export, reset=reset)
+    asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
+    acts = [name for name, is_asked in asked.items() if is_asked]
+    if len(acts) > 1:
+        msg = f"expected one of {', '.join(acts)}, got {len(acts)}"
+        raise OverreadError(msg)
+    if acts and not source:
+        msg = f"--source: expected the source whose map it is beside {acts[0]}, got nothing"
+        raise OverreadError(msg)
+    chosen = tables.fold(source or "")
     given = None if import_ is None else tables.parse(text_of(console.content(import_), import_.name), import_.name)
     with console.study(db) as engine:
         if given or reset:
@@ -313,7 +257,7 @@ def label_maps(
         with reading(engine) as session:
             own, maps_in_force = setting_queries.own_tables(session), setting_queries.tables_of(session)
             labels = setting_queries.labels_of_cases(session)
-    counts = label_counts(labels, tables.maps(maps_in_force))
+    counts = tables.label_counts(labels, tables.maps(maps_in_force))
     known = sorted({*maps_in_force, *counts["source"]})
     if chosen and chosen not in known:
         msg = f"--source: expected one of {', '.join(known)}, got {source!r}"
@@ -326,28 +270,12 @@ def label_maps(
         return
     for row in listed:
         whose = "the study's own map" if row["is_own"] else "the map that comes with Overread"
-        console.out.print(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}", markup=False)
+        console.say(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}")
         lines = [*row["labels"], *({"meaning": "– (unknown)"} | label for label in row["unknown"])]
         heads = {"Label": "label", "Stands for": "meaning", "Cases": "n_cases"}
         console.show({head: [line[name] for line in lines] for head, name in heads.items()})
         if row["n_otherwise"]:
-            console.out.print(
-                f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.", markup=False
-            )
-
-
-def _source(source: str | None, import_: Path | None, export: Path | None, *, reset: bool) -> str:
-    from evalcore.triage.label_maps import fold
-
-    asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
-    acts = [name for name, is_asked in asked.items() if is_asked]
-    if len(acts) > 1:
-        msg = f"expected one of {', '.join(acts)}, got {len(acts)}"
-        raise OverreadError(msg)
-    if acts and not source:
-        msg = f"--source: expected the source whose map it is beside {acts[0]}, got nothing"
-        raise OverreadError(msg)
-    return fold(source or "")
+            console.say(f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.")
 
 
 def _described(
@@ -365,7 +293,7 @@ def _described(
         for label, meaning in rows
         if meaning is not None
     ]
-    unknown = mine.loc[mine["meaning"].isna()]
+    unknown = mine.loc[mine["meaning"].isna(), ["written", "n_cases"]]
     return {
         "source": source,
         "is_own": source in own,
@@ -373,19 +301,14 @@ def _described(
         "n_cases": int(mine["n_cases"].sum()),
         "n_otherwise": int(mine["n_otherwise"].sum()),
         "labels": labels,
-        "unknown": [
-            {"label": label, "n_cases": int(n)} for label, n in zip(unknown["written"], unknown["n_cases"], strict=True)
-        ],
+        "unknown": unknown.rename(columns={"written": "label"}).to_dict(orient="records"),
     }
 
 
 def triage_settings(
-    export: Annotated[Path | None, typer.Option(help="Write the settings as a YAML file.")] = None,
-    import_: Annotated[
-        Path | None,
-        typer.Option("--import", help="Take the settings from a YAML file; what it leaves out gets its default."),
-    ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Back to the settings that come with Overread.")] = False,
+    export: Annotated[Path | None, Option(help="Write the settings as a YAML file.")] = None,
+    import_: Annotated[Path | None, Option("--import", help=SETTINGS)] = None,
+    reset: Annotated[bool, Option("--reset", help="Back to the settings that come with Overread.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -395,8 +318,7 @@ def triage_settings(
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import setting_queries
-    from evalcore.triage import settings as settings_files
+    from evalcore.triage import setting_queries, settings as settings_files
 
     if import_ is not None and reset:
         msg = "expected --reset or a file, got both"
@@ -414,6 +336,6 @@ def triage_settings(
     if as_json:
         console.print_json({"is_own": own is not None, **settings_files.plain(settings)})
     elif export is not None:
-        console.out.print(f"{export} written", markup=False)
+        console.say(f"{export} written")
     else:
-        console.out.print(settings_files.to_yaml(settings).rstrip(), markup=False)
+        console.say(settings_files.to_yaml(settings).rstrip())

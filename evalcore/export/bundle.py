@@ -3,26 +3,23 @@
 import hashlib
 import io
 import zipfile
+from dataclasses import asdict
 from importlib.metadata import version
 
 import orjson
 import pandas as pd
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
 from evalcore.study import contents
-from evalcore.study.analysis import plain
 from evalcore.study.db import Engine, reading
 from evalcore.study.trail import trail_head
 
 TABLES = ("labels", "verdicts", "scores")
-"""Of the whole study, as the export writes them."""
 NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")
-"""Of the stated analysis."""
 MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
 FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
 """What is in every bundle, besides codebooks and what `methods.documents` writes."""
@@ -30,14 +27,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 
 
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
-    """A zip file of what a paper rests on.
+    """A zip file of what a paper rests on, with the number of labels; the same state of the study gives the same bytes.
 
     labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had all
     spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how many
     reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and `manifest.json`, which
-    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256. The same state of the study
-    gives the same bytes. Returns them with the number of labels.
-    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
+    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256.
+    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in it.
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
@@ -51,16 +47,33 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         for what in TABLES
     }
     said = None if stated is None else {
-        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
+        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **asdict(stated.spec)
     }  # fmt: skip
-    analysis = {"stated": said, "computed": None if done is None else _computed(done)}
+    computed = None
+    if done is not None:
+        found = done.results
+        computed = asdict(found.spec) | {
+            "is_stated": stated_words(done.stated, done.otherwise),
+            "claim_by_default": found.usual.why,
+            "means": found.means,
+            "finding": found.finding,
+            "primary_comparison": primary_words(found, done.stated),
+        }
+    analysis = {"stated": said, "computed": computed}
     texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
     files = {ANALYSIS: orjson.dumps(analysis, option=orjson.OPT_INDENT_2)}
     files |= {name: text.encode() for name, text in texts.items()}
     for what, table in (tables | numbers(done, tried) | reported).items():
         files[f"{what}.csv"] = export_tables.to_csv(table)
         files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
-    files[MANIFEST] = _manifest(files, trail, with_number=not blind)
+    listed = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in sorted(files.items())
+    }
+    # how many acts there were tells a blind reader how many reads were revised
+    number = {} if blind else {"audit_events": trail[0]}
+    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    files[MANIFEST] = orjson.dumps(manifest, option=orjson.OPT_INDENT_2)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in sorted(files.items()):
@@ -69,10 +82,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
 
 
 def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
-    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
-
-    `done`: The stated analysis; None where no judge has labelled anything. `tried`: As `missing` gives it for this analysis.
-    """
+    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges. `tried`: as `missing` gives it."""
     if done is None or tried is None:
         return {name: pd.DataFrame(columns=export_tables.columns_of(name)) for name in NUMBERS}
     found, spec = done.results, done.results.spec
@@ -88,25 +98,3 @@ def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[s
         first = [column for column in columns if column in rows]
         tables[name] = rows[[*first, *(column for column in rows if column not in first)]]
     return tables
-
-
-def _computed(done: ComputedAnalysis) -> dict[str, object]:
-    found = done.results
-    return plain(found.spec) | {
-        "is_stated": stated_words(done.stated, done.otherwise),
-        "claim_by_default": found.usual.why,
-        "means": found.means,
-        "finding": found.finding,
-        "primary_comparison": primary_words(found, done.stated),
-    }
-
-
-def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: bool) -> bytes:
-    listed = {
-        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for name, content in sorted(files.items())
-    }
-    # how many acts there were tells a blind reader how many reads were revised
-    number = {"audit_events": trail[0]} if with_number else {}
-    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
-    return orjson.dumps(manifest, option=orjson.OPT_INDENT_2)

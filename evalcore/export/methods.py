@@ -15,6 +15,7 @@ import pandas as pd
 from evalcore.errors import OverreadError
 from evalcore.export import queries
 from evalcore.export.reporting import METHODS, Clause, checklist, checklist_page, flow_svg, study_flow
+from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
@@ -26,13 +27,12 @@ from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study import contents, frames
-from evalcore.study.analysis import StatedAnalysis, plain
+from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, RunKind, Selection, Stage, version_and_repeat
-from evalcore.triage import queries as triage
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage, setting_queries
 from evalcore.triage.data import Kind, TriageData, described
 
 PACKAGES = ("numpy", "pandas", "scipy")
@@ -58,7 +58,6 @@ BLANKS = {
     "protocol": "[to fill in: protocol and its registration]",
     "availability": "[to fill in: where data and code can be had]",
 }
-"""What no study can tell of itself."""
 SELECTIONS = {
     Selection.RANDOM: "on items drawn at random",
     Selection.IMPORTANCE: "on items drawn with unequal, known probabilities",
@@ -77,10 +76,7 @@ FORMATS = {Format.QA: "asked for a level", Format.CONVERSATION: "in conversation
 
 @dataclass(frozen=True)
 class Drawn:
-    """One drawing of responses that was read from.
-
-    n_read of the drawn responses have a blind first read by somebody who took it from this drawing; lowest, highest inclusion probability, in (0, 1].
-    """
+    """One drawing of responses: n_read of them have a blind first read by somebody who took it from this drawing; lowest, highest probability in (0, 1]."""
 
     n_drawn: int
     n_population: int
@@ -93,23 +89,18 @@ class Drawn:
 
 @dataclass(frozen=True)
 class TriageFacts:
-    """What was done on levels of care.
-
-    n_voted cases came with n_votes votes of physicians. formats and models count the responses to the cases, levels those that each judge (parser and rules
-    are judges too) has looked at. n_reads blind first reads of the level of a response, of n_read responses, by n_readers physicians; n_case_reads, ...: the
-    same of what the case itself needs.
-    """
+    """What was done on levels of care, responses to the cases and blind first reads among it."""
 
     kinds: dict[str, int]
-    n_voted: int
+    n_voted: int  # cases that came with n_votes of physicians
     n_votes: int
     formats: dict[str, int]
     models: dict[str, int]
-    levels: dict[str, int]
-    n_reads: int
+    levels: dict[str, int]  # that each judge has looked at (parser and rules are judges too)
+    n_reads: int  # of the level of n_read responses
     n_read: int
     n_readers: int
-    n_case_reads: int
+    n_case_reads: int  # of what n_cases_read cases need
     n_cases_read: int
     n_case_readers: int
 
@@ -121,42 +112,20 @@ class TriageFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was done.
-
-    Attributes:
-        responses: Responses of each model that somebody has labelled.
-        n_sent_otherwise: Responses (labelled or not) to which something else than the conversation was sent.
-        languages: Conversations by language; "" where it is not known.
-        judges: Each judge that gave labels, with its prompt versions; "" where they came with a file.
-        repeats: How often each was asked again, at most.
-        n_recorded: Readers whose profile is in the study; specialties, reader_languages: of these, how many have each.
-        by_selection: Blind first reads by how their item came to be read; "" where a file did not say.
-        brought: Inclusion probability, lowest and highest, of the n_brought drawn reads that came with a file.
-        n_blind: First reads of which it is recorded that they were blind; of the others the file did not say.
-        by_guideline: First reads by the version of the guideline that the reader had; 0: none recorded.
-        not_blind: First reads that were not blind, by the reason (`schema.NotBlind`; empty where a file gave none); they are no first reads here.
-        n_knowing: First reads whose reader said that they know which model wrote the response.
-        n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
-        n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
-        pull: Share of first reads that were changed after the reveal, in words; empty where none was revealed.
-        n_looks: Reads of a criterion that got a second look without the judge's verdict; effect: what seeing it changes, in words, where that is known.
-        claim: What the intervals of the corrected scores hold for, in words, and why; empty where there is none.
-        stated: Every version of the stated analysis, the newest first; otherwise: what was computed otherwise than stated.
-        flow: As `reporting.study_flow`; empty where no judge has labelled anything.
-    """
+    """What was done: responses that somebody has labelled, and blind first reads; "" in a count: a file did not say."""
 
     evaluations: tuple[str, ...]
     responses: dict[str, int]
-    n_sent_otherwise: int
+    n_sent_otherwise: int  # labelled or not, to which something else than the conversation was sent
     languages: dict[str, int]
     runs: tuple[dict[str, Any], ...]
-    judges: dict[str, tuple[str, ...]]
-    repeats: dict[str, int]
+    judges: dict[str, tuple[str, ...]]  # each that gave labels, with its prompt versions; "" of a file
+    repeats: dict[str, int]  # how often each judge was asked again, at most
     n_examples: int
     n_items: int
     n_readers: int
-    n_recorded: int
-    specialties: dict[str, int]
+    n_recorded: int  # readers whose profile is in the study
+    specialties: dict[str, int]  # how many of these have each
     reader_languages: dict[str, int]
     n_reads: int
     n_read_items: int
@@ -165,31 +134,31 @@ class Facts:
     n_read_twice: int
     dates: tuple[date, date] | None
     by_selection: dict[str, int]
-    brought: tuple[float, float] | None
+    brought: tuple[float, float] | None  # lowest and highest probability of the n_brought drawn reads of files
     n_brought: int
-    n_blind: int
-    not_blind: dict[str, int]
-    by_guideline: dict[int, int]
+    n_blind: int  # of which it is recorded that they were
+    not_blind: dict[str, int]  # by the reason (`schema.NotBlind`); they are no first reads here
+    by_guideline: dict[int, int]  # by the version that the reader had; 0: none recorded
     n_knowing: int
     n_open: int
     drawn: tuple[Drawn, ...]
-    n_wanted: int
-    n_missing: int
-    n_conflicting: int
-    n_adjudicated: int
+    n_wanted: int  # reads that were assigned here
+    n_missing: int  # those of them that were not made
+    n_conflicting: int  # items whose first reads differ
+    n_adjudicated: int  # those of them that are settled
     n_adjudicators: int
     agreement: pd.DataFrame
-    pull: str
-    n_looks: int
-    effect: str
+    pull: str  # share of first reads that were changed after the reveal, in words
+    n_looks: int  # reads of a criterion that got a second look without the judge's verdict
+    effect: str  # what seeing it changes, in words
     triage: TriageFacts
     analysis: dict[str, Any]
-    claim: str
+    claim: str  # what the intervals of the corrected scores hold for, and why, in words
     n_estimated: int
     n_compared: int
-    stated: tuple[StatedAnalysis, ...]
-    otherwise: tuple[str, ...]
-    flow: pd.DataFrame
+    stated: tuple[StatedAnalysis, ...]  # every version of the stated analysis, the newest first
+    otherwise: tuple[str, ...]  # what was computed otherwise than stated
+    flow: pd.DataFrame  # as `reporting.study_flow`; empty where no judge has labelled anything
 
     @property
     def n_responses(self) -> int:
@@ -198,10 +167,7 @@ class Facts:
 
 
 def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: ComputedAnalysis | None = None) -> Facts:
-    """What was done in the study.
-
-    `blind`: Conversations that wait for the viewer's own first read: left out. `found`: The stated analysis without them, where it is at hand.
-    """
+    """What was done, without conversations that wait for the viewer's own first read; `found`: the stated analysis without them, where it is at hand."""
     with reading(engine) as session:
         known = labels.load(session).without(blind)
         judge = contents.rules(session).judge or next(iter(known.judges), None)
@@ -349,7 +315,7 @@ def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset
         settled=spec.settled,
         weights=weights_of(found.part, spec),
     )
-    told: dict[str, Any] = {"analysis": plain(spec)}
+    told: dict[str, Any] = {"analysis": asdict(spec)}
     told |= {"claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else ""}
     told |= {"n_estimated": int(enough.sum()), "n_compared": int(results.differences["p"].notna().sum())}
     told |= {"stated": stated, "otherwise": found.otherwise, "flow": flow}
@@ -387,50 +353,30 @@ def _pull(reads: pd.DataFrame) -> str:
 
 
 def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], dict[str, pd.DataFrame]]:
-    """What of a bundle tells how the study was done.
-
-    `files`: Names of the bundle's other files, for the checklist.
-    Gives texts by file name: methods.md, checklist.md and, where there is a flow, flow.svg; tables by what they hold: checklist and flow.
-    """
+    """Texts by file name (methods.md, checklist.md and, where there is a flow, flow.svg) and tables (checklist and flow); `files`: the bundle's others."""
     drawn = {"flow.svg": flow_svg(done.flow)} if len(done.flow) else {}
     whose = {"dataset": done.analysis.get("evaluation"), "judge": " + ".join(done.analysis.get("judges", ()))}
     tables = {"flow": done.flow.assign(**whose)} if len(done.flow) else {}
     where = checklist(clauses(done), {*files, *drawn, *(f"{what}.csv" for what in tables)})
-    texts = {METHODS: markdown(done), "checklist.md": checklist_page(where), **drawn}
+    said = "\n".join(["# Methods\n", *(f"## {name}\n\n{text}\n" for name, text in _by_section(done).items())])
+    texts = {METHODS: said, "checklist.md": checklist_page(where), **drawn}
     return texts, {"checklist": where, **tables}
 
 
 def as_dict(done: Facts) -> dict[str, Any]:
     """The facts as JSON takes them."""
-
-    def rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
-        return table.astype(object).where(table.notna(), None).to_dict(orient="records")
-
-    told = {name: getattr(done, name) for name in done.__dataclass_fields__}
-    return told | {
+    return asdict(done) | {
         "n_responses": done.n_responses,
         "by_guideline": {str(number): n for number, n in done.by_guideline.items()},
-        "agreement": rows(done.agreement),
-        "flow": rows(done.flow),
-        "drawn": [asdict(one) for one in done.drawn],
-        "stated": [asdict(one) for one in done.stated],
-        "triage": asdict(done.triage),
+        "agreement": records(done.agreement),
+        "flow": records(done.flow),
         "dates": None if done.dates is None else [day.isoformat() for day in done.dates],
     }
-
-
-# ---------------------------------------------------------------- the clauses
 
 
 def paragraph(done: Facts) -> str:
     """The methods in plain sentences, a paragraph a section; what did not happen is not mentioned."""
     return "\n\n".join(_by_section(done).values())
-
-
-def markdown(done: Facts) -> str:
-    """The same with a heading a section."""
-    parts = [f"## {section}\n\n{text}\n" for section, text in _by_section(done).items()]
-    return "\n".join(["# Methods\n", *parts])
 
 
 def _by_section(done: Facts) -> dict[str, str]:
@@ -448,12 +394,13 @@ def clauses(done: Facts) -> list[Clause]:
     of_rubrics |= {"Selection": _drawing, "Agreement between physicians": _between, "Analysis": _estimating}
     found = [Clause(key, name, *rest) for name, say in of_rubrics.items() if done.n_items for key, *rest in say(done)]
     found += [Clause(key, "Triage", text) for key, text in _on_levels(done.triage)]
-    found.append(Clause("software", "Software", software()))
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    ran = f"Overread {version('overread')} on Python {platform.python_version()} with {packages}"
+    found.append(Clause("software", "Software", f"Software: {ran}."))
     return found + [Clause(key, "To fill in", text, is_blank=True) for key, text in BLANKS.items()]
 
 
 _Said = Iterator[tuple[str, str] | tuple[str, str, bool]]
-"""Key and text of each clause, and whether it is blank."""
 
 
 def _material(done: Facts) -> _Said:
@@ -569,7 +516,17 @@ def _blind_reading(done: Facts) -> _Said:
         who = f"Of {counted(unknown, 'reader')}" if done.n_recorded else "Of the readers"
         yield "readers_unknown", f"{who} specialty and languages are not recorded [to fill in].", True
     yield "readers_chosen", "[to fill in: how the physicians were chosen, trained and paid]", True
-    yield "blinding", _blinding(done), not done.n_blind
+    blinding = "The imported files do not say whether these reads were blind."
+    if done.n_blind:
+        is_every = done.n_blind == done.n_reads
+        every = "Each of these first reads" if done.not_blind else "Every first read"
+        share = every if is_every else f"{done.n_blind:,} of the first reads"
+        verb, pronoun, reader = ("were", "they were", "their readers")
+        if is_every or done.n_blind == 1:
+            verb, pronoun, reader = ("was", "it was", "its reader")
+        rest = "" if is_every else " Of the others the imported files do not say."
+        blinding = f"{share} {verb} blind: until {pronoun} locked, {reader} did not see the judge's verdict.{rest}"
+    yield "blinding", blinding, not done.n_blind
     if done.n_knowing:
         share = share_words(done.n_knowing, done.n_reads, done.n_knowing / done.n_reads)
         knew = f"of {share} of these first reads the reader said that they knew which model had written the response"
@@ -577,25 +534,8 @@ def _blind_reading(done: Facts) -> _Said:
     yield "guideline", _guideline(done.by_guideline), not any(done.by_guideline)
 
 
-def _blinding(done: Facts) -> str:
-    if not done.n_blind:
-        return "The imported files do not say whether these reads were blind."
-    is_every = done.n_blind == done.n_reads
-    every = "Each of these first reads" if done.not_blind else "Every first read"
-    share = every if is_every else f"{done.n_blind:,} of the first reads"
-    verb, pronoun, reader = ("were", "they were", "their readers")
-    if is_every or done.n_blind == 1:
-        verb, pronoun, reader = ("was", "it was", "its reader")
-    rest = "" if is_every else " Of the others the imported files do not say."
-    return f"{share} {verb} blind: until {pronoun} locked, {reader} did not see the judge's verdict.{rest}"
-
-
 def _guideline(by_version: Mapping[int, int]) -> str:
-    """First reads by the guideline that their reader had at hand.
-
-    >>> _guideline({0: 3, 1: 1, 2: 40})
-    'First reads by version of the written guideline: 1 with version 1, 40 with version 2, 3 without a recorded version.'
-    """
+    """First reads by the guideline that their reader had at hand."""
     if not any(by_version):
         return "For no first read is a version of a written guideline recorded."
     said = [f"{n:,} with version {number}" for number, n in by_version.items() if number]
@@ -635,11 +575,7 @@ def _drawing(done: Facts) -> _Said:
 
 
 def _chance(lowest: float, highest: float) -> str:
-    """Inclusion probabilities in words.
-
-    >>> _chance(0.25, 0.25), _chance(0.05, 0.8)
-    ('inclusion probability .25', 'inclusion probabilities .05 to .80')
-    """
+    """Inclusion probabilities in words."""
     low, high = (f"{value:.2f}".removeprefix("0") for value in (lowest, highest))
     return f"inclusion probability {low}" if low == high else f"inclusion probabilities {low} to {high}"
 
@@ -681,10 +617,6 @@ def _estimating(done: Facts) -> _Said:
         yield "multiplicity", f"p values of {comparisons} were adjusted by Holm's method."
     elif done.n_compared:
         yield "multiplicity", "One pair of models was compared; its p value needs no adjustment."
-    yield from _stating(done)
-
-
-def _stating(done: Facts) -> _Said:
     if not done.stated:
         yield "not_stated", "No analysis was stated beforehand; these are the usual choices.", True
         return
@@ -700,7 +632,7 @@ def _stating(done: Facts) -> _Said:
     yield "stated", f"The analysis was first stated on {oldest.stated_at:%Y-%m-%d}, {before(oldest.n_reads_before)}."
     for later, earlier in zip(done.stated[:-1], done.stated[1:], strict=True):
         if later.n_reads_before:
-            was, now = plain(earlier.spec), plain(later.spec)
+            was, now = asdict(earlier.spec), asdict(later.spec)
             changed = listed(FIELDS.get(name, name.replace("_", " ")) for name in now if was[name] != now[name])
             when = f"On {later.stated_at:%Y-%m-%d}, {before(later.n_reads_before)}"
             yield "deviations", f"{when}, it was changed: {changed}."
@@ -731,9 +663,3 @@ def _on_levels(done: TriageFacts) -> Iterator[tuple[str, str]]:
         if n_reads:
             level = f"the level that {what} ({counted(n_reads, 'first read')})"
             yield key, f"{counted(n_readers, 'physician')} read blind {level}."
-
-
-def software() -> str:
-    """Which versions made the numbers."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"Software: Overread {version('overread')} on Python {platform.python_version()} with {packages}."

@@ -15,8 +15,7 @@ from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, R
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Physicians' standing blind first reads of criteria, one row a read.
 
-    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
-    recorded), created_at, knows_model (the reader said that they know which model this is).
+    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version, created_at, knows_model.
     """
     columns: list[Any] = [
         col(Verdict.response_id),
@@ -27,19 +26,15 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
         col(Verdict.created_at),
         col(Verdict.id).in_(knowing()).label("knows_model"),
     ]
-    statement = (
-        select(*columns)
-        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
-        .where(*_first(hidden), or_(col(Verdict.blinded).is_(None), col(Verdict.blinded).is_(True)))
-    )
-    return frame(session, statement)
+    blinded = or_(col(Verdict.blinded).is_(None), col(Verdict.blinded).is_(True))
+    return frame(session, _first(columns, hidden).where(blinded))
 
 
-def _first(hidden: frozenset[int]) -> tuple[Any, ...]:
-    return (
-        is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
-        col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None), *_shown(Verdict.example_id, hidden),
-    )  # fmt: skip
+def _first(columns: list[Any], hidden: frozenset[int]) -> Any:
+    given = col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None)
+    first = col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST
+    of_read = select(*columns).join(Rater, col(Rater.id) == col(Verdict.rater_id))
+    return of_read.where(is_read(Verdict), not_superseded(), *first, *given, *_shown(Verdict.example_id, hidden))
 
 
 def _shown(example_id: Any, hidden: frozenset[int]) -> tuple[Any, ...]:
@@ -49,13 +44,8 @@ def _shown(example_id: Any, hidden: frozenset[int]) -> tuple[Any, ...]:
 def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
     """Standing first reads of criteria that were not blind, by the reason; an empty one where an imported file gave none."""
     why = func.coalesce(col(Verdict.not_blind), "")
-    statement = (
-        select(why, func.count())
-        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
-        .where(*_first(hidden), col(Verdict.blinded).is_(False))
-        .group_by(why)
-        .order_by(why.desc())
-    )
+    statement = _first([why, func.count()], hidden).where(col(Verdict.blinded).is_(False))
+    statement = statement.group_by(why).order_by(why.desc())
     return {str(reason): int(n) for reason, n in session.connection().execute(statement)}
 
 

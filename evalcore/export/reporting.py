@@ -40,13 +40,7 @@ METHODS = "methods.md"
 
 
 class Item(NamedTuple):
-    """What a guideline asks, in our words.
-
-    Attributes:
-        item: Its number, or its topic where the number could not be checked.
-        clauses: Keys of the clauses that may answer it.
-        files: Files of the bundle that may.
-    """
+    """What a guideline asks, in our words: its number, or topic where that could not be checked; clauses and files of the bundle that may answer it."""
 
     guideline: str
     item: str
@@ -131,15 +125,13 @@ ITEMS = (
     Item(TRIPOD, "ethics", "approval", ("ethics",)),
     Item(TRIPOD, "open science", "funding, interests, protocol, registration, data, code", ("funding", "interests", "protocol", "availability")),
 )  # fmt: skip
-"""Items whose places can be computed, and those that belong to the paper's text; the asked-for ones in our own words."""
 
 
 def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
-    """Each item of each guideline with its places.
+    """Each item of each guideline with its places, by the clauses that the methods have and the files in the bundle.
 
-    `said`: The clauses that the methods have, in their order. `files`: Names of the files in the bundle.
-    Gives one row an item and place, or one with empty places where there is none: guideline, item, asks, status (of the whole item, of `STATUSES`), file,
-    section (heading in `METHODS`) and clause (its key).
+    Gives one row an item and place, or one with empty places: guideline, item, asks, status (of the whole item, of `STATUSES`), file, section (heading in
+    `METHODS`) and clause (its key).
     """
     clauses = list(said)
     rows = []
@@ -170,8 +162,6 @@ def checklist_page(table: pd.DataFrame) -> str:
         parts.append(f"## {guideline}\n\n{source}.\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
 
-
-# ---------------------------------------------------------------- the flow of a study
 
 STAGE, LEFT, BESIDE = "stage", "left", "beside"
 _COLUMNS = ["place", "kind", "what", "n_examples", "n_responses", "n_items", "n_reads"]
@@ -258,8 +248,7 @@ def study_flow(
     return pd.DataFrame(table, columns=_COLUMNS).astype(dict.fromkeys((*UNITS, "n_reads"), "Int64"))
 
 
-_READ = 2
-"""The place of what was read among the steps."""
+_READ = 2  # the place of what was read among the steps
 
 
 def _counts(items: pd.DataFrame, kept: Truths) -> dict[str, int]:
@@ -267,8 +256,6 @@ def _counts(items: pd.DataFrame, kept: Truths) -> dict[str, int]:
     n_examples, n_responses = (these[name].nunique() for name in ("example_id", "response_id"))
     return {"n_examples": n_examples, "n_responses": n_responses, "n_items": len(these)}
 
-
-# ---------------------------------------------------------------- its diagram: an SVG of our own needs no browser to be made, and every count is text
 
 INK, GROUND = "#23262a", "#ffffff"
 _LEFT_X, _RIGHT_X, _BOX, _SIDE = 16, 448, 392, 396
@@ -278,10 +265,7 @@ _UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "i
 
 
 def flow_svg(flow: pd.DataFrame) -> str:
-    """Boxes from top to bottom, what leaves and what is a part beside them.
-
-    Gives a whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
-    """
+    """Boxes from top to bottom, what leaves and what is a part beside them; `INK` and `GROUND` stand in it once each, for a page to replace."""
     stages = flow.loc[flow["kind"].eq("stage")].to_dict(orient="records")
     parts: list[str] = []
     top = 12

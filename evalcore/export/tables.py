@@ -3,22 +3,21 @@
 Every text cell is made safe for spreadsheets: one that begins with = + - @ (full-width forms too), a tab or a line end gets a quote before it.
 """
 
+import csv
 import hashlib
 import hmac
-import io
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any
 
 import orjson
 import pandas as pd
 
-from evalcore.errors import ExportError, ReadOnly
-from evalcore.export.codebook import CODEBOOK, DTYPES
-from evalcore.reading import queries as reading_queries
-from evalcore.reading import store as reading_store
+from evalcore.errors import OverreadError, ReadOnly
+from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
@@ -30,49 +29,47 @@ from evalcore.study.csv_cells import guarded
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.cases import case_table
 from evalcore.triage.data import described
 from evalcore.triage.predictions import judges_of
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
 _DIGEST = re.compile("[0-9a-f]{64}")
+CODEBOOK: dict[str, list[tuple[str, str]]] = {}
+"""Table name to pairs of column and meaning: the tables have exactly the columns of `codebook.csv`, in its order."""
+DTYPES: dict[str, dict[str, str]] = {}
+"""Table name to the kinds of its columns, also where nothing is in them; a column that is not named here is text."""
+for _row in csv.DictReader(files(__package__).joinpath("codebook.csv").read_text(encoding="utf-8").splitlines()):
+    CODEBOOK.setdefault(_row["table"], []).append((_row["column"], _row["meaning"]))
+    DTYPES.setdefault(_row["table"], {}).update({_row["column"]: _row["kind"]} if _row["kind"] else {})
 
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of the study; None is all of it.
+    """Which part of the study; None is all of it."""
 
-    Attributes:
-        judge: Whose labels stand in `labels`; the judge with the most verdicts where it is None.
-        read_only: Only items that a physician has read.
-        blind: Numbers of conversations that wait for the viewer's own first read: nothing on them is given out.
-    """
-
-    judge: str | None = None
+    judge: str | None = None  # whose labels stand in `labels`; None: of the judge with the most verdicts
     dataset: str | None = None
     model: str | None = None
     theme: str | None = None
-    read_only: bool = False
+    read_only: bool = False  # only items that a physician has read
     blind: frozenset[int] = frozenset()
+    """Numbers of conversations that wait for the viewer's own first read: nothing on them is given out."""
 
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
-    """One of the tables, with the columns of the codebook.
-
-    Raises ExportError: there is no such table, or the study has no such judge.
-    """
+    """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
         msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
-        raise ExportError(msg)
+        raise OverreadError(msg)
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
             msg = f"expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got judge {part.judge!r}"
-            raise ExportError(msg)
+            raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
@@ -89,7 +86,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
         if "knows_model" in columns:
-            known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
+            known, known_by = pd.Series(list(frames.numbers(session, frames.knowing())), dtype="int64"), "verdict_id"
             if what == "labels":  # with reads that were replaced
                 ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
                 of_item = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
@@ -140,15 +137,10 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
             cases = cases.loc[cases["n_read"].gt(0) | cases["gold_how"].notna()]
         return _named(cases.rename(columns={"case_id": "prompt_id"}))
     verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
-    beside = ["example_id", "source", "gold", "gold_read_here", "kind"]
-    known = case_table(triage_data, {}).drop_duplicates("example_id")[beside]
-    verdicts = verdicts.merge(known.astype({"kind": object, "source": object}), on="example_id", how="left")
-    return _levels(verdicts, judges, part)
-
-
-def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
-    formats = {word.evaluation: word.value for word in Format}
-    told = verdicts.assign(format=verdicts["evaluation"].map(formats))
+    of_case = ["example_id", "source", "gold", "gold_read_here", "kind"]
+    known = case_table(triage_data, {}).drop_duplicates("example_id")[of_case]
+    told = verdicts.merge(known.astype({"kind": object, "source": object}), on="example_id", how="left")
+    told = told.assign(format=told["evaluation"].map({word.evaluation: word.value for word in Format}))
     of_judge = told.loc[told["rater_kind"].eq(RaterKind.JUDGE) & told["rater"].eq(told["format"].map(dict(judges)))]
     of_judge = of_judge.loc[~of_judge["prompt_version"].str.contains(REPEAT, regex=False)]
     of_judge = of_judge.sort_values(["rater_id", "verdict_id"])  # the newest prompt last
@@ -186,30 +178,26 @@ def to_csv(items: pd.DataFrame) -> bytes:
             safe[column] = safe[column].astype(object).map(pd.Timestamp.isoformat, na_action="ignore")
         elif not pd.api.types.is_numeric_dtype(kind):
             safe[column] = safe[column].map(guarded, na_action="ignore")
-    return safe.to_csv(
-        index=False, lineterminator="\r\n"
-    ).encode()  # with \n alone, csv leaves a bare \r in a text unquoted
+    # with \n alone, csv leaves a bare \r in a text unquoted
+    return safe.to_csv(index=False, lineterminator="\r\n").encode()
 
 
 def to_parquet(items: pd.DataFrame) -> bytes:
     """Parquet; texts as they are."""
-    buffer = io.BytesIO()
-    items.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+    return items.to_parquet(index=False)
 
 
 def to_jsonl(items: pd.DataFrame) -> bytes:
     """One JSON object a line; missing values are null; texts as they are."""
-    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in _records(items))
+    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in records(items))
 
 
-def _records(items: pd.DataFrame) -> list[dict[str, Any]]:
+def records(items: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as Python's own values, None where there is none."""
     return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
-"""Table to bytes, by the name of the file format."""
 
 
 def codebook_text(what: str, trail_hash: str = "") -> str:
@@ -222,8 +210,7 @@ def codebook_text(what: str, trail_hash: str = "") -> str:
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     """JSON Lines that the reference tool's meta-evaluation reads: one row a (response, criterion) with its physicians' labels.
 
-    Standing reads met and not met count; "cannot assess" is left out, and so are adjudications. A criterion of no cluster has its axis
-    for a category. The criterion stands bare, without points, as in the official file.
+    Standing reads met and not met count, no adjudications. A criterion of no cluster has its axis for a category; it stands bare, as in the official file.
     """
     part = part or Part()
     with reading(engine) as session:
@@ -232,9 +219,9 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
         reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
         texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
         key = contents.study_key(session) or ""
-    text_of = {text["response_id"]: text for text in _records(texts)}
+    text_of = {text["response_id"]: text for text in records(texts)}
     of_item: dict[int, list[dict[str, Any]]] = {}
-    for read in _records(reads):
+    for read in records(reads):
         of_item.setdefault(read["item_id"], []).append(read)
     rows = []
     for same in of_item.values():
@@ -251,21 +238,12 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
 
 
 def anonymous(name: str, *, key: str) -> str:
-    """A physician's name as 64 hexadecimal digits, the same throughout a study; one that is that already stays.
-
-    The study's key enters the hash, so that nobody can find a name by hashing a list of physicians.
-
-    >>> len(anonymous("Dr. A", key="k"))
-    64
-    """
+    """A physician's name as 64 hexadecimal digits, the same throughout a study, and not to be found by hashing names; one that is that already stays."""
     return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
 
 def check(engine: Engine, actor: Viewer) -> None:
-    """The first thing of whoever takes something out of the study, before it is made.
-
-    Raises NotAllowed: whoever acts has no role in the study. Raises ExportError: a large file is not imported whole.
-    """
+    """The first thing of whoever takes something out, before it is made; NotAllowed: no role; OverreadError: a large file is not imported whole."""
     with reading(engine) as session:
         _check(session, actor)
 
@@ -273,7 +251,7 @@ def check(engine: Engine, actor: Viewer) -> None:
 def _check(session: Session, actor: Viewer) -> None:
     allow(session, actor, check_can_export)
     if (found := lookups.unfinished_import(session)) is not None:
-        raise ExportError(found.sentence)
+        raise OverreadError(found.sentence)
 
 
 def record(
@@ -288,10 +266,8 @@ def record(
 ) -> None:
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
-    A study that is read-only keeps no event.
-    `actor`: Who takes it; where it is nobody of the study, whom they show it to is not known here. `n_rows`: Of the table; with none, nothing was seen.
-    `named`: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out. Raises NotAllowed, ExportError: as
-    `check`.
+    A study that is read-only keeps no event. `n_rows`: Of the table; with none, nothing was seen. `named`: Which examples are in it, as its column
+    example_id names them; None: all but those that the part leaves out. Raises NotAllowed, OverreadError: as `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

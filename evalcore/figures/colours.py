@@ -19,11 +19,7 @@ LEVEL_RAMP = ("rgba(31,127,151,0.13)", "rgba(31,127,151,0.29)", "rgba(31,127,151
 
 
 def colour_of(models: Iterable[str]) -> dict[str, str]:
-    """The colour of each model; all models of the study are asked about, not only those in view, so that a model has one colour on every page.
-
-    >>> colour_of(["Briar-1", "Alder-2"])
-    {'Alder-2': '#0072B2', 'Briar-1': '#D55E00'}
-    """
+    """The colour of each model; all models of the study are asked about, not only those in view, so that a model has one colour on every page."""
     return {model: MODEL_COLOURS[n % len(MODEL_COLOURS)] for n, model in enumerate(sorted(set(models)))}
 
 

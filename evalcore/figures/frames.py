@@ -1,7 +1,6 @@
-"""What figures have in common: how names and shares are written, the frame around rows, and the colour of words."""
+"""What figures have in common: how names are written, the frame around rows, and the colour of words."""
 
 import html
-import math
 import textwrap
 from collections.abc import Sequence
 
@@ -14,28 +13,17 @@ NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
 BLANK_PIXELS = 240
-NO_VALUE = "–"
 LEGEND = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
 
 
 def on_lines(name: str) -> str:
-    """A row's name, escaped, on two lines where it is long; what is longer than two lines is cut off.
-
-    >>> on_lines("hedging")
-    'hedging'
-    >>> on_lines("health data tasks enough-info-to-complete-task response instruction following")
-    'health data tasks enough-info-to-complete-<br>task response instruction following'
-    """
+    """A row's name, escaped, on two lines where it is long; what is longer than two lines is cut off."""
     lines = textwrap.wrap(name, LINE_CHARACTERS, max_lines=LINES, placeholder=CUT)
     return "<br>".join(html.escape(line) for line in lines)
 
 
 def on_one_line(name: str, longest: int = ONE_LINE) -> str:
-    """A name, escaped, on one line; what is longer is cut off.
-
-    >>> on_one_line("Dr. Amara Okafor", 10)
-    'Dr. Amara…'
-    """
+    """A name, escaped, on one line; what is longer is cut off."""
     return html.escape(name if len(name) <= longest else name[: longest - 1].rstrip() + CUT)
 
 
@@ -104,35 +92,3 @@ def blank() -> go.Figure:
     """A figure that shows nothing: it holds a place while the real one is made."""
     hidden = {"visible": False}
     return go.Figure(layout={"height": BLANK_PIXELS, "xaxis": hidden, "yaxis": hidden})
-
-
-def percent(share: float) -> str:
-    """A share alone, as everywhere: figures stand below what computes, and import none of it.
-
-    >>> percent(0.6216), percent(math.nan)
-    ('62 %', '–')
-    """
-    return NO_VALUE if math.isnan(share) else f"{100 * share:.0f} %"
-
-
-def counted(k: float, n: float, share: float) -> str:
-    """A share with its counts; without them where it is an estimate.
-
-    >>> counted(92, 148, 92 / 148), counted(2.5, 8, 2.5 / 8), counted(math.nan, math.nan, 0.62)
-    ('62 % (92/148)', '31 % (2.5/8)', '62 %')
-    """
-    return percent(share) if math.isnan(k) or math.isnan(n) else f"{percent(share)} ({number(k)}/{number(n)})"
-
-
-def number(k: float) -> str:
-    """A count: whole, but for the halves that a read between two levels gives each of them.
-
-    >>> number(1200), number(2.5), number(math.nan)
-    ('1,200', '2.5', '–')
-    """
-    return NO_VALUE if math.isnan(k) else f"{k:,.{0 if k == round(k) else 1}f}"
-
-
-def interval(low: float, high: float) -> str:
-    """An interval: "[54 %, 70 %]"."""
-    return NO_VALUE if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"

@@ -8,12 +8,9 @@ from pathlib import Path
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import staging
+from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
-from evalcore.importing.joining import Pace, TooLong, Work
-from evalcore.importing.records import Kind, Options
-from evalcore.importing.report import ImportReport
-from evalcore.study import store
-from evalcore.study.db import Engine, writing
+from evalcore.study.db import Engine
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
 
@@ -26,13 +23,7 @@ _RESULT_NAME = re.compile(
 
 
 def told_by_name(file_name: str) -> Options:
-    """What a file's name tells of its content.
-
-    >>> told_by_name("healthbench_hard_gpt-x_20260113_121425_tta_allresults.json")
-    Options(dataset='healthbench', subset='hard', model='gpt-x_tta', judge=None)
-    >>> told_by_name("consensus_2025-05-09-20-00-46.jsonl.gz").subset
-    'consensus'
-    """
+    """What a file's name tells of its content."""
     stem = file_name.removesuffix(".gz").rsplit(".", 1)[0].removesuffix("_allresults")
     if found := _RESULT_NAME.match(stem):
         model = "_".join(part for part in (found["model"], found["suffix"]) if part)
@@ -41,22 +32,16 @@ def told_by_name(file_name: str) -> Options:
 
 
 def named_dataset(name: str) -> tuple[str, str | None]:
-    """A data set's name with its part taken off.
-
-    >>> named_dataset("healthbench_hard"), named_dataset("clinic")
-    (('healthbench', 'hard'), ('clinic', None))
-    """
+    """A data set's name with its part taken off."""
     for subset in _SUBSETS:
         if name.endswith("_" + subset):
             return name.removesuffix("_" + subset), subset
     return name, None
 
 
-def missing_options(
-    path: Path, *, name: str | None = None, format_name: str | None = None, options: Options
-) -> list[str]:
+def missing_options(path: Path, *, format_name: str | None = None, options: Options) -> list[str]:
     """Which of `model` and `judge` a file of this format needs, or may need, and neither it nor the caller says."""
-    file = _recognised(path, name, format_name)
+    file = recognise(path, name=path.name, format_name=format_name)
     if file.kind is Kind.LOG:
         return file.log.missing(options)
     if file.kind is not Kind.DOCUMENT:
@@ -82,55 +67,30 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 ) -> ImportReport:
     """Import one file whole, or refuse it whole.
 
-    `name` is the file's own, where `path` is a copy of an upload; `format_name` is told by the content, and what `dataset` (`healthbench_hard` names its part),
-    `model` and `judge` are by the file, where they are None. `reads_of`: people with an account here whose reads, made elsewhere, the file brings: a lead says
-    so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no researcher and no lead; or, with `reads_of`, no lead.
-    ImportFailed: with the first 20 faults; the study is as it was.
+    `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
+    whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no
+    researcher and no lead. ImportFailed: with the first 20 faults; the study is as it was.
     """
-    file = _recognised(path, name, format_name)
+    file = recognise(path, name=name or path.name, format_name=format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)
+    expected = ""
     if confidence_means is not None and not file.format.has_confidences:
         expected = f"nothing, as {file.format.name} brings no confidences"
-        raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {confidence_means}"])
-    if confidence_means is ConfidenceMeaning.MET and file.format.is_triage:
+    elif confidence_means is ConfidenceMeaning.MET and file.format.is_triage:
         expected = "right, as a level of care is no criterion that can be met"
+    if expected:
         raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {confidence_means}"])
     source_hash = file.content_hash()
     content_hash = sha256(f"{source_hash} {file.format.name} {options}".encode()).hexdigest()
-    work = Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
+    work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
     try:
-        report = _at_once(engine, work, actor, progress)
-    except TooLong:
+        report = staging.at_once(engine, work, actor, progress)
+    except staging.TooLong:
         report = staging.in_parts(engine, work, actor, progress)
     if report.texts_new and not dry_run:
         report.levels_read.extend(read_levels(engine, actor=actor).sentences())  # an act of its own, with its own event
     return report
-
-
-def _at_once(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int], None]) -> ImportReport:
-    report, rows = work.report(), work.rows(progress)
-    with writing(engine, patient=True) as session:
-        pace = Pace(session, seconds=staging.AT_ONCE_SECONDS if staging.can_stage(engine) else None)
-        work.allow(session, actor)
-        if work.is_known(session):
-            report.already_imported = True
-            return report
-        if staging.is_broken_off(session, engine, work):
-            raise TooLong
-        work.join(pace, session, rows, report)
-        work.set_meanings(session, report, actor.signature)
-        if work.dry_run or report.adds_nothing:
-            session.rollback()
-            store.forget_written(session)
-        else:
-            work.record(session, report, actor.signature)
-    return report
-
-
-def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
-    shown = (name or path.name).encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
-    return recognise(path, name=shown, format_name=format_name)
 
 
 def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str | None) -> Options:

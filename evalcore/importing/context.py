@@ -1,41 +1,304 @@
-"""What the import of one file has in hand: its transaction, its faults, its raters, its report; and what writes rows with it."""
+"""What a format is and its files give; what the import of one file has in hand: its report, faults, transaction and raters; and what writes its rows."""
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
+from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import orjson
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.records import GivenVerdict, Options
-from evalcore.importing.report import ImportReport
-from evalcore.study import contents, lookups
+from evalcore.study import contents, lookups, schema
 from evalcore.study.db import RowMapping, Session
-from evalcore.study.schema import RaterKind, Source, Stage, Verdict
+from evalcore.study.schema import Label, RaterKind, Source, Stage, Verdict
 from evalcore.study.store import Bulk, ensure_rater
 from evalcore.study.tables import now
 
 if TYPE_CHECKING:
     from evalcore.importing.files.opening import Opened
 
-MAX_FAULTS = 20
+MAX_FAULTS = MAX_NAMED = 20
+MAX_SHOWN = 80
 MAX_COUNTED = 10_000  # with so many, a file is another than was meant: it is not read to its end
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+Cells = Mapping[str, str]  # column to cell; an empty cell is no value
+
+
+def shown(value: Any) -> str:
+    """What came, short enough for a message."""
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    except TypeError:  # nested more deeply than orjson writes
+        text = f"a deeply nested {'list' if isinstance(value, list) else 'object'}"
+    if len(text) > MAX_SHOWN:
+        text = text[: MAX_SHOWN - 1] + "…"
+    return repr(text) if isinstance(value, str) else text
+
+
+@dataclass(frozen=True)
+class Options:
+    """What cannot be read out of the rows; who wrote the responses and who graded them, where the file does not say."""
+
+    dataset: str = "healthbench"
+    subset: str | None = None
+    model: str | None = None
+    judge: str | None = None
+
+    @property
+    def evaluation(self) -> str:
+        """The data set with its part: what a response was made for."""
+        return f"{self.dataset}_{self.subset}" if self.subset else self.dataset
+
+
+class Kind(StrEnum):
+    """How the rows of a file lie in it."""
+
+    LINES = "JSON Lines"
+    TABLE = "CSV"
+    PARQUET = "Parquet"
+    DOCUMENT = "one JSON document"
+    LOG = "a log of inspect_ai"
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files; where there is only `read_cells`, a line of JSON is read as a row of a table."""
+
+    name: str
+    title: str
+    columns: Mapping[str, str]  # what each field means; a key may name several, as "A, B, C, D"
+    keys: frozenset[str]  # columns, or keys of an object, that every file has
+    one_of: frozenset[str] = frozenset()  # of which every file has one
+    read: Callable[[Any, int, Options], Iterator[Any]] | None = None
+    read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
+    writer: "type[RowWriter] | None" = None
+    kind: Kind = Kind.LINES  # of a file that is no table
+    is_parquet: bool = False
+    is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
+    is_triage: bool = False
+    has_confidences: bool = False
+    model_in_name: bool = False
+
+    def recognises(self, keys: set[str]) -> bool:
+        """Whether an object or a table with these keys is of this format."""
+        return self.keys <= keys and (not self.one_of or bool(self.one_of & keys))
+
+    @property
+    def column_names(self) -> frozenset[str]:
+        """The columns one by one."""
+        return frozenset(name for names in self.columns for name in names.split(", "))
+
+
+class CriterionRef(msgspec.Struct, frozen=True, gc=False):
+    """Which criterion is meant: by `position` (in the stored rubric, from 1), cluster, text, or `row` (from 0, of `Graded.rubric`); the first counts."""
+
+    position: int | None = None
+    cluster: str | None = None
+    text: str | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        if self.position is not None:
+            return f"criterion_position {self.position}"
+        return self.cluster or repr((self.text or "")[:60])
+
+
+@cache
+def row_refs(n: int) -> tuple[CriterionRef, ...]:
+    """The criteria of a rubric that the row brings."""
+    return tuple(CriterionRef(row=index) for index in range(n))
+
+
+class GivenVerdict(msgspec.Struct, kw_only=True, gc=False):
+    """A verdict as a file gives it; the words are those of `schema.Verdict`."""
+
+    rater: Name
+    rater_kind: RaterKind = RaterKind.REVIEWER
+    stage: Stage | None = None
+    label: Label | schema.Acuity
+    explanation: str | None = None
+    confidence: Share | None = None
+    cause: schema.Cause | None = None
+    severity: schema.Severity | None = None
+    error_kind: schema.ErrorKind | None = None
+    reason: schema.CannotReason | None = None
+    conflict_cause: schema.ConflictCause | None = None
+    right_for_wrong_reason: bool = False
+    selection: schema.Selection | None = None
+    inclusion_probability: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    blinded: bool | None = None
+    read_at: str | None = None
+
+
+def judged(judge: str, explanation: str | None, *, is_met: bool, confidence: float | None = None) -> GivenVerdict:
+    """A judge's verdict on a criterion."""
+    return GivenVerdict(
+        rater=judge,
+        rater_kind=RaterKind.JUDGE,
+        stage=Stage.JUDGE,
+        label=Label.MET if is_met else Label.NOT_MET,
+        explanation=explanation or None,
+        confidence=confidence,
+    )
+
+
+class GivenExample(msgspec.Struct, frozen=True, gc=False):
+    """An example and where it stands in the file."""
+
+    line: int
+    example: schema.Example
+
+
+class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A response with verdicts on it; without a `model` it is found by `completion_id`.
+
+    With a `text` it has this `sample_index`, or is another one; without it must be in the study already.
+    """
+
+    line: int
+    prompt_id: str
+    criteria: tuple[CriterionRef, ...]  # what each verdict is on
+    verdicts: tuple[GivenVerdict, ...]
+    dataset: str | None = None
+    evaluation: str | None = None
+    messages: tuple[schema.Message, ...] | None = None  # the example's conversation
+    sent: tuple[schema.Message, ...] | None = None  # to the model: it may be more
+    rubric: tuple[schema.Criterion, ...] = ()
+    scored_rubric: bool = False  # the rubric is all that it is graded on (a run), not one line of it
+    model: str | None = None
+    sample_index: int | None = None
+    completion_id: str | None = None
+    text: str | None = None
+    canary: str | None = None
+
+
 COMPARED = (
     "label", "explanation", "confidence", "reason", "cause", "severity", "error_kind", "conflict_cause", "right_for_wrong_reason",
 )  # fmt: skip
-"""What makes a verdict the same as an earlier one."""
 _SHARED = tuple(name for name in Verdict.__struct_fields__ if name in GivenVerdict.__struct_fields__)
 _shared = attrgetter(*_SHARED)
 
 
-class Faults:
-    """Collects the faults of one file.
+def _count(words: str, *, adds: bool = False) -> Any:
+    return field(default=0, metadata={"words": words, "adds": adds})
 
-    `count`: how many there are; the first `MAX_FAULTS` of them are kept in words.
-    """
+
+@dataclass
+class ImportReport:
+    """Counts of what came, what was joined, what had no partner, and where the sent prompt differs."""
+
+    file: str = ""
+    format: str = ""
+    dataset: str = ""
+    dry_run: bool = False
+    source_hash: str = ""  # of the content, unpacked; every verdict of the file keeps it
+    reads_of: list[str] = field(default_factory=list)  # people with an account here whose reads it brings
+    already_imported: bool = False
+    rows: int = 0
+    examples_new: int = _count("new examples", adds=True)
+    examples_completed: int = _count("examples completed that were known in part", adds=True)
+    examples_known: int = _count("examples that were here already")
+    memberships_new: int = _count("examples newly marked as part of their subset", adds=True)
+    responses_new: int = _count("new responses", adds=True)
+    responses_known: int = _count("responses that were here already")
+    responses_joined: int = _count("responses joined with their example")
+    responses_without_example: int = _count(
+        "responses whose example is not imported: kept with what the file says, without theme"
+    )
+    prompts_with_system_message: int = _count(
+        "responses were given to the conversation with a system message before it"
+    )
+    prompts_other: int = _count("responses were given to another prompt than the example's conversation")
+    criteria_without_points: int = _count("criteria came without points: they can be read and are never scored")
+    verdicts_new: int = _count("new verdicts", adds=True)
+    verdicts_known: int = _count("verdicts that were here already")
+    verdicts_superseding: int = _count(
+        "verdicts that replace an earlier one of the same rater; the earlier one is kept in the history", adds=True
+    )
+    without_partner: int = _count("rows left out, because the study has nothing that they belong to")
+    without_partner_named: list[str] = field(default_factory=list)
+    cases_new: int = _count("new cases of triage", adds=True)
+    cases_completed: int = _count("cases completed with their panel's votes")
+    cases_known: int = _count("cases that were here already")
+    votes_new: int = _count("new votes of panels", adds=True)
+    votes_known: int = _count("votes of panels that were here already")
+    texts_new: int = _count("texts of responses to cases", adds=True)
+    levels_new: int = _count("new levels of care, read by judges", adds=True)
+    levels_superseding: int = _count(
+        "levels that replace an earlier one of the same judge; the earlier one is kept in the history", adds=True
+    )
+    levels_known: int = _count("levels that were here already")
+    without_level: int = _count("times a judge found no level: counted apart, and never taken for a level")
+    matrices_new: int = _count("new published confusion matrices", adds=True)
+    matrices_known: int = _count("published confusion matrices that were here already")
+    different: int = _count(
+        "cases of which the file says something else than their votes by the rule, or than the label map of their source"
+    )
+    different_named: list[str] = field(default_factory=list)
+    flow: list[dict[str, Any]] = field(default_factory=list)  # rows of `case_flow`
+    confident_judges: list[str] = field(default_factory=list)
+    meanings_set: int = _count("judges of whom it is now known what their confidence means", adds=True)
+    meanings_missing: list[str] = field(default_factory=list)
+    levels_read: list[str] = field(default_factory=list)
+    samples_left_out: int = 0  # of a log, with an error or without an answer
+    notes: list[str] = field(default_factory=list)
+
+    def no_partner(self, line: int, reason: str) -> None:
+        """Count a row that fits nothing in the study, and name it while there is room."""
+        self.without_partner += 1
+        if self.without_partner <= MAX_NAMED:
+            self.without_partner_named.append(f"line {line}: {reason}")
+
+    def differs(self, line: int, sentence: str) -> None:
+        """Count a case of which the file says something else than what counts or is known, and name it while there is room."""
+        self.different += 1
+        if self.different <= MAX_NAMED:
+            self.different_named.append(f"line {line}: {sentence}")
+
+    def confident(self, judge: str) -> None:
+        """Note that this judge's verdicts came with a confidence."""
+        if judge not in self.confident_judges:
+            self.confident_judges.append(judge)
+
+    @property
+    def adds_nothing(self) -> bool:
+        """Whether the study is as it was before."""
+        return not any(getattr(self, one.name) for one in fields(self) if one.metadata.get("adds"))
+
+    def for_audit(self) -> dict[str, Any]:
+        """For the audit event: without what counted nothing, without the flow, which has a row a label, and without golds of single cases."""
+        left_out = ("flow", "different_named")
+        return {key: value for key, value in asdict(self).items() if value and key not in left_out}
+
+    def named(self) -> list[str]:
+        """The rows that are named one by one."""
+        return self.different_named + self.without_partner_named
+
+    def sentences(self) -> list[str]:
+        """The report in words; lines that would count nothing are left out."""
+        if self.already_imported:
+            return ["This file was imported before. It adds nothing."]
+        counted = [(getattr(self, one.name), one.metadata["words"]) for one in fields(self) if one.metadata]
+        lines = [f"{count:,} {words}" for count, words in counted if count] + self.levels_read + self.notes
+        if self.meanings_missing:
+            judges = ", ".join(self.meanings_missing)
+            unsaid = "nobody has said what they are the probability of"
+            lines.append(f"Confidences came of {judges}, and {unsaid}: import again and say it.")
+        if self.adds_nothing:
+            lines.append("Nothing new: the study is as it was.")
+        return lines
+
+
+class Faults:
+    """Collects the faults of one file; `count`: how many there are, of which the first `MAX_FAULTS` are kept in words."""
 
     def __init__(self, file_name: str, *, row_word: str) -> None:
         self._file_name, self._row_word = file_name, row_word
@@ -43,10 +306,7 @@ class Faults:
         self.count = 0
 
     def add(self, sentence: str, number: int = 0) -> None:
-        """Note a fault, of a row where it has a number.
-
-        ImportFailed: there are so many that the file is read no further.
-        """
+        """Note a fault, of a row where it has a number; ImportFailed: there are so many that the file is read no further."""
         self.count += 1
         place = f" {self._row_word} {number}" if number else ""
         if len(self._sentences) < MAX_FAULTS:
@@ -69,36 +329,48 @@ class Faults:
             raise ImportFailed(self._sentences, self.count)
 
 
-class Readers:
-    """The raters of one file, by number; a read stays its reader's, whatever name a file writes beside a label.
+def is_own(row: RowMapping) -> bool:
+    """Whether a read in the study is its reader's own: given here, or perhaps given here before this was kept."""
+    return bool(row["stage"] != Stage.JUDGE and row["source"] != Source.IMPORT)
 
-    A name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
+
+def _folded(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+class ImportContext:
+    """The transaction of one import, what writes in it, and what it tells.
+
+    `faults`: what is wrong with the file: after the first one rows are checked, and nothing is written. A read stays its reader's, whatever name the file
+    writes beside a label; a name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
     """
 
-    def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:
-        self._session, self._faults = session, faults
+    def __init__(self, file: "Opened", options: Options, session: Session, report: ImportReport) -> None:
+        self.file, self.options, self.session, self.report = file, options, session, report
+        self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
+        words = {Kind.PARQUET: "row", Kind.DOCUMENT: "entry", Kind.LOG: "sample"}
+        self.faults = Faults(file.name, row_word=words.get(file.kind, "line"))
+        self.at = now()  # when its verdicts were given that do not say it
         self._people = {_folded(person.name): person.name for person in contents.people(session, everybody=True)}
-        self._mapped = {_folded(name) for name in reads_of}
+        self._mapped = {_folded(name) for name in report.reads_of}
         self._raters: dict[tuple[RaterKind, str], int] = {}
         self._names: dict[int, str] = {}
         self._noted: set[tuple[str, bool]] = set()
-        if unknown := [name for name in reads_of if _folded(name) not in self._people]:
+        self._models: dict[str, int] = {}
+        if unknown := [name for name in report.reads_of if _folded(name) not in self._people]:
             raise ImportFailed([f"Reads of people: expected people of this study, found {', '.join(unknown)}"])
 
-    def number(self, kind: RaterKind, name: str) -> int:
+    def rater(self, kind: RaterKind, name: str) -> int:
         """The number of a rater."""
         if (kind, name) not in self._raters:
             person = self._people.get(_folded(name)) if kind is RaterKind.REVIEWER else None
-            number = self._raters[kind, name] = ensure_rater(self._session, kind, person or name)
+            number = self._raters[kind, name] = ensure_rater(self.session, kind, person or name)
             if person is not None:
                 self._names[number] = person
         return self._raters[kind, name]
 
-    def check(self, rater_id: int, line: int, *, has_own: bool) -> None:
-        """Note a fault where a verdict that is not in the study yet may not come under this name.
-
-        `line`: of the file; 0: unknown. `has_own`: the person has verdicts of their own on the item.
-        """
+    def check_rater(self, rater_id: int, line: int, *, has_own: bool) -> None:
+        """Note a fault where a verdict may not come under this name; `line` 0: unknown; `has_own`: the person has verdicts of their own on the item."""
         name = self._names.get(rater_id)
         if name is None or (not has_own and _folded(name) in self._mapped) or (name, has_own) in self._noted:
             return
@@ -109,35 +381,7 @@ class Readers:
         )
         if has_own:
             sentence = "has read this item in Overread, and no file replaces a person's own reads. Leave these rows out"
-        self._faults.add(f"rater: {name} {sentence}", line)
-
-
-def _folded(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def is_own(row: RowMapping) -> bool:
-    """Whether a read in the study is its reader's own: given here, or perhaps given here before this was kept."""
-    return bool(row["stage"] != Stage.JUDGE and row["source"] != Source.IMPORT)
-
-
-@dataclass(frozen=True)
-class ImportContext:
-    """The transaction of one import, what writes in it, and what it tells.
-
-    `faults`: what is wrong with the file: after the first one rows are checked, and nothing is written. `at`: when its verdicts were given that do not say
-    it.
-    """
-
-    file: "Opened"
-    options: Options
-    session: Session
-    bulk: Bulk
-    report: ImportReport
-    faults: Faults
-    readers: Readers
-    at: datetime = field(default_factory=now)
-    _models: dict[str, int] = field(default_factory=dict)
+        self.faults.add(f"rater: {name} {sentence}", line)
 
     def models(self, names: Collection[str]) -> dict[str, int]:
         """The numbers of models, those of these names among them; new ones are written."""
@@ -159,7 +403,7 @@ class ImportContext:
             example_id=example,
             response_id=response,
             criterion_id=criterion,
-            rater_id=self.readers.number(given.rater_kind, given.rater),
+            rater_id=self.rater(given.rater_kind, given.rater),
             created_at=datetime.fromisoformat(given.read_at) if given.read_at else self.at,
             supersedes=before,
             **dict(zip(_SHARED, _shared(given), strict=True)),
@@ -173,7 +417,7 @@ class RowWriter(ABC):
 
     def __init__(self, context: ImportContext) -> None:
         self._context, self._session, self._bulk = context, context.session, context.bulk
-        self._report, self._faults, self._readers = context.report, context.faults, context.readers
+        self._report, self._faults = context.report, context.faults
 
     @abstractmethod
     def add(self, rows: Sequence[Any]) -> None:

@@ -9,15 +9,13 @@ from evalcore.importing import import_file
 from evalcore.reading.assigning import Choice, Drawn, assign, draw
 from evalcore.reading.assignment_queries import Item
 from evalcore.settings import shipped
-from evalcore.study import contents, lookups, store
+from evalcore.study import contents, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.browse import UNREAD, Filters
 from evalcore.study.db import Engine, reading, writing
 from evalcore.study.families import parse
 from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
-from evalcore.triage import label_maps
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, queries as triage_queries, store as triage_store
 from evalcore.triage.data import LEVELS, Kind, described
 
 ACTOR = "Overread"
@@ -49,7 +47,7 @@ def folder() -> Path:
 def seed(engine: Engine) -> bool:
     """Fill an empty study with the demo. Returns whether it did; a study that holds anything stays as it is."""
     with reading(engine) as session:
-        if contents.people(session) or lookups.has_examples(session):
+        if contents.people(session) or contents.counts(session)["examples"]:
             return False
     files = folder()
     with writing(engine) as session:
@@ -89,13 +87,12 @@ def _assign_triage(engine: Engine) -> None:
     emergencies = [(int(one), int(other)) for one, other in zip(examples, waiting["response_id"], strict=True)]
     unread = ~cases.index.isin(reads.loc[reads["asked"].eq(Ask.GOLD_ACUITY), "row"])
     ambiguous = [(int(number), None) for number in cases.loc[cases["kind"].eq(Kind.AMBIGUOUS) & unread, "example_id"]]
-    _assign_drawn(engine, Ask.RESPONSE_ACUITY, emergencies, N_EMERGENCIES)
-    _assign_drawn(engine, Ask.GOLD_ACUITY, ambiguous, N_AMBIGUOUS)
-
-
-def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int) -> None:
-    drawn = draw(items, n_items, seed=TRIAGE_SEED)
-    shares = dict.fromkeys(drawn, len(drawn) / len(items))
-    how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
-    chosen = Drawn(shares, Selection.RANDOM, len(items), how)
-    assign(engine, Choice(ask=ask, drawn=chosen, seed=TRIAGE_SEED), actor=DEMO)
+    of_cases: list[tuple[Ask, str, Sequence[Item], int]] = [
+        (Ask.RESPONSE_ACUITY, "emergencies", emergencies, N_EMERGENCIES),
+        (Ask.GOLD_ACUITY, "ambiguous cases", ambiguous, N_AMBIGUOUS),
+    ]
+    for ask, of, items, n_items in of_cases:
+        drawn = draw(items, n_items, seed=TRIAGE_SEED)
+        shares = dict.fromkeys(drawn, len(drawn) / len(items))
+        chosen = Drawn(shares, Selection.RANDOM, len(items), {"of": of, "reads": UNREAD})
+        assign(engine, Choice(ask=ask, drawn=chosen, seed=TRIAGE_SEED), actor=DEMO)

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 import stamina
 
-from evalcore.errors import DownloadError
+from evalcore.errors import OverreadError
 
 Progress = Callable[[int, int | None], None]
 """Is told how many bytes are here and how many there will be (None where the server does not say)."""
@@ -16,18 +15,11 @@ TRIES = 5
 _AS_IT_IS = {"Accept-Encoding": "identity"}
 
 
-class OfficialFile(NamedTuple):
-    """One file of the benchmark and how many rows it has."""
-
-    name: str
-    n_rows: int
-
-
 PARTS = {
-    "eval": OfficialFile("2025-05-07-06-14-12_oss_eval.jsonl", 5_000),
-    "hard": OfficialFile("hard_2025-05-08-21-00-10.jsonl", 1_000),
-    "consensus": OfficialFile("consensus_2025-05-09-20-00-46.jsonl", 3_671),
-    "meta": OfficialFile("2025-05-07-06-14-12_oss_meta_eval.jsonl", 29_511),
+    "eval": "2025-05-07-06-14-12_oss_eval.jsonl",
+    "hard": "hard_2025-05-08-21-00-10.jsonl",
+    "consensus": "consensus_2025-05-09-20-00-46.jsonl",
+    "meta": "2025-05-07-06-14-12_oss_meta_eval.jsonl",
 }
 """The official files of arXiv 2505.08775."""
 
@@ -37,12 +29,12 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
 
     The file grows under the name `NAME.part` and takes its own name when it is whole.
 
-    DownloadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
+    OverreadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """
     if part not in PARTS:
         msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
-        raise DownloadError(msg)
-    target = folder / PARTS[part].name
+        raise OverreadError(msg)
+    target = folder / PARTS[part]
     url = f"{base_url.rstrip('/')}/{target.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +42,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
             with attempt, httpx.Client(timeout=30, follow_redirects=True, headers=_AS_IT_IS) as client:
                 _fetch(client, url, target, progress)
     except (httpx.InvalidURL, httpx.HTTPError, OSError) as error:
-        raise DownloadError(_sentence(error, url, target)) from error
+        raise OverreadError(_sentence(error, url, target)) from error
     return target
 
 

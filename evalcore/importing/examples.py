@@ -6,7 +6,7 @@ Real rubrics repeat texts, so a criterion is told by its text, points and cluste
 import json
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext
 from evalcore.study import lookups
-from evalcore.study.schema import Criterion, Example, Message
+from evalcore.study.schema import Criterion, Example, Message, tag
 from evalcore.study.store import as_json
 
 CONSENSUS = "consensus"
@@ -42,8 +42,7 @@ class KnownCriterion(msgspec.Struct, eq=False, gc=False):
 @lru_cache(maxsize=4096)
 def _tag_columns(tags: tuple[str, ...]) -> tuple[str | None, str | None, str | None, str]:
     """Axis, level, cluster and the JSON list of a criterion's tags: real files hold a few dozen lists, thousands of times."""
-    words = Criterion("", None, tags)
-    return words.tag("axis"), words.tag("level"), words.tag("cluster"), as_json(tags)
+    return tag(tags, "axis"), tag(tags, "level"), tag(tags, "cluster"), as_json(tags)
 
 
 def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
@@ -52,11 +51,7 @@ def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
 
 
 class KnownExample(msgspec.Struct, eq=False, gc=False):
-    """An example of the study, or one about to be added (without a number yet).
-
-    `former_messages`: what it was before this batch, where a better one came. `changed`: its row is to be written again. `moved`: its criteria have other
-    positions. `reworded`: its text is to be indexed again.
-    """
+    """An example of the study, or one about to be added (without a number yet)."""
 
     prompt_id: str
     messages: str
@@ -67,10 +62,10 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     ideal_completions: str | None = None
     canary: str | None = None
     number: int | None = None
-    former_messages: str | None = None
-    changed: bool = False
-    moved: bool = False
-    reworded: bool = False
+    former_messages: str | None = None  # before this batch, where a better one came
+    changed: bool = False  # its row is to be written again
+    moved: bool = False  # its criteria have other positions
+    reworded: bool = False  # its text is to be indexed again
     new_subsets: set[str] = set()
 
     @property
@@ -84,15 +79,14 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     def row(self, dataset: str) -> dict[str, object]:
         """As its table holds it."""
         messages = turns(self.messages)
-        words = Example(self.prompt_id, (), (), self.tags)
         asked = [message.content for message in messages if message.role == "user"]
         as_it_is = ("prompt_id", "messages", "ideal_completions", "canary", "provisional")
         return {name: getattr(self, name) for name in as_it_is} | {
             "dataset": dataset,
             "n_turns": sum(message.role in ("user", "assistant") for message in messages),
             "first_words": first_words(asked[-1]),
-            "theme": words.tag("theme"),
-            "category": words.tag("physician_agreed_category"),
+            "theme": tag(self.tags, "theme"),
+            "category": tag(self.tags, "physician_agreed_category"),
             "tags": as_json(self.tags),
         }
 
@@ -110,14 +104,14 @@ class Examples:
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
         self._dataset = dataset
-        rows = lookups.examples_named(self._session, dataset, set(prompt_ids))
+        rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
-        for row in lookups.criteria_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.CRITERIA, numbers):
             tags = tuple(json.loads(row["tags"]))
             known = KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
             criteria[row["example_id"]].append(known)
-        for row in lookups.subsets_of(self._session, numbers):
+        for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
         self.known = {}
         for row in rows:
@@ -202,49 +196,40 @@ def _new(example: Example) -> KnownExample:
 
 
 def _merge(known: KnownExample, example: Example) -> None:
-    is_known_better = known.provisional and not example.provisional
-    _merge_messages(known, example)
-    _merge_rubric(known, example)
-    _merge_tags(known, example)
-    known.new_subsets |= example.subsets - known.subsets
-    for name in ("ideal_completions", "canary"):
-        given, former = getattr(example, name), getattr(known, name)
-        if given is not None and (former is None or (given != former and is_known_better)):
-            setattr(known, name, given)
-            known.changed = True
-    if is_known_better:
-        known.provisional, known.changed = False, True
-
-
-def _merge_messages(known: KnownExample, example: Example) -> None:
     """The data set's conversation counts; of several that were sent, while it is unknown, the plainest."""
+    is_known_better = known.provisional and not example.provisional
     messages = as_stored(example.messages)
-    if messages == known.messages or (example.provisional and not known.provisional):
-        return
-    if not example.provisional and not known.provisional:
-        msg = f"prompt: expected the conversation imported before for prompt_id {example.prompt_id!r}, got another"
-        raise RowFault(msg)
-    if not example.provisional or _plainness(messages) < _plainness(known.messages):
-        known.former_messages = known.former_messages or known.messages
-        known.messages, known.changed, known.reworded = messages, True, True
-
-
-def _plainness(messages: str) -> tuple[int, int, str]:
-    return messages.count('"role":"system"') + messages.count('"role":"developer"'), len(messages), messages
-
-
-def _merge_tags(known: KnownExample, example: Example) -> None:
-    theme, former = example.tag("theme"), Example("", (), (), known.tags).tag("theme")
+    if messages != known.messages and (known.provisional or not example.provisional):
+        if not known.provisional:
+            msg = f"prompt: expected the conversation imported before for prompt_id {example.prompt_id!r}, got another"
+            raise RowFault(msg)
+        if not example.provisional or _plainness(messages) < _plainness(known.messages):
+            known.former_messages = known.former_messages or known.messages
+            known.messages, known.changed, known.reworded = messages, True, True
+    _merge_rubric(known, example)
+    theme, former = tag(example.tags, "theme"), tag(known.tags, "theme")
     if theme and former and theme != former:
         msg = f"example_tags: expected theme:{former} for prompt_id {known.prompt_id!r} as imported before, got theme:{theme}"
         raise RowFault(msg)
     tags = _merged_tags(known.tags, example.tags, _EXAMPLE_TAG_KINDS)
     if tags != known.tags:
         known.tags, known.changed = tags, True
+    known.new_subsets |= example.subsets - known.subsets
+    for name in ("ideal_completions", "canary"):
+        given, held = getattr(example, name), getattr(known, name)
+        if given is not None and (held is None or (given != held and is_known_better)):
+            setattr(known, name, given)
+            known.changed = True
+    if is_known_better:
+        known.provisional, known.changed = False, True
+
+
+def _plainness(messages: str) -> tuple[int, int, str]:
+    return messages.count('"role":"system"') + messages.count('"role":"developer"'), len(messages), messages
 
 
 def _merge_rubric(known: KnownExample, example: Example) -> None:
-    """A full rubric holds every part of it; two parts make a longer one; anything else is a contradiction."""
+    """A full rubric holds every part of it, two parts make a longer one, anything else is a contradiction; without points, criteria stand behind."""
     partners = match(example.rubric, known.rubric)
     met = set(map(id, partners))
     added = [c for c, partner in zip(example.rubric, partners, strict=True) if partner is None]
@@ -261,7 +246,11 @@ def _merge_rubric(known: KnownExample, example: Example) -> None:
     known.reworded |= any(p is not None and p.text != c.text for c, p in zip(example.rubric, partners, strict=True))
     known.changed |= complete(example.rubric, partners)
     newer_order = known.partial and not missing and (bool(new) or not is_part)
-    rubric = _arranged(known.rubric, example.rubric, partners, newer_order=newer_order)
+    came = [p or KnownCriterion(c.text, c.points, c.tags, 0) for c, p in zip(example.rubric, partners, strict=True)]
+    first, second = (came, known.rubric) if newer_order else (known.rubric, came)
+    both = list({id(criterion): criterion for criterion in (*first, *second)}.values())
+    scored, bare = ([c for c in both if (c.points is None) is is_bare] for is_bare in (False, True))
+    rubric = scored + sorted(bare, key=lambda criterion: (cluster_of(criterion) or "", criterion.text))
     if added or rubric != known.rubric:
         known.rubric, known.changed, known.reworded = rubric, True, known.reworded or bool(added)
         for position, criterion in enumerate(rubric, 1):
@@ -274,61 +263,44 @@ def _contradiction(prompt_id: str, got: str, criterion: Criterion | KnownCriteri
     return RowFault(f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got {which}")
 
 
-# ---------------------------------------------------------------- which criterion is which
-
-
 def match(wanted: Sequence[Criterion], rubric: Sequence[KnownCriterion]) -> list[KnownCriterion | None]:
     """For each criterion its partner in the known rubric, or None; of several that fit equally the k-th is the k-th's.
 
     Text, points and cluster decide. A source that gives no points or no cluster fits one that does; without points on
     one side, the only two criteria of a cluster fit even if they are worded differently.
     """
-    if len(wanted) == len(rubric) and all(map(_same, wanted, rubric)):
+    if len(wanted) == len(rubric) and not any(map(_unlikeness, wanted, rubric)):
         return list(rubric)
     partners: list[KnownCriterion | None] = [None] * len(wanted)
     by_text: defaultdict[str, list[KnownCriterion]] = defaultdict(list)
     for known in rubric:
         by_text[known.text].append(known)
-    for fits in (_same, _same_cluster, _same_points, _same_text):
+    for rank in range(4):
         for index, criterion in enumerate(wanted):
             if partners[index] is None:
-                partners[index] = _taken(criterion, by_text[criterion.text], fits)
+                partners[index] = _taken(criterion, by_text[criterion.text], rank)
     free = [known for alike in by_text.values() for known in alike if cluster_of(known)]
     for index, criterion in enumerate(wanted):
         if partners[index] is None and free and _alone(criterion, wanted) and _alone(criterion, rubric):
-            partners[index] = _taken(criterion, free, _same_cluster)
+            partners[index] = _taken(criterion, free, 1)
     return partners
 
 
-def _taken(
-    criterion: Criterion, free: list[KnownCriterion], fits: Callable[[Criterion, KnownCriterion], bool]
-) -> KnownCriterion | None:
-    for index, known in enumerate(free):
-        if fits(criterion, known):
-            return free.pop(index)
-    return None
+def _taken(criterion: Criterion, free: list[KnownCriterion], rank: int) -> KnownCriterion | None:
+    return next((free.pop(index) for index, known in enumerate(free) if _unlikeness(criterion, known) == rank), None)
 
 
-def _same(one: Criterion, other: KnownCriterion) -> bool:
-    same = one.text == other.text and one.points == other.points
-    return same and (one.tags == other.tags or cluster_of(one) == cluster_of(other))
-
-
-def _same_points(one: Criterion, other: KnownCriterion) -> bool:
-    return one.points == other.points and _clusters_agree(one, other)
-
-
-def _same_text(one: Criterion, other: KnownCriterion) -> bool:
-    return (one.points is None or other.points is None) and _clusters_agree(one, other)
-
-
-def _same_cluster(one: Criterion, other: KnownCriterion) -> bool:
-    bare = one.points is None or other.points is None
-    return bare and cluster_of(one) is not None and cluster_of(one) == cluster_of(other)
-
-
-def _clusters_agree(one: Criterion, other: KnownCriterion) -> bool:
-    return cluster_of(one) is None or cluster_of(other) is None or cluster_of(one) == cluster_of(other)
+def _unlikeness(one: Criterion, other: KnownCriterion) -> int:
+    """0: the same; 1: of one cluster, one of them without points; 2: of the same text and points; 3: of the same text; 4: another."""
+    is_bare, has_points = one.points is None or other.points is None, one.points == other.points
+    mine, its = (None, None) if one.tags == other.tags else (cluster_of(one), cluster_of(other))
+    if one.text == other.text and has_points and mine == its:
+        return 0
+    if is_bare and cluster_of(one) is not None and cluster_of(one) == cluster_of(other):
+        return 1
+    if not (is_bare or has_points) or not (mine is None or its is None or mine == its):
+        return 4
+    return 2 if has_points else 3
 
 
 def _alone(criterion: Criterion, rubric: Sequence[Criterion | KnownCriterion]) -> bool:
@@ -362,26 +334,6 @@ def _merged_tags(one: tuple[str, ...], other: tuple[str, ...], kinds: Sequence[s
         return one
     rank = {kind: place for place, kind in enumerate(kinds)}
     return tuple(sorted(tags, key=lambda tag: (rank.get(tag.partition(":")[0], len(rank)), tag)))
-
-
-def _arranged(
-    known: Sequence[KnownCriterion],
-    rubric: Sequence[Criterion],
-    partners: Sequence[KnownCriterion | None],
-    *,
-    newer_order: bool,
-) -> list[KnownCriterion]:
-    """Both rubrics as one, in the order of what came or of what is held; criteria without points stand behind, by cluster and text."""
-    paired = zip(rubric, partners, strict=True)
-    came = [partner or KnownCriterion(new.text, new.points, new.tags, 0) for new, partner in paired]
-    first, second = (came, known) if newer_order else (known, came)
-    both = list({id(criterion): criterion for criterion in (*first, *second)}.values())
-    scored = [criterion for criterion in both if criterion.points is not None]
-    bare = [criterion for criterion in both if criterion.points is None]
-    return scored + sorted(bare, key=lambda criterion: (cluster_of(criterion) or "", criterion.text))
-
-
-# ---------------------------------------------------------------- conversations
 
 
 def turns(messages: str) -> list[Message]:

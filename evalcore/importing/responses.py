@@ -7,9 +7,8 @@ from operator import attrgetter, itemgetter
 import msgspec
 
 from evalcore.importing import examples
-from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
+from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Graded, ImportContext, RowWriter, is_own
 from evalcore.importing.formats.values import refuse
-from evalcore.importing.records import CriterionRef, GivenExample, Graded
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
 
@@ -66,7 +65,22 @@ class GradedRows(RowWriter):
                 if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
                     self._report.confident(verdict.rater)
         for dataset, records in groups.items():
-            self._add_graded(dataset, records)
+            self._examples.load(dataset, {record.prompt_id for record in records})
+            joined: list[Joined] = []
+            for record in records:
+                with self._faults.caught(record.line):
+                    if (found := self._find_example(record)) is not None:
+                        joined.append(found)
+            if self._faults.count:
+                continue
+            known = {found.example.number for found in joined if found.example.number is not None}
+            self._examples.flush()
+            self._find_responses(joined, known)
+            if self._faults.count:
+                continue
+            joined = [found for found in joined if found.response is not None]
+            fresh = self._write_responses(joined)
+            self._bulk.await_index(self._write_verdicts(joined, fresh))
         if given:
             self._examples.load(self._options.dataset, {row.example.prompt_id for row in given})
             for row in given:
@@ -75,26 +89,6 @@ class GradedRows(RowWriter):
             if not self._faults.count:
                 self._examples.flush()
 
-    def _add_graded(self, dataset: str, records: Sequence[Graded]) -> None:
-        self._examples.load(dataset, {record.prompt_id for record in records})
-        joined: list[Joined] = []
-        for record in records:
-            with self._faults.caught(record.line):
-                if (row := self._find_example(record)) is not None:
-                    joined.append(row)
-        if self._faults.count:
-            return
-        known = {row.example.number for row in joined if row.example.number is not None}
-        self._examples.flush()
-        self._find_responses(joined, known)
-        if self._faults.count:
-            return
-        joined = [row for row in joined if row.response is not None]
-        fresh = self._write_responses(joined)
-        self._bulk.await_index(self._write_verdicts(joined, fresh))
-
-    # ------------------------------------------------------------ examples and criteria
-
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
         if (
@@ -102,7 +96,11 @@ class GradedRows(RowWriter):
             and (record.rubric or record.scored_rubric)
             and (example is None or example.partial or not record.scored_rubric)
         ):
-            example = self._add_provisional(record, example)
+            # a physician's row brings one criterion, which is added only where the example has none of its cluster
+            is_there = example and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example)
+            if not is_there:
+                told = Example(record.prompt_id, record.messages, record.rubric, canary=record.canary, provisional=True)
+                example = self._examples.add(told)
         if example is None:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
@@ -111,13 +109,6 @@ class GradedRows(RowWriter):
         if record.scored_rubric and examples.complete(record.rubric, partners):
             example.changed = True
         return Joined(record, example, [self._criterion(ref, record, example, partners) for ref in record.criteria])
-
-    def _add_provisional(self, record: Graded, example: examples.KnownExample | None) -> examples.KnownExample:
-        """A physician's row (no scored rubric) brings one criterion, which is added only where the example has none of its cluster."""
-        if example is not None and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example):
-            return example
-        told = Example(record.prompt_id, record.messages or (), record.rubric, canary=record.canary, provisional=True)
-        return self._examples.add(told)
 
     def _criterion(
         self,
@@ -146,12 +137,10 @@ class GradedRows(RowWriter):
             self._report.no_partner(record.line, why)
         return criterion
 
-    # ------------------------------------------------------------ responses
-
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
         columns = ("model", "dataset", "sample_index", "text", "completion_id")
-        for stored in lookups.responses_to(self._session, known):
+        for stored in lookups.rows(self._session, lookups.RESPONSES, known):
             response = KnownResponse(**{column: stored[column] for column in columns}, number=stored["id"])
             held[stored["example_id"]].append(response)
         self._find_graded_alike(joined, held)
@@ -179,12 +168,13 @@ class GradedRows(RowWriter):
                 if len(alike) > 1:
                     choices.append((row, alike))
         labels: defaultdict[tuple[int, int], Labels] = defaultdict(dict)
-        for stored in lookups.newest_verdicts(self._session, {r.number or 0 for _, alike in choices for r in alike}):
+        numbers = {response.number or 0 for _, alike in choices for response in alike}
+        for stored in lookups.rows(self._session, lookups.STANDING, numbers):
             said = stored["label"], stored["explanation"]
             labels[stored["response_id"], stored["rater_id"]][stored["criterion_id"]] = said
         for row, alike in choices:
             verdicts = row.record.verdicts
-            rater = self._readers.number(verdicts[0].rater_kind, verdicts[0].rater)
+            rater = self._context.rater(verdicts[0].rater_kind, verdicts[0].rater)
             wanted = {
                 criterion.number or 0: (given.label.value, given.explanation)
                 for given, criterion in zip(verdicts, row.criteria, strict=True)
@@ -281,14 +271,8 @@ class GradedRows(RowWriter):
             texts[number] = [response.text, *(turn.content for turn in sent)]
         return texts
 
-    # ------------------------------------------------------------ verdicts
-
     def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
-        """Write what is new.
-
-        `joined`: rows with a response that has its number. `fresh`: the texts of responses that are new themselves, by number. Returns the texts to be
-        indexed, each with its example: a new response with its explanations, any other explanation alone.
-        """
+        """Write what is new; gives the texts to be indexed: of a new response (`fresh`) with its explanations, any other explanation alone."""
         examples: dict[int, int] = {}
         alone: list[tuple[int, list[str]]] = []
         earlier = self._earlier(joined, fresh)
@@ -300,14 +284,14 @@ class GradedRows(RowWriter):
             for given, criterion in zip(row.record.verdicts, row.criteria, strict=True):
                 if criterion is None:
                     continue
-                rater_id = self._readers.number(given.rater_kind, given.rater)
+                rater_id = self._context.rater(given.rater_kind, given.rater)
                 key = (response_id, criterion.number or 0, rater_id, given.stage or "")
                 pending, before = new.get(key), earlier.get(key)
                 said_before = _compared(pending) if pending is not None else before[1] if before is not None else None
                 if said_before is not None and said_before == _compared(given):
                     self._report.verdicts_known += 1
                     continue
-                self._readers.check(rater_id, 0, has_own=key[:3] in self._own)
+                self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
                 if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
                     new, earlier = {}, self._earlier(joined, ())
@@ -324,7 +308,7 @@ class GradedRows(RowWriter):
 
     def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, tuple[object, ...]]]:
         responses = {row.response.number or 0 for row in joined if row.response is not None}
-        rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
+        rows = lookups.rows(self._session, lookups.STANDING, responses.difference(fresh))
         self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
         return {
             (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _compared_in(row))

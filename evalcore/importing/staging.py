@@ -1,31 +1,35 @@
-"""A large file on SQLite, where one transaction lets nobody else write: checked whole in a copy of the study, then written in short parts.
+"""A file's rows, batch by batch, joined with the study: in one transaction, or a large file on SQLite, where that lets nobody else write, in parts.
 
-Who is killed in between leaves a row in `unfinished_import` and a copy of the file: the next process that opens the study goes on (`finish`).
+Such a file is checked whole in a copy of the study first. Who is killed between two parts leaves a row in `unfinished_import` and a copy of the file:
+the next process that opens the study goes on (`finish`).
 """
 
-import dataclasses
 import json
 import os
 import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from evalcore.errors import DatabaseFault, ImportFailed
-from evalcore.importing.context import Faults
-from evalcore.importing.joining import Pace, Work
-from evalcore.importing.report import ImportReport
-from evalcore.study import lookups, store
+from evalcore.errors import DatabaseFault, ImportFailed, RowFault
+from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
+from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
+from evalcore.importing.responses import GradedRows
+from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
-from evalcore.study.policies import check_can_import
-from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.policies import check_can_import, check_can_import_reads_of
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
+from evalcore.study.tables import UnfinishedImport
+from evalcore.triage import setting_queries
 from evalcore.triage.acts import read_levels
+from evalcore.triage.store import set_confidence_meaning
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
@@ -33,6 +37,145 @@ BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smalle
 PAUSE_SECONDS = 0.15
 """Longer than SQLite lets whoever waits sleep before they try again: everybody gets their turn between two parts."""
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
+
+
+class TooLong(Exception):
+    """Others have waited long enough for this transaction; it is no error of the file."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a person asked for."""
+
+    file: Opened
+    options: Options
+    meaning: ConfidenceMeaning | None  # what the confidences of its judges are the probability of
+    source_hash: str  # SHA-256 of the content, unpacked
+    content_hash: str  # SHA-256 of the content with what it means
+    reads_of: tuple[str, ...] = ()  # people with an account whose reads the file brings
+    dry_run: bool = False
+
+    def as_json(self) -> str:
+        """What `finish` makes the same of, with a copy of the file."""
+        asked = {"name": self.file.name, "format": self.file.format.name, "options": asdict(self.options)}
+        told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
+        return json.dumps(asked | told, ensure_ascii=False)
+
+    def report(self) -> ImportReport:
+        """Of an import that begins."""
+        one = self.file.format
+        dataset = schema.CASES if one.is_triage else self.options.evaluation
+        return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
+
+    def rows(self, progress: Progress) -> Rows:
+        """Of the file; the first has been read, which of a document is all of its reading."""
+        ahead = self.file.rows(self.options, progress)
+        return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
+
+    def allow(self, session: Session, actor: Viewer) -> None:
+        """Whether somebody may import this; raises NotAllowed."""
+        allow(session, actor, check_can_import)
+        if self.reads_of:
+            allow(session, actor, check_can_import_reads_of)
+
+    def join(
+        self,
+        session: Session,
+        rows: Rows,
+        report: ImportReport,
+        *,
+        seconds: float | None = None,
+        parts: "Parts | None" = None,
+        written: ImportReport | None = None,
+    ) -> None:
+        """Check every row against the study and write it; after the first fault, only check.
+
+        `seconds`: how long that may last; then TooLong. `written`: what came of the first rows, which the study has already: they come again, and only what
+        they lead to is remembered. ImportFailed: there are faults.
+        """
+        began = time.monotonic()
+        context = ImportContext(self.file, self.options, session, report)
+        bulk, faults = context.bulk, context.faults
+        n_written = 0 if written is None else written.rows
+        bulk.repeats = n_written > 0
+        writer = (self.file.format.writer or GradedRows)(context)
+        size, batch = writer.batch, list[Any]()
+
+        def write() -> int:
+            if not batch:
+                return size
+            if parts is not None:
+                parts.begin()
+            writer.add(batch)
+            batch.clear()
+            if seconds is not None and time.monotonic() - began > seconds:
+                raise TooLong
+            return size if parts is None else parts.after(size, report, faults)
+
+        for number, row in rows:
+            if isinstance(row, RowFault):
+                faults.add(str(row), number)
+            else:
+                report.rows += 1
+                batch.extend(row)
+            is_last_repeated = bulk.repeats and report.rows == n_written
+            if len(batch) >= size or is_last_repeated:
+                size = write()
+            if is_last_repeated:
+                bulk.repeats = False
+                vars(report).update(vars(written))
+        write()
+        if parts is not None:
+            parts.last(report)
+        writer.finish()
+        if not report.rows and not faults.count:
+            faults.add("expected at least one row, got none")
+        if report.rows and report.without_partner == report.rows:
+            none = f"none of the {report.rows} rows belongs to anything in the study"
+            faults.add(f"{none}; {report.without_partner_named[0]}")
+        faults.raise_if_any()
+
+    def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
+        """Keep what the confidences mean, as far as it is known."""
+        known = setting_queries.confidence_meanings(session)
+        for judge in report.confident_judges:
+            meaning = self.meaning
+            if meaning is None and self.file.format.is_triage and judge not in known:
+                meaning = ConfidenceMeaning.RIGHT
+            if meaning is not None:
+                report.meanings_set += set_confidence_meaning(session, judge, meaning, actor=actor)
+            elif judge not in known:
+                report.meanings_missing.append(judge)
+
+    def record(self, session: Session, report: ImportReport, actor: str) -> None:
+        """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
+        # a file with rows left out may be imported again once their partners are here
+        if not report.without_partner and not lookups.is_imported(session, self.content_hash):
+            told = {"name": report.file, "format_name": report.format}
+            store.add_imported_file(session, content_hash=self.content_hash, **told)
+        store.append_event(
+            session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=report.for_audit()
+        )
+
+
+def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
+    """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
+    report, rows = work.report(), work.rows(progress)
+    with writing(engine, patient=True) as session:
+        work.allow(session, actor)
+        if work.meaning is None and lookups.is_imported(session, work.content_hash):
+            report.already_imported = True
+            return report
+        if is_broken_off(session, engine, work):
+            raise TooLong
+        work.join(session, rows, report, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
+        work.set_meanings(session, report, actor.signature)
+        if work.dry_run or report.adds_nothing:
+            session.rollback()
+            store.forget_written(session)
+        else:
+            work.record(session, report, actor.signature)
+    return report
 
 
 def can_stage(engine: Engine) -> bool:
@@ -67,11 +210,11 @@ def _asked(said: str) -> dict[str, Any]:
     return asked | {"name": ""}
 
 
-def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int], None]) -> ImportReport:
+def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check the file in a copy of the study, then write it in parts.
 
-    NotAllowed: whoever acts may not import. ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as
-    it was. Or somebody changed the study between check and writing so that the rest does not fit: what was written stays.
+    ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as it was. Or somebody changed the study
+    between check and writing so that the rest does not fit: what was written stays.
     """
     path = kept_path(engine, work.source_hash)
     with held(path, make=True) as is_ours:
@@ -108,23 +251,23 @@ def finish(engine: Engine) -> ImportReport | None:
             found = lookups.unfinished_import(session)  # again: who held the copy a moment ago may be done
         if not is_ours or found is None or not path.exists():
             return None
+        asked = json.loads(found.asked)
         try:
-            work = Work.again(found, path)
-            if work.file.content_hash() != found.source_hash:
+            file = recognise(path, name=asked["name"], format_name=asked["format"])
+            if file.content_hash() != found.source_hash:
                 return None
         except ImportFailed:
             return None
+        meaning, reads_of = asked["meaning"] and ConfidenceMeaning(asked["meaning"]), tuple(asked["reads_of"])
+        work = Work(file, Options(**asked["options"]), meaning, found.source_hash, asked["content_hash"], reads_of)
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
         read_levels(engine, actor=Administrator(name=found.actor))
     return report
 
 
-def give_up(engine: Engine, actor: Viewer) -> Unfinished:
-    """Leave an import that was broken off as it is: its rows in the study stay, and those that are missing do not come.
-
-    Returns what was given up. NotAllowed: whoever acts may not import. ImportFailed: no import was broken off, or somebody is writing it.
-    """
+def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
+    """Leave an import that was broken off as it is: the rows that are missing do not come. ImportFailed: there is none, or somebody is writing it."""
     with reading(engine) as session:
         allow(session, actor, check_can_import)
         found = lookups.unfinished_import(session)
@@ -141,10 +284,10 @@ def give_up(engine: Engine, actor: Viewer) -> Unfinished:
     return found
 
 
-def _stop(session: Session, begun: Unfinished, n_done: int, *, actor: str, faults: list[str]) -> None:
+def _stop(session: Session, begun: UnfinishedImport, n_done: int, *, actor: str, faults: list[str]) -> None:
     store.end_parts(session)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
-    store.append_event(session, actor=actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
+    store.append_event(session, actor=actor, action=schema.IMPORT_STOPPED, subject=begun.name, detail=detail)
 
 
 # ---------------------------------------------------------------- the copies
@@ -158,10 +301,7 @@ def kept_path(engine: Engine, source_hash: str) -> Path:
 
 @contextmanager
 def held(path: Path, *, make: bool = False) -> Iterator[bool]:
-    """Hold a file that nobody else holds; gives whether that is so. A file that is not there nobody holds.
-
-    Where there is no `flock` (Windows), nobody seems to hold any.
-    """
+    """Hold a file that nobody else holds; gives whether that is so: of a file that is not there, too, and anywhere without `flock` (Windows)."""
     number, is_ours = None, True
     while number is None and (make or path.exists()):
         try:
@@ -169,7 +309,13 @@ def held(path: Path, *, make: bool = False) -> Iterator[bool]:
         except PermissionError:  # another user's, who may be at it
             is_ours = False
             break
-        is_ours = _is_locked(number)
+        if sys.platform != "win32":
+            import fcntl  # noqa: PLC0415 - not everywhere
+
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                is_ours = False
         with suppress(FileNotFoundError):
             if not is_ours or os.path.samestat(os.fstat(number), path.stat()):
                 break
@@ -182,18 +328,7 @@ def held(path: Path, *, make: bool = False) -> Iterator[bool]:
             os.close(number)
 
 
-def _is_locked(number: int) -> bool:
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - not everywhere
-
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def _clear(engine: Engine, found: Unfinished | None) -> None:
+def _clear(engine: Engine, found: UnfinishedImport | None) -> None:
     """Remove copies whose process was killed before it had begun to write."""
     study = Path(engine.url.database or "")
     begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
@@ -216,7 +351,7 @@ def _with_copy(engine: Engine, work: Work, path: Path) -> Work:
     except OSError as error:
         sentence = f"no copy of it could be kept beside the study: {error.strerror}. Nothing was imported."
         raise ImportFailed([f"{work.file.name}: {sentence}"]) from error
-    return dataclasses.replace(work, file=dataclasses.replace(work.file, path=path))
+    return replace(work, file=replace(work.file, path=path))
 
 
 def _no_room(engine: Engine, work: Work, n_bytes: int = 0) -> ImportFailed:
@@ -229,7 +364,7 @@ def _no_room(engine: Engine, work: Work, n_bytes: int = 0) -> ImportFailed:
     return ImportFailed([sentence])
 
 
-def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> ImportReport:
+def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
     path = kept_path(engine, work.source_hash)
     copy = path.with_name(path.name + CHECK)
     report = work.report()
@@ -241,7 +376,7 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
         unkept(scratch)
         try:
             with writing(scratch) as session:
-                work.join(Pace(session), session, work.rows(progress), report)
+                work.join(session, work.rows(progress), report)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()
@@ -257,10 +392,10 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
 # ---------------------------------------------------------------- the parts
 
 
-class Parts(Pace):
+class Parts:
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
-    def __init__(self, session: Session, begun: Unfinished) -> None:
+    def __init__(self, session: Session, begun: UnfinishedImport) -> None:
         self._session, self._begun = session, begun
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
@@ -289,7 +424,7 @@ class Parts(Pace):
         seconds = time.monotonic() - self._since
         if report.rows > self.n_done:
             self.n_done = report.rows
-            store.note_part(self._session, n_done=report.rows, report=json.dumps(report.as_dict()))
+            store.note_part(self._session, n_done=report.rows, report=json.dumps(asdict(report)))
         store.append_part(self._session, self._begun, n_done=self.n_done)
         keep(self._session)
         self._rows_seconds = PART_SECONDS * seconds / (time.monotonic() - self._since)  # the rest is its event's
@@ -297,26 +432,33 @@ class Parts(Pace):
         time.sleep(PAUSE_SECONDS)
 
 
-def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
+def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
         before = lookups.unfinished_import(session)
         if before is not None and _asked(before.asked) == _asked(work.as_json()):
             return before
         is_broken_off(session, engine, work)
-        report = json.dumps(work.report().as_dict())
-        begun = Unfinished(work.file.name, work.source_hash, actor.signature, now(), work.as_json(), n_rows, 0, report)
+        report = json.dumps(asdict(work.report()))
+        begun = UnfinishedImport(
+            name=work.file.name,
+            source_hash=work.source_hash,
+            actor=actor.signature,
+            asked=work.as_json(),
+            n_rows=n_rows,
+            report=report,
+        )
         store.begin_parts(session, begun)
     return begun
 
 
-def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[int], None]) -> ImportReport:
+def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, rows, stopped = work.report(), work.rows(progress), None
     with writing(engine, patient=True) as session:
         parts = Parts(session, begun)
         try:
-            work.join(parts, session, rows, report, written=ImportReport(**json.loads(begun.report)))
+            work.join(session, rows, report, parts=parts, written=ImportReport(**json.loads(begun.report)))
         except ImportFailed as failed:
             session.rollback()
             store.forget_written(session)

@@ -1,7 +1,7 @@
 """Agreement between raters, over all of them and by pair: labels, coefficients and words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +21,16 @@ TAGS = ("theme", "axis", "category", "cluster")
 GROUPINGS = (OVERALL, *TAGS)
 CATEGORIES = [Label.NOT_MET.value, Label.MET.value]
 CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
-MIN_ITEMS = 20
-"""With fewer items a pair is shown in grey."""
-MIN_EXAMPLES = 5
-"""With fewer examples there is no interval: their spread says too little of the spread of all."""
-MIN_RATERS = 3
-"""With fewer effective raters there is no interval for raters in general."""
+MIN_ITEMS = 20  # with fewer a pair is shown in grey
+MIN_EXAMPLES = 5  # with fewer there is no interval: their spread says too little of the spread of all
+MIN_RATERS = 3  # effective ones, for an interval for raters in general
 OF_TWO_CATEGORIES = (
-    Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.FLEISS_KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1,
-)  # fmt: skip
-"""With two categories every weighted or ordinal coefficient equals its plain one."""
+    Coefficient.AGREEMENT,
+    Coefficient.KAPPA,
+    Coefficient.FLEISS_KAPPA,
+    Coefficient.ALPHA_NOMINAL,
+    Coefficient.AC1,
+)  # fmt: skip; with two categories every weighted or ordinal coefficient equals its plain one
 SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
 NO_ERROR = 1e-12
 NO_PAIR = "no item has the labels of two raters"
@@ -45,15 +45,13 @@ PAIR_COLUMNS = [
     "n_cannot_assess",
 ]  # fmt: skip
 COLUMNS = [*PAIR_COLUMNS, "general_low", "general_high", "general_se", "general_reason", "n_effective_raters"]
-THESE, GENERAL = "", "general_"
-"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
+THESE, GENERAL = "", "general_"  # prefixes of the columns with the interval for these raters, and for raters in general
 
 
 def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
-    """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
+    """Physicians' blind first reads, and judges' labels of the same items, as the frame that `agreement` takes; raters are judges, then physicians by name.
 
-    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row. Raters are
-    categorical: judges first, then physicians by name; the tags are theme, axis, category, cluster.
+    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row.
     """
     reads = first_reads(rubric_data.reads)
     reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
@@ -98,20 +96,16 @@ def agreement(
         these raters        theta +- t(G-1) sqrt(v_G)
         raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
 
-    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1. How often they
-    cover is in tests/judges/test_agreement_coverage.py. Cannot assess is left out of the value; what it leaves open of percent agreement is bounded.
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1; how often they
+    cover is in tests/judges/test_agreement_coverage.py.
 
-    Args:
-        labels: One row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories, in their
-            order, are all that could be given), and the columns that `by` names, the same for all labels of an item.
-        by: `overall`, and names of columns; items where one is missing are in no group of it.
-        coefficients: Default: all that differ; with two categories the weighted ones do not.
+    `labels` has one row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories are all that
+    could be given), and the columns that `by` names, the same for all labels of an item. `coefficients`: by default all that differ.
 
     Returns:
-        One row a group and coefficient: grouping, group, coefficient, value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high,
-        se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
-        (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more; else NaN), n_items with two
-        labels or more and, on these, n_labels, n_examples, n_raters, n_effective_raters, n_cannot_assess (on items that two or more have read).
+        One row a group and coefficient: grouping, group, and `COLUMNS`: value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high and se
+        (these raters), reason (why value or interval is NaN), the same with general_ (raters in general), bound_low and bound_high (of percent agreement,
+        whatever each cannot assess had been), n_items with two labels or more, and what there is on these.
     """
     whole = coded(labels)
     tables = []
@@ -125,7 +119,12 @@ def agreement(
         else:
             msg = f"by: expected {OVERALL} or a column of the labels ({', '.join(labels.columns)}), got {grouping!r}"
             raise ValueError(msg)
-        part = _grouped(whole, of_label, len(groups))
+        kept = of_label >= 0
+        number, units = pd.factorize(whole.unit[kept])
+        group = np.zeros(len(units), dtype=np.int64)
+        group[number] = of_label[kept]
+        part = replace(_of_rows(whole, kept), unit=number.astype(np.int64), group=group, n_groups=len(groups))
+        part = replace(part, example=whole.example[units])
         table = _estimates(part, coefficients, in_general=True)
         used = table if grouping == OVERALL else table.loc[np.isin(table["group"], part.group)]
         tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
@@ -133,10 +132,9 @@ def agreement(
 
 
 def pair_agreement(labels: pd.DataFrame, *, coefficients: Sequence[Coefficient] | None = None) -> pd.DataFrame:
-    """Agreement of each two raters on the items that both have labelled; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
+    """Agreement of each two raters on the items that both have labelled, one row a pair and coefficient; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
 
-    One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those
-    for raters in general: two raters are no sample of raters.
+    rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those for raters in general: two are no sample of raters.
     """
     raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
     part, raters_of = _pairs(coded(labels))
@@ -163,15 +161,6 @@ def coded(labels: pd.DataFrame) -> Labels:
     return Labels(unit, rater_codes, codes, one_group, example, 1, n_categories)
 
 
-def _grouped(labels: Labels, of_label: Numbers, n_groups: int) -> Labels:
-    kept = of_label >= 0
-    codes, units = pd.factorize(labels.unit[kept])
-    number = np.asarray(codes, dtype=np.int64)
-    group = np.zeros(len(units), dtype=np.int64)
-    group[number] = of_label[kept]
-    return replace(_of_rows(labels, kept), unit=number, group=group, example=labels.example[units], n_groups=n_groups)
-
-
 def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
     n_raters = int(labels.rater.max(initial=0)) + 1
     order = np.argsort(labels.unit * n_raters + labels.rater, kind="stable")
@@ -183,12 +172,10 @@ def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
     second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), none])
     keys, pair = np.unique(rater[first] * n_raters + rater[second], return_inverse=True)
     units, zero = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
-    of_unit, of_rater, said = (
-        np.concatenate(both) for both in ((units, units), (zero, zero + 1), (value[first], value[second]))
-    )
-    both = Labels(
-        of_unit, of_rater, said, pair.astype(np.int64), labels.example[unit[first]], len(keys), labels.n_categories
-    )
+    n_categories, example = labels.n_categories, labels.example[unit[first]]
+    of_unit, of_rater = np.concatenate((units, units)), np.concatenate((zero, zero + 1))
+    said = np.concatenate((value[first], value[second]))
+    both = Labels(of_unit, of_rater, said, pair.astype(np.int64), example, len(keys), n_categories)
     return both, np.stack([keys // n_raters, keys % n_raters], axis=1)
 
 
@@ -259,10 +246,9 @@ def _why_not(*cases: tuple[Truths, str]) -> Any:
 
 
 def _bounds(labels: Labels) -> tuple[Floats, Floats]:
-    """The lowest and highest percent agreement of each group, over all ways of filling in what could not be assessed.
+    """The lowest and highest percent agreement of each group, whatever those who could not assess had said.
 
-    The value is a mean over items of sum_k n_k (n_k - 1) / (m (m - 1)), so each item is filled on its own. A sum of squares is largest with all
-    open labels in the fullest category, and smallest where each goes to the emptiest.
+    An item's sum of squares is largest with all open labels in the fullest category, and smallest where each goes to the emptiest.
     """
     n_units, n_categories = len(labels.group), labels.n_categories
     assessed = labels.value >= 0
@@ -316,37 +302,23 @@ HEADS = NAMES | {Coefficient.AGREEMENT: "Agreement", Coefficient.ALPHA_NOMINAL: 
 
 
 def value_words(coefficient: str, value: float) -> str:
-    """A coefficient as screens say it.
-
-    >>> value_words("agreement", 0.843), value_words("kappa", -0.07), value_words("ac1", float("nan"))
-    ('84 %', '−0.07', '–')
-    """
+    """A coefficient as screens say it."""
     return percent_words(value) if coefficient == Coefficient.AGREEMENT else decimal(value)
 
 
 def coefficient_words(coefficient: str, value: float, low: float, high: float) -> str:
-    """A coefficient with its interval, where it has one.
-
-    >>> coefficient_words("agreement", 0.843, 0.8, 0.881), coefficient_words("kappa", 0.61, 0.523, 0.7)
-    ('84 % [80 %, 88 %]', '0.61 [0.52, 0.70]')
-    >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
-    '1.00'
-    """
+    """A coefficient with its interval, where it has one."""
     shown, *ends = (value_words(coefficient, number) for number in (value, low, high))
     return shown if math.isnan(low) else f"{shown} [{', '.join(ends)}]"
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
-    """Between which values percent agreement lies, whatever those who could not assess had said.
-
-    >>> bounds_words("agreement", 0.553, 0.641), bounds_words("kappa", float("nan"), float("nan"))
-    ('55 % to 64 %', '–')
-    """
+    """Between which values percent agreement lies, whatever those who could not assess had said."""
     return NO_VALUE if math.isnan(low) else f"{value_words(coefficient, low)} to {value_words(coefficient, high)}"
 
 
 def cells(table: pd.DataFrame, prefix: str = THESE) -> list[str]:
-    """Each value of `agreement` or `pair_agreement` with its interval for whom the prefix says; a dash where there is no value."""
+    """Each value with its interval for whom the prefix says; a dash where there is no value."""
     columns = (table[name] for name in ("coefficient", "value", f"{prefix}low", f"{prefix}high"))
     return [coefficient_words(*row) for row in zip(*columns, strict=True)]
 
@@ -393,10 +365,13 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
     prefix, whom = population(table, who)
     n = f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}"
     basis = f"{n}, {raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
-    sentences = [f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis})."]
-    sentences.append(f"Beyond chance: {_listed(beyond, prefix)}.")
+    sentences = [
+        f"Two {who} who label the same criterion agree {_words(prefix, raw)} of the time ({basis}).",
+        f"Beyond chance: {_words(prefix, *beyond, named=True)}.",
+    ]
     if prefix == GENERAL:
-        sentences.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+        alone = _words(THESE, raw, *beyond, named=True)
+        sentences.append(f"These intervals are for {whom}. For these {who} alone: {alone}.")
     elif raw["general_reason"] == TOO_FEW_RATERS:
         why = f"{who} in general take at least {MIN_RATERS} effective raters"
         sentences.append(f"Intervals are for {whom} only: {why}.")
@@ -418,10 +393,10 @@ def reasons(table: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
-    return ", ".join(f"{NAMES[row['coefficient']]} {_words(row, prefix)}" for row in rows)
-
-
-def _words(row: Mapping[Any, Any], prefix: str) -> str:
-    shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
-    return f"{shown} ({reason})" if (reason := row[f"{prefix}reason"]) else shown
+def _words(prefix: str, *rows: Mapping[Any, Any], named: bool = False) -> str:
+    parts = []
+    for row in rows:
+        shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+        why = f" ({row[f'{prefix}reason']})" if row[f"{prefix}reason"] else ""
+        parts.append((f"{NAMES[row['coefficient']]} " if named else "") + shown + why)
+    return ", ".join(parts)

@@ -16,15 +16,12 @@ from evalcore.stats.wording import counted
 from evalcore.study.schema import Physicians
 
 CHANGED, TOWARD, AWAY = "changed", "toward", "away"
+# each movement, and of which first reads it is a share: all that were followed by a reveal, or those of them that differed, or agreed
 MOVEMENTS: Mapping[str, str] = {CHANGED: "revealed", TOWARD: "differed", AWAY: "agreed"}
-"""Each movement, and of which first reads it is a share: all that were followed by a reveal; those of them that differed from
-the judge's label; those that agreed with it."""
 GROUPINGS = (OVERALL, "axis", "sign", "kind", "rater")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-MIN_EXAMPLES = 5
-"""With fewer conversations the effect of seeing the label has no interval."""
-MIN_READERS = 3
-"""With fewer effective readers an interval holds for those who have read, and for nobody else."""
+MIN_EXAMPLES = 5  # conversations; with fewer the effect of seeing the label has no interval
+MIN_READERS = 3  # effective ones; with fewer an interval holds for those who have read, and for nobody else
 COLUMNS = [
     "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
     "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
@@ -46,33 +43,16 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    `reads` are `blind_reads`, `by` some of `GROUPINGS` (else a `ValueError`); `kind` is axis and sign together, `rater` needs that column.
+    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign together, `rater` needs that column.
 
     Returns:
-        Three rows a judge and group, one a movement: judge, grouping, group, movement, denominator (`revealed`, `differed`, `agreed`), n (first
-        reads), n_moved, share in [0, 1] with the 95 % interval low to high (NaN where n is 0), physicians (whom it is for, a `Physicians`),
-        n_examples, n_readers, n_effective_readers; and the first reads of the group that were left out, each counted once: n_without_label (the
-        judge has none on the item), n_not_revealed (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to
-        keep or revise), n_control (the reader looked again without its label).
+        `COLUMNS`, three rows a judge and group, one a movement: n (first reads) and n_moved, share in [0, 1] with low and high (NaN where n is 0),
+        physicians (whom the interval is for), and the first reads of the group that were left out, each counted once: n_without_label, n_not_revealed,
+        n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader looked again without the label).
     """
-    if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
-    moved = _moved(with_kinds(reads).assign(overall=OVERALL))
-    rows = [
-        {"judge": judge, "grouping": grouping, "group": group, **row}
-        for judge, of_judge in moved.groupby("judge", sort=True)
-        for grouping in dict.fromkeys(by)
-        for group, part in of_judge.groupby(grouping, sort=True)
-        for row in _movements(part)
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _moved(reads: pd.DataFrame) -> pd.DataFrame:
+    reads = with_kinds(reads).assign(overall=OVERALL)
     revised = reads["revised_label"].fillna(reads["label"])
-    differed = reads["label"].ne(reads["judge_label"])
-    labelled = reads["judge_label"].notna()
+    differed, labelled = reads["label"].ne(reads["judge_label"]), reads["judge_label"].notna()
     is_control = reads["looked_label"].notna()
     shown = labelled & reads["revealed"] & ~is_control
     undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
@@ -89,7 +69,15 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
         "toward": revised.eq(reads["judge_label"]),
         "away": revised.ne(reads["judge_label"]),
     }
-    return reads.assign(**columns)
+    moved = reads.assign(**columns)
+    rows = [
+        {"judge": judge, "grouping": grouping, "group": group, **row}
+        for judge, of_judge in moved.groupby("judge", sort=True)
+        for grouping in dict.fromkeys(by)
+        for group, part in of_judge.groupby(grouping, sort=True)
+        for row in _movements(part)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
@@ -102,41 +90,24 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         effective = _effective(counted)
         in_general = effective >= MIN_READERS
         if in_general:
-            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
+            hits = counted[movement].to_numpy(dtype=float)
+            n, both = len(hits), np.stack([np.ones(len(hits)), hits])
+            variances, (n_examples, n_readers) = _jackknives(counted, both, lambda sums: sums[1] / sums[0])
+            variance = max(variances[0], variances[0] + variances[1] - variances[2])
+            alone = share.share * (1 - share.share) / (n - 1)
+            tail = (1 + LEVEL) / 2
+            few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
+            size = min(max(n / (max(1.0, variance / alone) if alone > 0 else 1.0) * few, effective), n)
+            low, high = map(float, wilson(share.share * size, size))
         whom = Physicians.IN_GENERAL if in_general else Physicians.THESE
-        values = (
-            movement,
-            denominator,
-            share.n,
-            share.n_hits,
-            share.share,
-            low,
-            high,
-            whom,
-            share.n_clusters,
-            counted["rater"].nunique(),
-            effective,
-        )
-        rows.append(dict(zip(COLUMNS[3:14], values, strict=True)) | left_out)
+        values = movement, denominator, share.n, share.n_hits, share.share, low, high, whom
+        of_whom = share.n_clusters, counted["rater"].nunique(), effective
+        rows.append(dict(zip(COLUMNS[3:14], values + of_whom, strict=True)) | left_out)
     return rows
 
 
 def _effective(reads: pd.DataFrame) -> float:
     return effective_readers(reads["rater"].value_counts().to_numpy().astype(np.float64))
-
-
-def _in_general(reads: pd.DataFrame, hits: Floats, effective: float) -> tuple[float, float]:
-    n, share = len(hits), float(hits.mean())
-    both = np.stack([np.ones(n), hits])
-    variances, (n_examples, n_readers) = _jackknives(reads, both, lambda sums: sums[1] / sums[0])
-    variance = max(variances[0], variances[0] + variances[1] - variances[2])
-    alone = share * (1 - share) / (n - 1)
-    effect = max(1.0, variance / alone) if alone > 0 else 1.0
-    tail = (1 + LEVEL) / 2
-    few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
-    size = min(max(n / effect * few, effective), n)
-    low, high = wilson(share * size, size)
-    return float(low), float(high)
 
 
 def _jackknives(
@@ -173,9 +144,8 @@ class Effect(msgspec.Struct, frozen=True):
 def effect(reads: pd.DataFrame) -> Effect | None:
     """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
 
-    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only readings with such a drawing count, and only
-    first reads that differ from the judge: where the label was shown, only these were asked again. Each arm is a weighted mean, by one over the
-    probability of the arm in its reading. `reads` are `blind_reads` of one judge; None where no such drawing was made.
+    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only first reads that differ from the judge count:
+    where the label was shown, only these were asked again. `reads` are `blind_reads` of one judge; None where no such drawing was made.
 
         difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
         interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective

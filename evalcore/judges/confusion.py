@@ -22,10 +22,7 @@ def rates(
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
-    `counts` has one row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`). Examples and groups are codes from 0.
-
-    Returns:
-        By measure one row a group, as `grouped_shares` gives them: n and n_hits are counts of pairs, the share and its interval are weighted.
+    `counts` has one row an item (`quality.COUNTS`). By measure one row a group, as `grouped_shares` gives them: n and n_hits count pairs, unweighted.
     """
     both, rater_only, other_only, neither = counts.T
     parts = {
@@ -39,16 +36,12 @@ def rates(
         kept = np.flatnonzero(n)
         of_items = right[kept], examples[kept], groups[kept]
         shares = grouped_shares(*of_items, n_groups, sizes=n[kept], weights=weights[kept])
-        tables[measure] = shares.astype({"n_hits": np.int64})
+        tables[measure] = shares.drop(columns="design_effect").astype({"n_hits": np.int64})
     return tables
 
 
 def f1_scores(counts: Floats) -> pd.DataFrame:
-    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs; NaN where undefined (see `quality.balanced_f1`).
-
-    >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
-    [[0.727, 0.667, 0.697]]
-    """
+    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs; NaN where undefined (see `quality.balanced_f1`)."""
     both, rater_only, other_only, neither = np.asarray(counts, dtype=float).T
     table: dict[str, Floats] = {}
     sides = (("met", both, rater_only, other_only), ("not_met", neither, other_only, rater_only))

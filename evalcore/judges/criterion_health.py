@@ -16,30 +16,20 @@ from evalcore.stats.intervals import NO_VALUE, AnyNumbers, grouped_shares, inter
 class Alarm(StrEnum):
     """What may be wrong with a criterion."""
 
-    INVERTED = "inverted"
-    """Judge and physicians go opposite ways: physicians say met less often where the judge says met than where it says not met, beyond chance."""
-    LENIENT = "lenient"
-    """The judge finds more met than physicians do on the same items, beyond chance; it is not inverted."""
-    STRICT = "strict"
-    """The judge finds less met than physicians do on the same items, beyond chance; it is not inverted."""
-    DISPUTED = "disputed"
-    """Physicians do not agree with one another."""
-    UNASSESSABLE = "unassessable"
-    """Physicians often cannot assess it."""
+    INVERTED = "inverted"  # physicians say met less often where the judge says met than where it says not met
+    LENIENT = "lenient"  # the judge finds more met than physicians do on the same items; it is not inverted
+    STRICT = "strict"  # the judge finds less met, likewise
+    DISPUTED = "disputed"  # physicians do not agree with one another
+    UNASSESSABLE = "unassessable"  # physicians often cannot assess it
 
 
 MIN_ITEMS = 10
 """Fewest items with a read and the judge's label for the alarms inverted, too lenient and too strict, fewest pairs of reads for disputed,
 fewest reads for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
-MIN_SIDE = 5
-"""Fewest items on which the judge says met, and not met, before physicians' labels on both are compared."""
-SHIFT = 0.1
-"""Too lenient, too strict: the two shares differ by this or more, and the interval of the difference leaves out 0. What is clear and smaller
-is no alarm, however many items were read."""
-DISPUTED_SHARE = 0.3
-"""Disputed: the interval of the share of pairs of reads that differ begins above this. Two readers who toss coins differ in half."""
-UNASSESSABLE_SHARE = 0.1
-"""Unassessable: the interval of the share of reads that could not assess begins above this."""
+MIN_SIDE = 5  # items on which the judge says met, and not met, before physicians' labels on both are compared
+SHIFT = 0.1  # too lenient, too strict: a smaller difference is no alarm, however clear
+DISPUTED_SHARE = 0.3  # of pairs of reads that differ; two readers who toss coins differ in half
+UNASSESSABLE_SHARE = 0.1  # of reads that could not assess
 
 CRITERION = "criterion"
 GROUPINGS: Mapping[str, tuple[str, str]] = {
@@ -48,8 +38,7 @@ GROUPINGS: Mapping[str, tuple[str, str]] = {
     "theme": ("theme", "example_id"),
     CRITERION: ("criterion_id", "response_id"),
 }
-"""What criteria are grouped by: the column of the items, and what intervals are clustered by. One criterion belongs to one example, so its
-items are told apart by response."""
+"""The column of the items, and what intervals are clustered by: one criterion belongs to one example, so its items are told apart by response."""
 
 ALARM_COLUMNS = tuple(alarm.value for alarm in Alarm)
 ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} | {
@@ -57,8 +46,7 @@ ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} |
     Alarm.STRICT.value: "too strict",
 }
 NO_SPREAD, ROUNDING = 1e-12, 1e-9
-NAMED = 3
-"""So many groups with an alarm are named in the sentence; of more, and of single criteria, the alarms are counted."""
+NAMED = 3  # groups with an alarm, in the sentence; of more, and of single criteria, the alarms are counted
 _SHOWN = (
     "item_id", "criterion_id", "example_id", "response_id", "position", "points", "axis", "cluster", "model", "evaluation", "sample_index",
 )  # fmt: skip
@@ -73,24 +61,17 @@ def criterion_health(
     of judge and physicians are of the same items, those that both have labelled. `by` is one of `GROUPINGS`.
 
     Returns:
-        One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
-        label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
-        responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
-        (mean of the reads), right (1 - |label - mean|), if_met and if_not_met (physicians' share met where the judge says met, not met),
-        disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
-        clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
-        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
-        items. weighted (bool: items count differently, so that counts do not make the shares). inverted, lenient, strict, disputed,
-        unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
-
-    References:
-        Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
-        Newcombe 1998, Statistics in Medicine 17:2635, method 8, for shares of the same items, with the correlation of the sums by cluster.
+        One row a group, by name: n_items (in all), n_judged and n_met_judged (labelled by the judge), n (items that both labelled), n_clusters, and counts of
+        reads and of pairs of reads. For WHAT in judge (share met), physicians (mean of the reads), right (1 - |label - mean|), if_met and if_not_met
+        (physicians' share met where the judge says met, not met), disagreement (pairs that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in
+        [0, 1], clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians and association = if_met -
+        if_not_met in [-1, 1], their bounds NaN of fewer than `MIN_ITEMS` items; weighted; a column an alarm, n_alarms, reasons (a sentence an alarm).
+        Intervals of association: Newcombe 1998, Statistics in Medicine 17:873, method 10; of shift 17:2635, method 8, for shares of the same items, with the
+        correlation of the sums by cluster.
     """
     column, clustered_by = GROUPINGS[by]
     items = rubric_data.items
     group, names = codes_of(items[column])
-    cluster, _ = codes_of(items[clustered_by])
     judged = rubric_data.judged[judge].to_numpy(dtype=float)
     counted = weighted_reads(first_reads(rubric_data.reads), reads)
     n_met, n_answered, n_cannot = _read_counts(counted, len(items))
@@ -102,10 +83,13 @@ def criterion_health(
     rating, label = n_met[both] / n_answered[both], judged[both]
     n_groups = len(names)
 
+    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
+    cluster = np.zeros(len(items), dtype=np.int64)  # of what was read: shares are of nothing else
+    cluster[read], _ = codes_of(items[clustered_by].iloc[read])
+
     def share(hits: Floats, rows: Numbers, sizes: Floats | None = None) -> pd.DataFrame:
         return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
 
-    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
     differing = n_met[paired] * (n_answered[paired] - n_met[paired])
     shares_of = {
@@ -118,35 +102,45 @@ def criterion_health(
         "cannot_assess": share(n_cannot[read], read, n_reads[read]),
     }
     inside = group >= 0
-    table = pd.DataFrame(
-        {
-            "grouping": by,
-            "group": names,
-            "n_items": np.bincount(group[inside], minlength=n_groups),
-            "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
-            "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
-            "n": shares_of["judge"]["n"],
-            "n_clusters": shares_of["judge"]["n_clusters"],
-            "n_met_judge": shares_of["judge"]["n_hits"].astype(int),
-            "n_reads": shares_of["cannot_assess"]["n"].astype(int),
-            "n_cannot_assess": shares_of["cannot_assess"]["n_hits"].astype(int),
-            "n_pairs": shares_of["disagreement"]["n"].astype(int),
-            "n_disagreeing": shares_of["disagreement"]["n_hits"].astype(int),
-            "n_if_met": shares_of["if_met"]["n"],
-            "n_if_not_met": shares_of["if_not_met"]["n"],
-        }
-    )
+    columns: dict[str, Any] = {
+        "grouping": by,
+        "group": names,
+        "n_items": np.bincount(group[inside], minlength=n_groups),
+        "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
+        "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
+        "n": shares_of["judge"]["n"],
+        "n_clusters": shares_of["judge"]["n_clusters"],
+        "n_met_judge": shares_of["judge"]["n_hits"].astype(int),
+        "n_reads": shares_of["cannot_assess"]["n"].astype(int),
+        "n_cannot_assess": shares_of["cannot_assess"]["n_hits"].astype(int),
+        "n_pairs": shares_of["disagreement"]["n"].astype(int),
+        "n_disagreeing": shares_of["disagreement"]["n_hits"].astype(int),
+    }
     for side, shares in shares_of.items():
-        shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
-        table[list(shown.values())] = shares[list(shown)]
-    table["weighted"] = bool(counted["weight"].ne(1).any())
+        columns |= {side: shares["share"], f"{side}_low": shares["low"], f"{side}_high": shares["high"]}
+    table = pd.DataFrame(columns | {"weighted": bool(counted["weight"].ne(1).any())})
     sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
     correlation = _correlation(sides, group[both], cluster[both], weight[both])
     independent = np.zeros(n_groups)
     pairs_of = (("shift", "judge", "physicians", correlation), ("association", "if_met", "if_not_met", independent))
     for name, first, second, alike in pairs_of:
         table[[name, f"{name}_low", f"{name}_high"]] = _difference(table, first, second, alike)
-    return _with_alarms(table)
+    enough, two_sided = (
+        table["n"].ge(MIN_ITEMS),
+        shares_of["if_met"]["n"].ge(MIN_SIDE) & shares_of["if_not_met"]["n"].ge(MIN_SIDE),
+    )
+    inverted = enough & two_sided & table["association_high"].lt(0)
+    alarms = {
+        Alarm.INVERTED: inverted,
+        Alarm.LENIENT: enough & ~inverted & table["shift_low"].gt(0) & table["shift"].ge(SHIFT - ROUNDING),
+        Alarm.STRICT: enough & ~inverted & table["shift_high"].lt(0) & table["shift"].le(ROUNDING - SHIFT),
+        Alarm.DISPUTED: table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE),
+        Alarm.UNASSESSABLE: table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE),
+    }
+    table = table.assign(**alarms, n_alarms=sum(alarm.astype(int) for alarm in alarms.values()), reasons="")
+    alarmed = table.loc[table["n_alarms"].gt(0)]
+    table.loc[alarmed.index, "reasons"] = [" ".join(_reasons(row)) for row in alarmed.to_dict(orient="records")]
+    return table
 
 
 def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
@@ -193,22 +187,6 @@ def _difference(table: pd.DataFrame, first: str, second: str, correlation: Float
     ends = np.column_stack([p1 - p0, p1 - p0 - half(p1 - l1, u0 - p0), p1 - p0 + half(u1 - p1, p0 - l0)])
     ends[table["n"].lt(MIN_ITEMS).to_numpy(), 1:] = np.nan  # two shares beside one another then say more
     return ends
-
-
-def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
-    enough = table["n"].ge(MIN_ITEMS)
-    two_sided = table["n_if_met"].ge(MIN_SIDE) & table["n_if_not_met"].ge(MIN_SIDE)
-    inverted = enough & two_sided & table["association_high"].lt(0)
-    table[Alarm.INVERTED] = inverted
-    table[Alarm.LENIENT] = enough & ~inverted & table["shift_low"].gt(0) & table["shift"].ge(SHIFT - ROUNDING)
-    table[Alarm.STRICT] = enough & ~inverted & table["shift_high"].lt(0) & table["shift"].le(ROUNDING - SHIFT)
-    table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
-    table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
-    table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
-    table["reasons"] = ""
-    alarmed = table.loc[table["n_alarms"].gt(0)]
-    table.loc[alarmed.index, "reasons"] = [" ".join(_reasons(row)) for row in alarmed.to_dict(orient="records")]
-    return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
 def _met_words(row: Mapping[Any, Any], side: str) -> str:
@@ -292,12 +270,10 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     return shown
 
 
-def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
+def read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
     """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
 
-    Returns:
-        One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
-        judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
+    With judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
     """
     n_met, n_answered, n_cannot = _read_counts(first_reads(rubric_data.reads), len(rubric_data.items))
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)

@@ -8,7 +8,9 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL, SIGN, item_groups, rate_cells
-from evalcore.rubric.data import RubricData, is_scored
+from evalcore.rubric.data import RubricData
+from evalcore.rubric.finding import difference_words
+from evalcore.rubric.scores import response_scores
 from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of, quotient
 from evalcore.stats.intervals import LEVEL, grouped_shares
 from evalcore.stats.pair_tests import adjusted, holm
@@ -17,10 +19,11 @@ from evalcore.stats.wording import chance_words, decimal
 AXIS = "axis"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-CLUSTERED, EXACT = "clustered", "exact"
-"""Values of `test`: McNemar's test with examples as clusters; the exact one from the examples' signs, where few examples lean either way."""
-MIN_CLUSTERS = 20
-"""With fewer examples that lean either way, the test is exact."""
+CLUSTERED, EXACT = (
+    "clustered",
+    "exact",
+)  # values of `test`: McNemar's with examples as clusters; from the examples' signs
+MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
@@ -38,11 +41,9 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
     McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered. `by` are some of `GROUPINGS`.
 
     Returns:
-        One row a grouping and group with an item that either has labelled: grouping, group, n (items that both labelled), n_examples,
-        n_before_only, n_after_only (items that one of them labelled, left out), n_met_before, n_met_after; n_flips of n, n_to_not_met of
-        n_met_before, n_to_met of n - n_met_before, and for each of flips, to_not_met, to_met the share with FLIPS_low, FLIPS_high (95 %,
-        clustered by example; NaN where there is nothing); z (positive: the later judge says met more often), test (clustered or exact),
-        p in (0, 1], p_holm (Holm's, for the number of groups of the grouping), and reason (why z and p are NaN; else empty).
+        One row a grouping and group with an item that either has labelled: n (items that both labelled), n_before_only and n_after_only (left out), and for
+        each of flips (of n), to_not_met (of n_met_before), to_met (of the rest) n_FLIPS and the share with FLIPS_low, FLIPS_high (clustered by example);
+        z (positive: the later judge says met more often), test, p in (0, 1], p_holm (of the grouping), and reason (why z and p are NaN).
     """
     items = rubric_data.items
     old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
@@ -113,11 +114,7 @@ def _mcnemar(change: Floats, cluster: Numbers, place: Numbers, n_groups: int, ta
 
 
 def _sign_flip_chance(d: Numbers) -> float:
-    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way.
-
-    >>> _sign_flip_chance(np.array([1, 1, 1, 1])), _sign_flip_chance(np.array([3, -2, 1]))
-    (0.125, 0.75)
-    """
+    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way."""
     chance = np.ones(1)
     for size in np.abs(d):
         step = np.zeros(2 * size + 1)
@@ -133,24 +130,15 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
         D = mean over responses of (s_after - s_before);  V = G/(G-1) sum_g (sum_{r in g} (d_r - D) / R)^2;  D +- t(G-1) sqrt(V)
 
     Returns:
-        One row a model and evaluation, sorted, and where several have responses a last one for all models of an evaluation together
-        (`ALL_MODELS`): model, evaluation, n_responses (that both judges labelled whole and that have a score), n_left_out (other responses),
-        n_examples, score_before, score_after (means, not clipped, at most 1; NaN without responses), difference (positive: the later judge
-        scores higher) with low, high (95 %, clustered by example; NaN with fewer than two examples).
+        One row a model and evaluation, and where several have responses a last one for all models (`ALL_MODELS`): n_responses (that both judges labelled
+        whole and that have a score), n_left_out, score_before and score_after (not clipped, at most 1), difference (positive: the later judge scores
+        higher) with low, high (clustered by example; NaN with fewer than two examples).
     """
-    items = rubric_data.items
-    response, numbers = codes_of(items["response_id"])
-    n_responses = len(numbers)
-    points = np.nan_to_num(items["points"].to_numpy(dtype=float))
-    labels = [rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after)]
-    labelled = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
-    whole = np.bincount(response[labelled], minlength=n_responses) == np.bincount(response, minlength=n_responses)
-    possible = np.bincount(response, np.maximum(points, 0), n_responses)
-    first = np.zeros(n_responses, dtype=np.int64)
-    first[response[::-1]] = np.arange(len(items))[::-1]
-    scores = [quotient(np.bincount(response, points * np.nan_to_num(label), n_responses), possible) for label in labels]
+    responses, later = (response_scores(rubric_data, judge) for judge in (before, after))
+    scores = [table["score"].to_numpy() for table in (responses, later)]
+    whole = ~np.isnan(scores[0]) & ~np.isnan(scores[1])
     (model, models), (evaluation, evaluations), (example, _) = (
-        codes_of(items[name].iloc[first]) for name in ("model", "evaluation", "example_id")
+        codes_of(responses[name]) for name in ("model", "evaluation", "example_id")
     )
     group, pairs = model * len(evaluations) + evaluation, pd.MultiIndex.from_product([models, evaluations])
     of_model = _differences(scores, whole, group, example, pairs)
@@ -227,15 +215,11 @@ def score_names(scores: pd.DataFrame) -> pd.Series:
 
 def scores_columns(scores: pd.DataFrame) -> dict[str, Any]:
     """Rows of `score_drift` as a table."""
-    differences = []
-    for value, *ends in zip(scores["difference"], scores["low"], scores["high"], strict=True):
-        shown, *bounds = (decimal(number, 3, signed=True) for number in (value, *ends))
-        differences.append(shown if np.isnan(ends[0]) else f"{shown} [{', '.join(bounds)}]")
     return {
         "Model": score_names(scores),
         "Earlier judge": [decimal(value, 3) for value in scores["score_before"]],
         "Later judge": [decimal(value, 3) for value in scores["score_after"]],
-        "Difference": differences,
+        "Difference": list(map(difference_words, scores["difference"], scores["low"], scores["high"])),
         "Responses": scores["n_responses"],
         "Left out": scores["n_left_out"],
         "Conversations": scores["n_examples"],

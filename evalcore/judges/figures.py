@@ -88,10 +88,7 @@ def _framed(figure: go.Figure, names: Sequence[str], ink: str, *, least_rows: in
 
 
 def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals by kind of criterion: left the share that moved toward the judge, right the share that moved away.
-
-    `table` holds rows of `anchoring.anchoring` of one judge; a kind without a read on one side has its row and no dot there.
-    """
+    """Dots with intervals by kind of criterion, from `anchoring`: left the share that moved toward the judge, right the share that moved away."""
     groups = list(table["group"].drop_duplicates())
     known = table.loc[table["share"].notna()]
     known = known.assign(words=known["group"], place=known["group"].map(groups.index), hits=known["n_moved"])
@@ -102,8 +99,7 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals by group: the share that the judge finds met and that physicians find met, of the same items.
 
-    `table` holds words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n; a
-    group without an item that both have labelled has its row and no dot.
+    `table` holds words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n.
     """
     of = " met, %{customdata[1]:,} items"
     figure = _two_series(table, judge, "physicians, blind", form=".0%", of=of, n="n")
@@ -145,10 +141,7 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str 
 
 
 def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals by group: left the share of met labels that became not met, right the other way.
-
-    `table` holds words (of the group), n_not_met_before, and the columns of `drift.flips`.
-    """
+    """Dots with intervals by group, from `drift.flips`: left the share of met labels that became not met, right the other way."""
     sides = []
     for name, total, *side in DIRECTIONS:
         columns = {"share": name, "low": f"{name}_low", "high": f"{name}_high", "hits": f"n_{name}", "n": total}
@@ -158,10 +151,7 @@ def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 
 
 def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Each model's mean score by the earlier judge (open) and by the later one (filled), joined by a line.
-
-    `table` holds words (of the row), and the columns of `drift.score_drift`; models without a colour are grey.
-    """
+    """Each model's mean score by the earlier judge (open) and the later one (filled), joined by a line, from `drift.score_drift`."""
     figure = go.Figure()
     rows, places = _known(table, "score_before")
     of_row = [colours.get(model, MARK) for model in rows["model"]]
@@ -181,10 +171,7 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
 
 
 def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How much more often the judge's label is in the favour of its own family's responses, by what physicians say; the combined dot is filled.
-
-    `table` holds the columns of `self_preference.by_label`, words, and is_together (all strata combined).
-    """
+    """How much more often the judge's label favours its own family's responses, from `self_preference.by_label`; the combined dot is filled."""
     figure = go.Figure()
     for is_combined, colour, symbol in ((True, BLUE, "circle"), (False, MARK, "circle-open")):
         mine = table["is_together"].eq(is_combined).to_numpy()
@@ -212,8 +199,8 @@ LEFT_TO_RIGHT = "\u200e"  # keeps a number behind a name that is written from ri
 def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """One coefficient for each two raters, as the lower half of a matrix; deeper is more agreement, from 0 to 1.
 
-    `table` holds rater_1, rater_2, value (NaN: none), shown (the value in words), words (with its interval or the reason why there is none),
-    n_items, n_examples, small (few items: grey). `raters` are in the order of rows and columns; rater_1 comes before rater_2.
+    `table` holds rater_1, rater_2, value (NaN: none), shown and words (the value, and with its interval or why there is none), n_items, n_examples,
+    small (grey). `raters` are in the order of rows and columns; rater_1 comes before rater_2.
     """
     places = {name: place for place, name in enumerate(raters)}
     is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.errors import OverreadError
-from evalcore.importing.formats.values import shown
+from evalcore.importing.context import shown
 from evalcore.judges import confusion
 from evalcore.judges.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
@@ -25,11 +25,8 @@ from evalcore.study.schema import Label, RaterKind
 F1 = "f1"
 RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
 MEASURES: Mapping[str, str] = {F1: "balanced F1"} | {rate: rate for rate in RATES}
-"""Each measure by its name in words."""
-DEFAULT_MIN_F1 = 0.6
-"""Where no bound is given. Random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)."""
-POINT, LOW = "point", "low"
-"""What must reach a bound: the measure itself, or the lower end of its interval."""
+DEFAULT_MIN_F1 = 0.6  # random labels have .5, published judges .58 to .71 (arXiv 2505.08775)
+POINT, LOW = "point", "low"  # what must reach a bound: the measure itself, or the lower end of its interval
 SOURCES = (ADJUDICATED, AGREED, SINGLE)
 NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")
 MANY_EXAMPLES = 5_000  # more are read whole, not by name
@@ -38,11 +35,8 @@ MANY_EXAMPLES = 5_000  # more are read whole, not by name
 def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     """How a judge does on gold labels.
 
-    Sensitivity, specificity and accuracy are those of `confusion.rates`, F1 is balanced: (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2, with a
-    delete-one-example jackknife. Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the
-    lower end of F1 is that of accuracy.
-
-    `pairs` are the items with both labels: gold (True: met), judged (True: met), example (what it belongs to).
+    F1 is balanced: (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2, with a delete-one-example jackknife; the others are those of `confusion.rates`. A judge
+    without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy. `pairs` has gold and judged (met), and example.
 
     Returns:
         One row a measure, in the order of `MEASURES`: measure, value, low, high (95 %) in [0, 1], n (items), n_examples, reason (why value
@@ -192,10 +186,8 @@ def check_judge(
 ) -> Report:
     """Hold a judge's labels against gold labels.
 
-    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them;
-    several responses that fit are told apart by response_id. Only labels from `sources` count. `bounds` maps measures to the least value, which
-    the measure or the lower end of its interval has to reach (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's
-    label. `name` is that of the file, for errors.
+    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them; several responses
+    that fit are told apart by response_id. `bounds` maps measures to the least value of what `by` says (`POINT` or `LOW`). `name` is that of the file.
     """
     if judge not in (judges := contents.judges(session)):
         msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
@@ -207,17 +199,15 @@ def check_judge(
     assessed = [row for row in wanted if row.label is not Label.CANNOT_ASSESS]
     items = _items(session, assessed, name)
     found = {example for _, example in items.values()}
-    verdicts = frames.verdicts(
-        session, kind=RaterKind.JUDGE, example_ids=sorted(found) if len(found) <= MANY_EXAMPLES else None
-    )
-    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values(
-        "verdict_id"
-    )  # of several prompt versions the newest counts
+    few = sorted(found) if len(found) <= MANY_EXAMPLES else None
+    verdicts = frames.verdicts(session, kind=RaterKind.JUDGE, example_ids=few)
+    # of several prompt versions the newest counts
+    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
     labels = {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
     rows = []
     for row in assessed:
-        item, example = items.get(row.line, (None, None))
-        judged = labels.get(item, Label.CANNOT_ASSESS) if item is not None else Label.CANNOT_ASSESS
+        item, example = items.get(row.line, (0, 0))
+        judged = labels.get(item, Label.CANNOT_ASSESS)
         if judged is not Label.CANNOT_ASSESS:
             rows.append((row.label is Label.MET, judged is Label.MET, example))
     pairs = pd.DataFrame(rows, columns=["gold", "judged", "example"])
@@ -237,8 +227,9 @@ def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int
     prompts: dict[str, set[str]] = defaultdict(set)
     for row in gold:
         prompts[row.dataset].add(row.prompt_id)
-    named = (row for dataset, names in prompts.items() for row in lookups.examples_named(session, dataset, names))
-    examples = [int(row["id"]) for row in named]
+    examples: list[int] = []
+    for dataset, names in prompts.items():
+        examples += [int(row["id"]) for row in lookups.rows(session, lookups.EXAMPLES, names, dataset=dataset)]
     few = examples if len(examples) <= MANY_EXAMPLES else None
     candidates: dict[tuple[str, str, str], list[tuple[int, int, str, int]]] = defaultdict(list)
     columns = ["dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index"]

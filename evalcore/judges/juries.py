@@ -24,18 +24,15 @@ from evalcore.study.schema import repeat_version, version_and_repeat
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import LETTERS
-from evalcore.triage.predictions import JURY as MAJORITY
-from evalcore.triage.predictions import most_frequent
+from evalcore.triage.predictions import JURY as MAJORITY, most_frequent
 
-MIN_VOTES = 2
-"""A single vote has no share."""
-_VOTES: dict[str, tuple[schema.Acuity, ...]] = {
+MIN_VOTES = 2  # a single vote has no share
+_VOTES: dict[str, tuple[schema.Acuity, ...]] = {  # a level between two is half a vote for each
     **{letter: (letter,) for letter in LETTERS},
     schema.Acuity.A_B: (schema.Acuity.A, schema.Acuity.B),
     schema.Acuity.B_C: (schema.Acuity.B, schema.Acuity.C),
     schema.Acuity.C_D: (schema.Acuity.C, schema.Acuity.D),
 }
-"""For which letters a level is a vote: one between two is half a vote for each."""
 _WORDS = {schema.Label.MET: "met", schema.Label.NOT_MET: "not met"}
 
 
@@ -43,17 +40,12 @@ class Why(StrEnum):
     """What became of an item."""
 
     DECIDED = "decided"
-    SPLIT = "split"
-    """As many members say met as say not met."""
-    TOO_FEW = "too_few"
-    """Fewer members than wanted gave a label; one that could not assess, or found no level, has none."""
+    SPLIT = "split"  # as many members say met as say not met
+    TOO_FEW = "too_few"  # gave a label; one that could not assess, or found no level, has none
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a jury says of one item: None unless it is decided.
-
-    The confidence is the share of the votes that are for the label, in (0, 1]; None with two votes alone, whose majority is always sure.
-    """
+    """What a jury says of one item; confidence: the share of the votes for the label, None with two alone, whose majority is always sure."""
 
     why: Why
     label: schema.Label | schema.Acuity | None = None
@@ -65,10 +57,6 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a criterion; an even split is undecided.
 
     `labels` holds the label of each member that gave one; `least` of them, 2 or more, have to say met or not met.
-
-    >>> verdict = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
-    >>> verdict.label.value, round(verdict.confidence, 2), verdict.explanation
-    ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
     """
     votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
@@ -85,13 +73,7 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
-    """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each.
-
-    >>> on_level({"Magpie": "D", "Wren": "C/D", "Rook": "cannot_assess"}, least=2).explanation
-    '1.5 of 2 say D: Magpie; C/D: Wren. Rook found no level.'
-    >>> on_level({"Magpie": "A", "Wren": "D"}, least=2).explanation
-    '1 of 2 say D: Wren; A: Magpie. Of equals the more severe counts.'
-    """
+    """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each."""
     votes = {member: label for member, label in labels.items() if label in _VOTES}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
@@ -128,11 +110,6 @@ class Voter(NamedTuple):
 
     name: str
     raters: tuple[JudgeRater, ...]
-
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """The prompt versions of its raters."""
-        return tuple(rater.version for rater in self.raters)
 
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
@@ -183,12 +160,6 @@ def voters(
             f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
     return tuple(votes)
-
-
-def jury_version(voters: Sequence[Voter]) -> str:
-    """The prompt_version of the jury's rater: a hash of the names and versions of those who vote."""
-    named = sorted((voter.name, voter.versions) for voter in voters)
-    return schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -257,9 +228,7 @@ def convene(
 ) -> JuryReport:
     """Give each item the verdict that most members give it, as a judge of this name, in one transaction with one event.
 
-    Only what is new or has changed is written: a verdict of the jury that its members no longer give is superseded, by one without a label where
-    they give none. On criteria an even split gives no verdict; of levels of care the most frequent counts, of equals the more severe. Who could
-    not assess an item does not vote.
+    Only what is new or has changed is written: a verdict that the members no longer give is superseded, by one without a label where they give none.
 
     `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
     asked several times (`repeats_of`) has a vote each time. `least` of them (2 or more; None: all) have to vote on an item.
@@ -273,7 +242,9 @@ def convene(
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
             _refuse(f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}")
-        report = JuryReport(name, jury_version(found), tuple(voter.name for voter in found), wanted)
+        named = sorted((voter.name, [rater.version for rater in voter.raters]) for voter in found)
+        version = schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
+        report = JuryReport(name, version, tuple(voter.name for voter in found), wanted)
         changes = list(_changes(session, found, own, report, progress))
     if changes and not dry_run:
         with writing(engine) as session:
@@ -296,7 +267,8 @@ def _changes(
     for part, labels in queries.labels(session, place):
         votes: dict[Item, list[str | None]] = {}
         examples: dict[Item, int] = {}
-        for item, example_id, rater_id, label in labels:
+        for response_id, criterion_id, example_id, rater_id, label in labels:
+            item = response_id, criterion_id
             votes.setdefault(item, [None] * len(members))[place[rater_id]] = label
             examples[item] = example_id
         stands = queries.standing(session, own, part)

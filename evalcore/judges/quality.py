@@ -17,11 +17,9 @@ from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.stats.wording import decimal
 from evalcore.study.languages import LANGUAGES
 
-JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"
-"""Kinds of raters: a judge or a jury; one physician; all physicians together."""
+JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"  # a judge or a jury; one physician; all together
 TOGETHER = "all physicians"
-COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
-"""Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
+COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")  # of the pairs on an item: who of the two says met
 AXIS, THEME, LANGUAGE = "axis", "theme", "language"
 ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
 UNTAGGED = {AXIS: record.NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
@@ -29,15 +27,12 @@ COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
     "precision_met", "recall_met", "f1_met", "precision_not_met", "recall_not_met", "f1_not_met", "balanced_f1", "low", "high", "undefined",
 ]  # fmt: skip
-THEMES = (
+THEMES = (  # of HealthBench: the name of each of its categories begins with one
     "communication", "complex_responses", "context_seeking", "emergency_referrals", "global_health", "health_data_tasks", "hedging",
 )  # fmt: skip
-"""HealthBench's themes: the name of each of its categories begins with one."""
 NO_THEME = "no theme"
-MIN_PAIRS = 50
-"""Physicians with more pairs than this are kept."""
-MIN_PHYSICIANS = 10
-"""Fewest of these for a percentile: among three it is one of four numbers."""
+MIN_PAIRS = 50  # physicians with more than this are kept
+MIN_PHYSICIANS = 10  # of these, for a percentile: among three it is one of four numbers
 QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
 PERCENTILE_COLUMNS = [
     "judge", "grouping", "group", "n_pairs", "balanced_f1", "n_physicians", "n_physicians_left_out", *QUANTILES, "percentile",
@@ -53,8 +48,7 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
     vote in them. The mean counts every judge's pairs on the items that all have labelled: it is a judge drawn by lot.
 
     Returns:
-        One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
-        the pairs are n_both, n_rater_only, n_other_only, n_neither (whole numbers), and weight (of each of them; `counted_reads`).
+        One row a judge and item with a pair: rater, row (of `rubric_data.items`), the four `COUNTS` of pairs, and weight (`counted_reads`).
     """
     n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
@@ -75,14 +69,11 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Rea
         places.append(rows[place])
         counts.append(np.column_stack([v * met, v * other, (n_judges - v) * met, (n_judges - v) * other]))
     joined = np.concatenate(counts)
-    return _frame(JUDGE, list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
+    return _frame(list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
 
 
 def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = None) -> pd.DataFrame:
-    """Each physician's blind first read beside each other physician's of the same item, with the columns of `judge_pairs`.
-
-    One row a read that has another beside it; each two reads of an item make a pair both ways.
-    """
+    """Each physician's blind first read beside each other physician's of the same item, as `judge_pairs`, one row a read: each two make a pair both ways."""
     counted = record.counted_reads(rubric_data.reads, reads)
     n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
     rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
@@ -90,13 +81,7 @@ def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = Non
     met, other = n_met[rows] - label, n_reads[rows] - n_met[rows] - (1 - label)
     counts = np.column_stack([label * met, label * other, (1 - label) * met, (1 - label) * other])
     kept = np.flatnonzero(met + other)
-    return _frame(PHYSICIAN, list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
-
-
-def together(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of `physician_pairs` as those of one rater, `TOGETHER`."""
-    rater = pd.Categorical.from_codes(np.zeros(len(pairs), dtype=np.int64), pd.Index([TOGETHER]))
-    return pairs.assign(rater_kind=pd.Categorical([PHYSICIANS] * len(pairs), [PHYSICIANS]), rater=rater)
+    return _frame(list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
 
 
 def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
@@ -107,13 +92,10 @@ def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Number
     return n_met.astype(np.int64), np.bincount(rows, minlength=n_items), weight
 
 
-def _frame(
-    kind: str, raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: Floats
-) -> pd.DataFrame:
-    kinds = pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.int64), pd.Index([kind]))
+def _frame(raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: Floats) -> pd.DataFrame:
     names = pd.Categorical.from_codes(codes, pd.Index(list(raters), dtype=object))
     columns = dict(zip(COUNTS, counts.T, strict=True))
-    return pd.DataFrame({"rater_kind": kinds, "rater": names, "row": rows, **columns, "weight": weight[rows]})
+    return pd.DataFrame({"rater": names, "row": rows, **columns, "weight": weight[rows]})
 
 
 def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
@@ -125,38 +107,34 @@ def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
 
 
 def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: record.Reads | None = None) -> pd.DataFrame:
-    """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
+    """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their mean (arXiv 2505.08775, 8).
 
     A pair is a rater's label and one physician's blind first read of the same item, by the weight of the item (`judge_pairs`, `physician_pairs`). F1,
     precision and recall as in `confusion.f1_scores`; a coin reaches a mean of 0.5 where half is met. A class that the rater or the others never say
     has no F1, and then there is no mean: NaN, and never 0, as scikit-learn says. `reads` says which enter, None: `usual_reads`.
 
     Returns:
-        One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind, rater, grouping
-        (`overall`, or `category`: the criterion's cluster), group, n_pairs, n_items, n_examples, the four `COUNTS` (not weighted; all that follows
-        is), share_met and share_met_by_others (of the pairs), precision, recall and F1 of the classes met and not met, balanced_f1 with its 95 %
-        interval low to high, all in [0, 1], and undefined: why there is no balanced F1, empty where there is one.
-
-    References:
-        Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
+        `COLUMNS`, one row a rater and group with a pair, judges first, then all physicians together, then each physician; counts are not weighted, all
+        shares are, in [0, 1]; category is the criterion's cluster; undefined: why there is no balanced F1, empty where there is one.
     """
     among = physician_pairs(rubric_data, reads=reads)
+    together = among.assign(rater=pd.Categorical([TOGETHER] * len(among), [TOGETHER]))
+    pairs_of = {JUDGE: judge_pairs(rubric_data, jury=jury, reads=reads), PHYSICIANS: together, PHYSICIAN: among}
     examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
-        _of_kind(pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
-        for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
+        _of_kind(kind, pairs, examples, *record.item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
+        for kind, pairs in pairs_of.items()
         for grouping in (OVERALL, CATEGORY)
     ]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
-def _of_kind(pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
-    kind, rows = str(pairs["rater_kind"].cat.categories[0]), pairs["row"].to_numpy()
+def _of_kind(kind: str, pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
+    rows = pairs["row"].to_numpy()
     kept = np.flatnonzero(groups[rows] >= 0)
     n_groups = max(len(names), 1)
-    cells, numbers = pd.factorize(
-        pairs["rater"].cat.codes.to_numpy(dtype=np.int64)[kept] * n_groups + groups[rows[kept]], sort=True
-    )
+    raters = pairs["rater"].cat.codes.to_numpy(dtype=np.int64)[kept]
+    cells, numbers = pd.factorize(raters * n_groups + groups[rows[kept]], sort=True)
     raters, of_group = np.divmod(np.asarray(numbers, dtype=np.int64), n_groups)
     counts = pairs[list(COUNTS)].to_numpy(dtype=float)[kept]
     weighted = counts * pairs["weight"].to_numpy()[kept, None]
@@ -207,24 +185,22 @@ def error_rates(
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity), by the pairs of `judge_pairs`.
 
-    `by` are some of `ERROR_GROUPINGS` (else a `ValueError`), the others as for `balanced_f1`.
-
     Returns:
-        One row a judge, grouping and group with a pair, groups by name: judge, grouping, group, n_pairs, n_examples, weighted (pairs count
-        differently), n_met (pairs that the physician calls met), n_met_right (those of them that the judge calls met too), n_not_met,
-        n_not_met_right (counts, not weighted); sensitivity and specificity (weighted, in [0, 1]) with 95 % intervals clustered by example
-        (`confusion.rates`); NaN where there is no such pair.
+        One row a judge, grouping and group with a pair, groups by name: counts of pairs (not weighted), sensitivity and specificity (weighted, in [0, 1])
+        with 95 % intervals clustered by example (`confusion.rates`); NaN where there is no such pair.
     """
-    if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
-        msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
     raters, names = codes_of(pairs["rater"])
     counts, weights, of_pair = pairs[list(COUNTS)].to_numpy(), pairs["weight"].to_numpy(), pairs["row"].to_numpy()
     examples = pd.factorize(rubric_data.items["example_id"])[0][of_pair]
     parts = []
     for grouping in dict.fromkeys(by):
-        codes, words = _error_groups(rubric_data.items, grouping)
+        codes, values = record.item_groups(rubric_data.items, grouping)
+        known = LANGUAGES if grouping == LANGUAGE else {}
+        words = [known.get(value, str(value) if known else str(value).replace("_", " ")) for value in values]
+        words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
+        places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
+        codes, words = places[codes], list(ordered)
         cells = raters * len(words) + codes[of_pair]
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
         both = rates[confusion.ACCURACY]
@@ -245,14 +221,6 @@ def error_rates(
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(names)}
     return table.sort_values("judge", key=lambda column: column.map(order), kind="stable", ignore_index=True)
-
-
-def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str]]:
-    codes, names = record.item_groups(items, grouping)
-    words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else str(name).replace("_", " ") for name in names]
-    words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
-    places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
-    return places[codes], [str(name) for name in ordered]
 
 
 def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
@@ -294,10 +262,8 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
     """The share of physicians whom each judge of the `standings` is above, ties counting half, beside the physicians' own distribution.
 
     Returns:
-        One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (`kept_physicians`), n_physicians_left_out, lowest,
-        q25, median, q75, highest (of theirs, in [0, 1]; NaN without one), percentile in [0, 100] with percentile_low and percentile_high: Wilson's
-        95 % interval of the share below, for other physicians like these, with each value taken as known. All three are NaN with fewer than
-        `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
+        `PERCENTILE_COLUMNS`, one row a judge and group: the quantiles are of the `kept_physicians`; percentile in [0, 100] with Wilson's 95 % interval of the
+        share below, for other physicians like these. NaN with fewer than `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
     """
     by = ["grouping", "group"]
     n_all = values.loc[values["rater_kind"].eq(PHYSICIAN)].groupby(by).size()
@@ -310,37 +276,26 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
         row = {"judge": judge["rater"], **judge, "n_physicians": len(own)}
         row["n_physicians_left_out"] = int(n_all.get(key, 0)) - len(own)
         row |= {name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()}
-        rows.append(row | _percentile(float(judge["balanced_f1"]), own))
+        value = round(float(judge["balanced_f1"]), _DIGITS)
+        if len(own) >= MIN_PHYSICIANS and not math.isnan(value):
+            others = own.round(_DIGITS)
+            below = np.where(others < value, 1.0, np.where(others == value, 0.5, 0.0))
+            share = grouped_shares(below, np.arange(len(own)), np.zeros(len(own), dtype=np.int64), 1).iloc[0]
+            ends = zip(PERCENTILE_COLUMNS[-3:], ("share", "low", "high"), strict=True)
+            row |= {name: 100 * float(share[column]) for name, column in ends}
+        rows.append(row)
     return pd.DataFrame(rows, columns=PERCENTILE_COLUMNS)
 
 
-def _percentile(value: float, own: Floats) -> dict[str, float]:
-    shares = {"percentile": "share", "percentile_low": "low", "percentile_high": "high"}
-    if len(own) < MIN_PHYSICIANS or math.isnan(value):
-        return dict.fromkeys(shares, math.nan)
-    rounded, others = round(value, _DIGITS), own.round(_DIGITS)
-    below = np.where(others < rounded, 1.0, np.where(others == rounded, 0.5, 0.0))
-    row = grouped_shares(below, np.arange(len(own)), np.zeros(len(own), dtype=np.int64), 1).iloc[0]
-    return {name: 100 * float(row[column]) for name, column in shares.items()}
-
-
 def percentile_words(row: Mapping[Any, Any]) -> str:
-    """A percentile with its interval; a dash where there is none.
-
-    >>> percentile_words({"percentile": 61.2, "percentile_low": 40.4, "percentile_high": 78.6})
-    '61st [40, 79]'
-    """
+    """A percentile with its interval; a dash where there is none."""
     if math.isnan(row["percentile"]):
         return NO_VALUE
     return f"{ordinal(row['percentile'])} [{row['percentile_low']:.0f}, {row['percentile_high']:.0f}]"
 
 
 def ordinal(number: float) -> str:
-    """A percentile as it is spoken.
-
-    >>> ordinal(40.0), ordinal(61.2), ordinal(12.4), ordinal(math.nan)
-    ('40th', '61st', '12th', '–')
-    """
+    """A percentile as it is spoken."""
     if math.isnan(number):
         return NO_VALUE
     whole = round(number)
@@ -348,11 +303,7 @@ def ordinal(number: float) -> str:
 
 
 def value_words(row: Mapping[Any, Any]) -> str:
-    """A balanced F1 with its interval, or why there is none.
-
-    >>> value_words({"balanced_f1": 0.7123, "low": 0.66, "high": 0.7612, "undefined": ""})
-    '0.71 [0.66, 0.76]'
-    """
+    """A balanced F1 with its interval, or why there is none."""
     value, low, high = row["balanced_f1"], row["low"], row["high"]
     if math.isnan(value):
         return f"undefined: {row['undefined']}"
@@ -360,7 +311,7 @@ def value_words(row: Mapping[Any, Any]) -> str:
 
 
 def undefined_words(table: pd.DataFrame) -> list[str]:
-    """Of how many groups of `balanced_f1` there is none, a sentence a rater with the reasons and how often each holds."""
+    """Of how many groups there is no balanced F1 and why, a sentence a rater."""
     sentences = []
     for rater, rows in table.loc[table["balanced_f1"].isna()].groupby("rater", sort=False, observed=True):
         counts = rows["undefined"].value_counts()
@@ -371,11 +322,7 @@ def undefined_words(table: pd.DataFrame) -> list[str]:
 
 
 def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """A judge and all physicians together, category by category, from rows of `balanced_f1`.
-
-    One row a category with a pair of this judge: category; for judge and physicians each KIND (balanced F1, NaN where undefined), KIND_low, KIND_high,
-    KIND_pairs (0 where no two physicians have read the same criterion), KIND_words.
-    """
+    """A judge and all physicians together, a row a category of `balanced_f1` with a pair of this judge: of each KIND, _low, _high, _pairs and _words."""
     names = {"balanced_f1": "", "low": "_low", "high": "_high", "n_pairs": "_pairs", "words": "_words"}
     by_group = table.assign(words=[value_words(row) for row in table.to_dict(orient="records")]).set_index("group")
     mine = by_group.loc[by_group["rater_kind"].eq(JUDGE) & by_group["rater"].eq(judge)]

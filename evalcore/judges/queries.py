@@ -1,7 +1,7 @@
 """What criteria ask, and what juries that are stored are made of."""
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlmodel import Session, col
@@ -17,18 +17,16 @@ def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[in
     numbers = [int(number) for number in criterion_ids]
     texts: dict[int, str] = {}
     for start in range(0, len(numbers), CHUNK):
-        statement = select(col(Criterion.id), col(Criterion.text)).where(
-            col(Criterion.id).in_(numbers[start : start + CHUNK])
-        )
+        part = col(Criterion.id).in_(numbers[start : start + CHUNK])
+        statement = select(col(Criterion.id), col(Criterion.text)).where(part)
         texts |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
     return texts
 
 
-_TOGETHER = 1 << 12
-"""Responses that are read at once: some hundred thousand labels."""
-
-Item = tuple[int, int | None]
-"""response_id, and criterion_id or None for the level of care that the response recommends."""
+_TOGETHER = 1 << 12  # responses that are read at once: some hundred thousand labels
+Item = tuple[
+    int, int | None
+]  # response_id, and criterion_id or None for the level of care that the response recommends
 
 
 class JudgeRater(NamedTuple):
@@ -37,15 +35,6 @@ class JudgeRater(NamedTuple):
     rater_id: int
     name: str
     version: str
-
-
-class Label(NamedTuple):
-    """A standing label on an item."""
-
-    item: Item
-    example_id: int
-    rater_id: int
-    label: str
 
 
 class Standing(NamedTuple):
@@ -65,8 +54,8 @@ def judges(session: Session) -> list[JudgeRater]:
     return [JudgeRater(*row) for row in session.connection().execute(statement.order_by(rater.id))]
 
 
-def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range, list[Label]]]:
-    """The standing labels of some judges on criteria and on levels of responses, in parts: the numbers of the responses, and the labels, by rater."""
+def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range, list[Any]]]:
+    """The standing labels of some judges on criteria and on levels, in parts: the numbers of the responses, and rows of the columns named here, by rater."""
     verdict = TABLES["verdict"].c
     last = session.connection().execute(select(func.max(TABLES["response"].c.id))).scalar() or 0
     named = (verdict.response_id, verdict.criterion_id, verdict.example_id, verdict.rater_id, verdict.label)
@@ -74,15 +63,13 @@ def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range
     for first in range(1, last + 1, _TOGETHER):
         part = range(first, min(first + _TOGETHER, last + 1))
         rows = session.connection().execute(of_judges.where(verdict.response_id.between(part.start, part.stop - 1)))
-        yield part, [Label((row[0], row[1]), row[2], row[3], row[4]) for row in rows]
+        yield part, list(rows)
 
 
 def standing(session: Session, rater_ids: Collection[int], response_ids: Collection[int]) -> dict[Item, Standing]:
     """What a jury, in whichever version, says of some responses and nothing has superseded, also what was taken back."""
     verdict = TABLES["verdict"].c
-    named = (
-        verdict.response_id, verdict.criterion_id, verdict.id, verdict.example_id, verdict.label, verdict.confidence, verdict.explanation,
-    )  # fmt: skip
+    named = [verdict[name] for name in ("response_id", "criterion_id", "id", *Standing._fields[1:])]
     verdicts: dict[Item, Standing] = {}
     ordered = sorted(response_ids) if rater_ids else []
     for start in range(0, len(ordered), CHUNK):

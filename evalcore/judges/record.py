@@ -16,17 +16,14 @@ from evalcore.stats.intervals import NO_VALUE, rate_words, signed_points
 from evalcore.study.schema import Label, Selection
 
 OVERALL, CATEGORY = "overall", "category"
-KIND, SIGN, ALL = "kind", "sign", "all"
-"""Values of `grouping`: axis and sign together, the sign alone, everything."""
+KIND, SIGN, ALL = "kind", "sign", "all"  # axis and sign together, the sign alone, everything
 ALL_CRITERIA = "all criteria"
 DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
 SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
 NO_AXIS = "no axis"
 ANSWERS = (Label.MET, Label.NOT_MET)
-MIN_KIND_READS = 20
-"""With fewer reads of a kind, the record of a wider one is shown."""
-MIN_READS = 5
-"""With fewer reads no share is said."""
+MIN_KIND_READS = 20  # with fewer, the record of a wider kind is shown
+MIN_READS = 5  # with fewer no share is said
 COLUMNS = [
     "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
 ]  # fmt: skip
@@ -41,10 +38,8 @@ _SELECTIONS = {
 class Reads(StrEnum):
     """Which blind first reads enter."""
 
-    DRAWN = "drawn"
-    """Of items that were drawn with a known probability p, weighted by 1/p: they stand for the items that were not read."""
-    ALL = "all"
-    """Every one, each counted once: they stand for themselves."""
+    DRAWN = "drawn"  # of items drawn with a known probability p, weighted by 1/p: they stand for what was not read
+    ALL = "all"  # every one, each counted once: they stand for themselves
 
 
 def usual_reads(reads: pd.DataFrame) -> Reads:
@@ -71,9 +66,10 @@ def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFra
 
 def weighted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """Those of these reads that enter (None: `usual_reads`), with weight: 1 / inclusion probability; 1 where that is the same for all, and for all reads."""
-    if (which or usual_reads(reads)) is Reads.ALL:
+    mask = is_drawn(reads)
+    if which is Reads.ALL or (which is None and not mask.any()):
         return reads.assign(weight=1.0)
-    drawn = reads.loc[is_drawn(reads)]
+    drawn = reads.loc[mask]
     probability = drawn["inclusion_probability"].astype(float)
     return drawn.assign(weight=1.0 if probability.nunique() < 2 else 1 / probability)  # noqa: PLR2004 - one value
 
@@ -122,11 +118,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
-    """What criteria's points say of what they name, as places in `SIGNS`.
-
-    >>> sign_codes(pd.Series([7.0, -3.0, None]))
-    array([0, 1, 2])
-    """
+    """What criteria's points say of what they name, as places in `SIGNS`."""
     values = points.to_numpy(dtype=float)
     return np.select([values > 0, values < 0], [0, 1], 2).astype(np.int64)
 
@@ -150,47 +142,41 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
 def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    Each of the `blind_reads` counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
+    A criterion that two physicians have read counts twice, each read by the weight of its item.
 
     Returns:
-        One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
-        n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
-        (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
+        `COLUMNS`, one row a judge and kind that has reads, the widest first: n (answered reads of items that the judge labelled), share in [0, 1] (weighted)
+        with low and high, clustered by example (NaN where n is 0), and what was left out: n_cannot_assess, n_without_label.
     """
     counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
-    tables = [
-        _accuracy(of_judge, grouping).assign(judge=judge, grouping=grouping)
-        for judge, of_judge in counted.groupby("judge", sort=True)
-        for grouping in (ALL, SIGN, KIND)
-    ]
-    if not tables:
-        return pd.DataFrame(columns=COLUMNS)
     weighted = bool(counted["weight"].ne(1).any())
-    return pd.concat(tables, ignore_index=True).assign(weighted=weighted)[COLUMNS]
-
-
-def _accuracy(reads: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    group, kinds = pd.factorize(reads[grouping].to_numpy(dtype=object), sort=True)
-    answered, labelled = (reads[name].isin(ANSWERS).to_numpy(dtype=bool) for name in ("label", "judge_label"))
-    kept = np.flatnonzero(answered & labelled)
-    met, judged = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
-    counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
-    examples = pd.factorize(reads["example_id"])[0]
-    rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
-    accuracy = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
-    return accuracy.assign(
-        kind=kinds,
-        n=accuracy["n"].astype(np.int64),
-        n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
-        n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
-    )
+    tables = [pd.DataFrame(columns=COLUMNS)]
+    for judge, of_judge in counted.groupby("judge", sort=True):
+        answered, labelled = (of_judge[name].isin(ANSWERS).to_numpy() for name in ("label", "judge_label"))
+        kept = np.flatnonzero(answered & labelled)
+        met, judged = (of_judge[name].eq(Label.MET).to_numpy()[kept] for name in ("label", "judge_label"))
+        counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
+        examples, weights = pd.factorize(of_judge["example_id"])[0][kept], of_judge["weight"].to_numpy()[kept]
+        for grouping in (ALL, SIGN, KIND):
+            group, kinds = pd.factorize(of_judge[grouping].to_numpy(dtype=object), sort=True)
+            accuracy = confusion.rates(counts, weights, examples, group[kept], len(kinds))[confusion.ACCURACY]
+            table = accuracy.rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"}).assign(
+                judge=judge,
+                grouping=grouping,
+                kind=kinds,
+                n=accuracy["n"].astype(np.int64),
+                weighted=weighted,
+                n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
+                n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
+            )
+            tables.append(table[COLUMNS])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
     """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
 
-    Where even everything has fewer than five reads, it is that of the kind, to say how few there are. A `ValueError` where the rows are of several judges.
+    Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
     """
     by_kind = _by_kind(records)
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
@@ -204,21 +190,11 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
 
 def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
     rows = [Record(*row) for row in records[list(Record.__struct_fields__)].itertuples(index=False)]
-    by_kind = {(row.grouping, row.kind): row for row in rows}
-    if len(by_kind) != len(rows):
-        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
-        raise ValueError(msg)
-    return by_kind
+    return {(row.grouping, row.kind): row for row in rows}
 
 
 def sentence(record: Record) -> str:
-    """A record in words, for the screen.
-
-    >>> sentence(Record("kind", "accuracy, undesirable", 148, 92, 92 / 148, 0.5404, 0.6958, 60))
-    "On such criteria this judge matched physicians' blind reads in 62 % (92/148) [54 %, 70 %]."
-    >>> sentence(Record("kind", "accuracy, undesirable", 3, 2, 2 / 3, 0.1, 0.9, 3))
-    'Too few blind reads yet to say how often this judge matches physicians on such criteria (3).'
-    """
+    """A record in words, for the screen."""
     criteria = {KIND: "such criteria", SIGN: f"{_adjective(record.kind)} criteria", ALL: ALL_CRITERIA}[record.grouping]
     if record.n < MIN_READS:
         return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({record.n})."
@@ -254,11 +230,7 @@ def rate_cells(rows: pd.DataFrame, rate: str, n_hits: str, n: str, *, none: str 
 
 
 def points_words(difference: float, low: float, high: float) -> str:
-    """A difference in percentage points with its interval.
-
-    >>> points_words(0.094, 0.031, 0.157), points_words(0.2, math.nan, math.nan)
-    ('+9 [+3, +16]', '+20, no interval')
-    """
+    """A difference in percentage points with its interval."""
     if math.isnan(difference):
         return NO_VALUE
     ends = ", no interval" if math.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"

@@ -13,10 +13,8 @@ from evalcore.stats.arrays import Floats, Truths
 from evalcore.stats.intervals import LEVEL, percent_words
 from evalcore.stats.wording import counted
 
-MIN_EXAMPLES = 5
-"""Fewest examples with reads on either side; with fewer no difference is said."""
-MET, NOT_MET, TOGETHER = "met", "not met", "together"
-"""Values of `label`: what physicians said; together: both, combined."""
+MIN_EXAMPLES = 5  # with reads on either side; with fewer no difference is said
+MET, NOT_MET, TOGETHER = "met", "not met", "together"  # what physicians said; both, combined
 _STRATA = [(MET, DESIRABLE), (MET, UNDESIRABLE), (NOT_MET, DESIRABLE), (NOT_MET, UNDESIRABLE)]
 _COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
 _ENDS = {  # the columns of each combination: the difference and its interval
@@ -39,20 +37,15 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
     criterion of the same sign. Stratum s is one of four (met or not met, desirable or undesirable); in it the judge's label is in the response's favour
     for the share p1_s of own reads and p0_s of the others', N their summed weights (`usual_reads`):
 
-        D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel's common risk difference
+        D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel 1959, risk differences (Greenland and Robins 1985)
         interval: delete-one-example jackknife with t(G-1)
 
     A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right. `families` maps models and judges to their family.
 
     Returns:
-        One row a judge, in the order of `rubric_data.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
-        the judge labelled), n_own_examples, n_other_examples, n_shared_examples; met_difference, not_met_difference (where physicians say met and
-        not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
-        difference: low, high), NaN where it cannot be said; and reason (why difference is NaN; else empty). What was left out, in
-        reads: n_without_family (of models without one) with models_without_family (names joined by ", "), n_without_label, n_without_points, n_not_drawn.
-
-    References:
-        Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
+        `COLUMNS`, one row a judge: n_own, n_other (blind first reads of items that it labelled); met_difference, not_met_difference (where physicians say so),
+        difference (of all strata), in -1..1, positive where it favours its own, with bounds, NaN where it cannot be said; reason (why difference is NaN);
+        and what was left out, in reads.
     """
     reads, left_out = _reads(rubric_data, families)
     rows = []
@@ -72,9 +65,7 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
             "n_shared_examples": len(examples[0] & examples[1]),
             "reason": _reason(judge, family, n_own, n_other),
             "n_without_family": len(without),
-            "models_without_family": ", ".join(
-                name for name in reads["model"].cat.categories if without.eq(name).any()
-            ),
+            "models_without_family": ", ".join(without.cat.remove_unused_categories().cat.categories),
             "n_without_label": int(np.isnan(label).sum()),
             **left_out,
         }
@@ -92,9 +83,8 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
     """The strata that `self_preference` compares, for one judge, and what they come to.
 
     Returns:
-        One row a stratum with reads on both sides, then met, not met and together: label (`MET`, `NOT_MET` or `TOGETHER`, by physicians), sign
-        (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
-        response's favour, in [0, 1]; NaN where combined), difference with low, high.
+        One row a stratum with reads on both sides, then met, not met and together: label, sign (empty where combined), n_own, n_other (reads), rate_own,
+        rate_other (of labels in the response's favour; NaN where combined), difference with low, high.
     """
     reads, _ = _reads(rubric_data, families)
     labels, own, other = _sides(rubric_data, judge, reads, families.get(judge))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalcore.errors import OverreadError
-from evalcore.planning.pilot_estimates import measured
+from evalcore.planning.pilot_estimates import N_MODELS, Target, measured, population
 from evalcore.planning.sample_size import DESIGNS, FLOOR, UNIFORM, Answer, inclusion_probabilities
-from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import assignment_queries, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn
 from evalcore.reading.assignment_queries import Item
@@ -28,8 +27,7 @@ from evalcore.study.schema import Ask, Claim, Physicians, Selection
 
 MOST_WITHIN = 0.5
 LEAST_POWER, POWER = 0.5, 0.8
-NEXT = 100
-"""Hours, or reads where no time is known, that the next reading is priced for."""
+NEXT = 100  # hours, or reads where no time is known, that the next reading is priced for
 PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
 ROUNDING = 1e-6
@@ -39,7 +37,6 @@ ROUNDING = 1e-6
 class Plan:
     """Responses that were drawn, as `assigning.assign` takes them; with the study as it is now the seed gives the same again. `n_items`: criteria on them."""
 
-    target: Target
     design: str
     seed: int
     drawn: Drawn
@@ -75,10 +72,7 @@ def target(
     evaluation: str | None = None,
     judges: Sequence[str] = (),
 ) -> Target:
-    """A target of this study; an `OverreadError` where a name is not of it, or a number out of its range.
-
-    Without an `evaluation` it is the one with most responses (of a judge's errors: all), without `judges` the one with most labels there.
-    """
+    """A target of this study, by default of the evaluation with most responses (errors: all) and its judge with most labels; else an `OverreadError`."""
     if not 0 < within <= MOST_WITHIN:
         msg = f"target: expected a width of more than 0 and at most {MOST_WITHIN}, got {within}"
         raise OverreadError(msg)
@@ -120,10 +114,7 @@ def claimed(
     claim: Claim | None = None,
     physicians: Physicians | None = None,
 ) -> tuple[Target, str]:
-    """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
-
-    Beside it a sentence on whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
-    """
+    """A target with what it is to hold for: as asked, else as stated, else the widest that the reads can carry; and a sentence on whence that is."""
     if wanted.goal is Goal.JUDGE_ERROR:
         return wanted, ""
     why = ""
@@ -184,11 +175,8 @@ def draw(
 ) -> Plan:
     """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
 
-    All conversations take part, also those that wait for the blind read of whoever plans: what is left out of a drawing could never
-    stand in its estimate. Nothing of them is told.
-
-    `n_units` counts responses (for a difference: examples, with both models' responses), `seed` is 0 or more, None: drawn. `known` is the whole
-    study, where it has been read already. An `OverreadError` where fewer are left, or a word is unknown.
+    All conversations take part, also those that wait for the blind read of whoever plans, of which nothing is told: what is left out of a drawing could
+    never stand in its estimate. `n_units` counts responses (for a difference: examples, with both models' responses). An `OverreadError` where fewer are left.
     """
     if design not in DESIGNS:
         msg = f"design: expected one of {', '.join(DESIGNS)}, got {design!r}"
@@ -230,14 +218,13 @@ def draw(
     }
     selection = Selection.RANDOM if design == UNIFORM else Selection.IMPORTANCE
     n_population = int(free.items["response_id"].nunique())
-    return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), len(rows))
+    return Plan(design, seed, Drawn(shares, selection, n_population, how), len(rows))
 
 
 def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
-    """Places of a systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
+    """Places of a systematic drawing from a random start (Madow 1949), in random order: each with exactly its probability, in a fixed number.
 
-    The units are laid end to end on a line, each as long as its probability; those are drawn on which one of the points u, u + 1, ...
-    falls. The number drawn is the sum of the probabilities (where that is no whole number, the one below or above it). The places are in random order.
+    The units are laid end to end in random order on a line, each as long as its probability; drawn are those on which one of the points u, u + 1, ... falls.
     """
     order = rng.permutation(len(probabilities))
     ends = np.cumsum(probabilities[order])
@@ -252,10 +239,7 @@ def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> 
 
 
 def csv_of(session: Session, plan: Plan) -> bytes:
-    """A plan as CSV that `overread assign --plan` reads: prompt_id, model, sample_index, dataset, inclusion_probability.
-
-    Such a file says which responses are read, and not from how many they were drawn: assign straight from the plan where you can.
-    """
+    """A plan as CSV that `overread assign --plan` reads; it does not say from how many was drawn: assign straight from the plan where you can."""
     examples = {example for example, _ in plan.drawn.shares}
     named = frames.responses(session, example_ids=examples).set_index("response_id")
     stream = io.StringIO()

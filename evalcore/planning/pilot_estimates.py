@@ -1,4 +1,4 @@
-"""Pilot estimates: what physicians are expected to say of each item, how far off they will be, and what the error of a score is made of."""
+"""What somebody wants to know; what physicians are expected to say of each of its items, how far off, and what the error of a score is made of."""
 
 import math
 from dataclasses import dataclass
@@ -6,30 +6,92 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
-from evalcore.planning.targets import Population, Target, population
-from evalcore.rubric.data import RubricData, first_reads, is_drawn, votes
-from evalcore.rubric.drawings import Goal, unit_sizes
+from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, votes
+from evalcore.rubric.drawings import Drawable, Goal, drawable, unit_sizes
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, quotient
+from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
 from evalcore.stats.estimator import effective_readers
-from evalcore.stats.intervals import share_interval
+from evalcore.stats.intervals import LEVEL, share_interval
 from evalcore.study.schema import Claim, Physicians
 
+N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
 ASSUMED_ACCURACY, ASSUMED_CORRELATION = 0.8, 0.2
 """Of a judge of which nothing has been read; of the errors on two criteria of one response, of which nothing has been read."""
 ASSUMED_WEIGHT, ASSUMED_UNITS = 10, 2
 """The assumption counts as much as so many reads (for the correlation: responses), so that a handful of reads that happen to agree does not promise an
 exact number; and the widths that follow from it count as much as so many units."""
 TIE = 0.5
-MIN_READS = 20
-"""With fewer reads than that nothing is fitted."""
-PILOT_READS = 200
-"""From that many reads on a pilot is no longer called one."""
+MIN_READS = 20  # with fewer reads than that nothing is fitted
+PILOT_READS = 200  # from that many reads on a pilot is no longer called one
 ROUNDING = 1e-9
 COLUMNS = ["option", "n_reads", "n_units", "n_readers", "effective_readers", "standard_error"]
 EXAMPLES, UNITS, READERS, REST = "examples", "units", "readers", "rest"
 NOW, MORE_RESPONSES, MORE_READERS, SECOND_READS = "now", "more_responses", "more_readers", "second_reads"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What somebody wants to know, and how exactly; of a judge's errors always for all that it has labelled, and those who have read.
+
+    With a `power` in (.5, 1) `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
+    shown with it where the models are truly alike.
+    """
+
+    goal: Goal
+    within: float  # half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 % of labels
+    models: tuple[str, ...]  # one for a score, two for a difference (first minus second), none for a judge's errors
+    judges: tuple[str, ...]  # whose labels the corrected score is built on; for a judge's errors that one
+    evaluation: str | None = None  # that the responses were made for; None only for a judge's errors: all
+    claim: Claim = Claim.BENCHMARK
+    physicians: Physicians = Physicians.THESE
+    power: float | None = None
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval that this takes: with a power, within z/(z + z_power), z the quantile at 97.5 %."""
+        return self.within if self.power is None else self.within / detectable(1.0, self.power)
+
+
+@dataclass(frozen=True)
+class Population(Drawable):
+    """The items that a number is about; `item_weights`: by how much each moves it when it is met (a judge's errors: is wrong), signed."""
+
+    item_weights: Floats
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row an item."""
+        return self.rubric_data.items
+
+    @property
+    def n_units(self) -> int:
+        """How many could be drawn."""
+        return int(self.unit.max(initial=-1)) + 1
+
+    def where(self, kept: Truths) -> "Population":
+        """These items alone; the units are numbered anew, the weights stay."""
+        unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
+        parts = (self.weights[kept], unit, self.disagreement[kept], self.item_weights[kept])
+        return Population(self.rubric_data.where(kept), *parts)
+
+
+def detectable(half_width: float, power: float) -> float:
+    """The least true difference that an interval of so half a width finds with this probability, or margin of non-inferiority: h (z + z_power)/z."""
+    z = float(ndtri((1 + LEVEL) / 2))
+    return half_width * (z + float(ndtri(power))) / z
+
+
+def population(rubric_data: RubricData, target: Target) -> Population:
+    """The items that a target is about, as `drawable` finds them, and by how much each moves the number."""
+    about = drawable(rubric_data, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
+    items = about.rubric_data.items
+    is_error = target.goal is Goal.JUDGE_ERROR
+    weights = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
+    if target.goal is Goal.DIFFERENCE:
+        weights = np.where(items["model"].eq(target.models[1]), -weights, weights)
+    return Population(about.rubric_data.by(target.judges), about.weights, about.unit, about.disagreement, weights)
 
 
 class Basis(StrEnum):
@@ -51,9 +113,7 @@ class Pilot:
 
     basis: Basis
     n_reads: int  # items read that it comes from
-    expected: (
-        Floats  # what physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors
-    )
+    expected: Floats  # what physicians are expected to say of each item, in [0, 1]; or the share of a judge's errors
     spread: Floats  # how far a physician's label will be from that: a standard deviation, one an item
     correlation: float  # of the deviations of two items of one unit, in [0, 1]
     share_wrong: float  # the judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read
@@ -111,11 +171,7 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
 def fitted(
     source: Population, rows: Numbers, rating: Floats, probabilities: Floats, *, by_model: bool
 ) -> tuple[Floats, Floats]:
-    """What the corrected score's own regression lets expect of every item, and the leverage of each item read.
-
-    `rating` is the mean of the reads of each of `rows`. With `by_model` each model is fitted by itself, as the scores are, where enough was read of
-    every one: one model's correction is never another's.
-    """
+    """What the corrected score's own regression expects of every item, and the leverage of each of `rows`; each model by itself where enough is read."""
     models = pd.factorize(source.items["model"])[0]
     n_read = np.bincount(models[rows], minlength=models.max(initial=0) + 1)
     groups = models if by_model and n_read.min() >= MIN_READS else np.zeros(len(models), dtype=np.int64)
@@ -175,10 +231,7 @@ def _spread(error: Floats, weight: Floats, assumed: float) -> float:
 
 
 def _calibration(errors: Floats, sizes: Floats, unit: Numbers, weight: Floats, correlation: float) -> float:
-    """Over the units read: sum of w (sum of errors)^2 over sum of w v, and as if `ASSUMED_UNITS` more had been as expected.
-
-    Errors that cancel within a unit, which the correlation leaves at 0, and what is assumed of single criteria would else widen what is expected.
-    """
+    """Over the units read: sum of w (sum of errors)^2 over sum of w v, as if `ASSUMED_UNITS` more had been as expected: errors may cancel in a unit."""
     codes = pd.factorize(unit)[0]
     if not len(codes):
         return 1.0
@@ -203,11 +256,7 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
 
 @dataclass(frozen=True)
 class Moments:
-    """The variances of x = unit + reader + rest, unbiased: they may be below 0 by chance; and how many units two readers or more have read.
-
-    Without such a unit, units and the rest cannot be told apart: of_units is NaN, and of_rest holds both. Without two readers
-    of_readers is NaN, and in the rest.
-    """
+    """Variances of x = unit + reader + rest, unbiased, so by chance below 0; NaN without two readers of a unit (n_double), or two readers: then in the rest."""
 
     of_units: float
     of_readers: float
@@ -363,14 +412,12 @@ def components(about: Population, target: Target) -> Components:
 
 
 def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
-    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on.
+    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
 
     Returns:
         One row an option: option (now; more_responses: unread units, by the physicians who have read; more_readers: the same by as many physicians
         again, who share the new ones; second_reads: units read already, by another of the physicians), n_reads (further ones: fewer than
-        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told:
-        second reads without any double read so far or with one physician, physicians in general with fewer than two). No row
-        where nothing is known.
+        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told).
     """
     if not parts.is_known:
         return pd.DataFrame(columns=COLUMNS)

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
-from evalcore.planning.targets import Population, Target, population
+from evalcore.planning.pilot_estimates import Components, Pilot, Population, Target, components, measured, population
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.drawings import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.arrays import Floats, Numbers
@@ -39,10 +38,9 @@ class Probabilities:
 
 
 def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
-    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least the share `floor` of their mean.
+    """Probabilities proportional to size that add up to the wanted number; at most 1, at least the share `floor` of their mean.
 
-    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up. Sizes are 0 or more, one a unit; all 0: drawn
-    alike. Less than a millionth of the largest counts as 0. A `ValueError` where the number is not above 0 and at most as many as there are.
+    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up. Less than a millionth of the largest counts as 0.
 
     >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 2).of_units.tolist()
     [0.5, 0.5, 1.0]
@@ -66,10 +64,7 @@ def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FL
 
 
 def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
-    """The c for which c x size, at least `least`, at most 1, adds up to the wanted number.
-
-    The sum is a broken line in c: a unit of size s begins to rise at c = least/s and stops at 1/s.
-    """
+    """The c for which c x size, within [least, 1], adds up to the wanted number: a unit begins to rise at c = least/size and stops at 1/size."""
     corners = np.concatenate([least / sizes, 1 / sizes])
     turns = np.concatenate([sizes, -sizes])
     order = np.argsort(corners, kind="stable")
@@ -94,9 +89,7 @@ class Readers:
     n_each: int = 1  # readers that each further unit gets
     n_each_now: float = 1.0  # reads of a unit so far, on average
     of_readers: float = 0.0  # the variance between physicians, of the number itself; NaN where nobody knows
-    share_of_rest: float = (
-        0.0  # of the spread of single reads of units, the reader's own part; NaN where no unit has two
-    )
+    share_of_rest: float = 0.0  # the reader's own part of the spread of single reads; NaN where no unit has two
     in_general: bool = False  # the width is to hold for physicians in general
     n_examples: int = 0  # that new examples are told from; 0: they do not enter
 
@@ -137,11 +130,7 @@ class Variances:
         return inclusion_probabilities(self.sizes, scaled, floor=1.0 if design == UNIFORM else FLOOR)
 
     def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None) -> float:
-        """Expected half of the 95 % interval when so many free units are drawn and read beyond those taken; infinite where nobody can tell.
-
-        `n_readers` physicians read with equal loads; None: those of `readers`. It never grows with the number of units, nor with that of readers for
-        physicians in general.
-        """
+        """Expected half of the 95 % interval with so many free units read beyond those taken; infinite where nobody can tell. It never grows with n."""
         pi = np.full(len(self.of_unit), self.share_taken)
         if n_wanted > 0:
             pi = pi + (1 - pi) * self.probabilities(n_wanted, design).of_units
@@ -175,10 +164,7 @@ class Variances:
         return high
 
     def n_readers_needed(self, within: float) -> int | None:
-        """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None where 100 are too few.
-
-        For these physicians it is those that there are, or None: more of them do not make what they think more exact.
-        """
+        """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None: 100, or all these, are too few."""
         most = MOST_READERS if self.readers.in_general else self.readers.n
         for n in range(max(self.readers.n, 1), most + 1):
             if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
@@ -195,7 +181,7 @@ def variances(
     parts: Components | None = None,
     n_each: int = 1,
 ) -> Variances:
-    """What the width of a target's interval is made of; arguments as of `answer`. Without variance components (`parts`) who reads makes no difference."""
+    """What the width of a target's interval is made of; without variance components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread
     of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
@@ -247,19 +233,16 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
 
 @dataclass(frozen=True)
 class Needed:
-    """What has to be read by one design: further units, responses and items, expected; all that are left where even they are too few (not reachable).
-
-    `half_width` is expected then; `half_width_same` with `n_same` units, as many as drawing alike needs.
-    """
+    """What has to be read by one design: further units, responses and items, expected; all that are left where even they are too few."""
 
     design: str
     reachable: bool
     n_units: int
     n_responses: int
     n_items: int
-    half_width: float
-    n_same: int
-    half_width_same: float
+    half_width: float  # expected then
+    n_same: int  # as many as drawing alike needs
+    half_width_same: float  # expected with these
 
 
 @dataclass(frozen=True)
@@ -275,9 +258,7 @@ class Answer:
     n_responses_read: int  # of those, read blind and drawn
     n_items_read: int
     n_responses_waiting: int  # assigned and not read yet; counted as if they were read
-    half_width_now: (
-        float  # expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn
-    )
+    half_width_now: float  # of what is read and waits; infinite where nothing does, NaN where nothing can be drawn
     half_width_all: float  # when everything is read: above 0 only where new examples count too
     designs: dict[str, Needed]  # what each design takes; empty where nothing can be drawn
     disagreement: Disagreement
@@ -290,10 +271,7 @@ class Answer:
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
-    """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
-
-    `taken` numbers the responses that are assigned already; each further one gets `n_each` readers.
-    """
+    """How many further responses have to be read until a target's 95 % interval is as narrow as wanted; `taken`: assigned already; `n_each`: readers."""
     about = population(rubric_data, target)
     pilot = measured(rubric_data, target, about)
     read = votes(about.rubric_data.reads)
@@ -361,10 +339,7 @@ def _designs(widths: Variances, within: float, n_responses: Numbers, n_items: Nu
 
 
 def curve(answer: Answer) -> pd.DataFrame:
-    """How the interval narrows as more is read: one row a design and number of further units, up to twice of what is needed.
-
-    Columns: design, n_units, half_width.
-    """
+    """How the interval narrows up to twice of what is needed, one row a design and number of further units: design, n_units, half_width."""
     needed = max((design.n_units for design in answer.designs.values()), default=0)
     most = min(max(2 * needed, CURVE_POINTS), answer.variances.n_free)
     numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)

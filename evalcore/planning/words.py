@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER
 from evalcore.figures.frames import LEGEND, inked
 from evalcore.planning import pilot_estimates
+from evalcore.planning.pilot_estimates import Target, detectable
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
-from evalcore.planning.targets import Target, detectable
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
@@ -21,7 +21,6 @@ CLAIM_WORDS = {
     (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
     (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
 }
-"""What an interval holds for."""
 SOURCE_WORDS = {
     pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
     pilot_estimates.UNITS: ("The judge misses more on one response than on another", "more responses read"),
@@ -37,8 +36,7 @@ OPTION_WORDS = {
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
-SINGLE = 1.5
-"""Criteria a unit: with fewer, criteria were drawn one by one."""
+SINGLE = 1.5  # criteria a unit: with fewer, criteria were drawn one by one
 LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
 """Of each design the name, the colour (3:1 and more on paper and on slate) and the line of its curve."""
 CURVE_PIXELS = 300
@@ -47,21 +45,8 @@ WIDEST = 8
 FEW_UNITS, ROOM = 10, 1.12
 
 
-def goal_words(target: Target) -> str:
-    """What is to be known: "the corrected difference between Alder and Birch"."""
-    if target.goal is Goal.JUDGE_ERROR:
-        return f"the share of labels on which {target.judges[0]} is wrong"
-    if target.goal is Goal.DIFFERENCE:
-        return f"the corrected difference between {target.models[0]} and {target.models[1]}"
-    return f"{target.models[0]}'s corrected score"
-
-
 def width_words(target: Target, half_width: float) -> str:
-    """Half a width as the number itself is said: points of a score, percentage points of a share.
-
-    >>> width_words(Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",)), 0.0304)
-    '±3.0 percentage points'
-    """
+    """Half a width as the number itself is said: points of a score, percentage points of a share."""
     if math.isinf(half_width):
         return "not known at all"
     return f"±{100 * half_width:.1f} percentage points" if target.goal is Goal.JUDGE_ERROR else f"±{half_width:.3f}"
@@ -94,7 +79,13 @@ def counted_units(target: Target, n: int, which: str = "") -> str:
 def finding(found: Answer) -> str:
     """How much has to be read, in a sentence."""
     target = found.target
-    what, wanted = goal_words(target), width_words(target, target.within)
+    wanted = width_words(target, target.within)
+    if target.goal is Goal.JUDGE_ERROR:
+        what = f"the share of labels on which {target.judges[0]} is wrong"
+    elif target.goal is Goal.DIFFERENCE:
+        what = f"the corrected difference between {target.models[0]} and {target.models[1]}"
+    else:
+        what = f"{target.models[0]}'s corrected score"
     holds = f" {holds_words(target)}".rstrip()
     if not found.n_units:
         return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."
@@ -268,13 +259,7 @@ def disagreement_words(found: Answer) -> str:
 
 
 def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> str:
-    """How long the reading takes.
-
-    >>> hours_words(12.34, 2, 61.0)
-    'About 12 hours of reading in all, with 2 readers each: a criterion takes 61 seconds, as measured.'
-    >>> hours_words(None, 2, None)
-    'No reading has been timed yet, so hours cannot be told.'
-    """
+    """How long the reading takes."""
     if hours is None or seconds is None:
         return "No reading has been timed yet, so hours cannot be told."
     each = "one reader each" if n_readers == 1 else f"{n_readers} readers each"
@@ -282,11 +267,7 @@ def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> s
 
 
 def hours_short(hours: float | None) -> str:
-    """A time for a cell of a table.
-
-    >>> hours_short(0.5), hours_short(2.345), hours_short(1234.5), hours_short(None)
-    ('30 minutes', '2.3 hours', '1,234 hours', '– (not timed yet)')
-    """
+    """A time for a cell of a table."""
     if hours is None:
         return f"{NO_VALUE} (not timed yet)"
     if hours < 1:
@@ -297,10 +278,7 @@ def hours_short(hours: float | None) -> str:
 def narrowing(
     table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str, ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
-
-    `table` is that of `sample_size.curve`; `units` are what is drawn, in words, `axis` is what the width is of.
-    """
+    """How the interval narrows with what is read, one line a design (`sample_size.curve`), and how narrow it is wanted."""
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
         rows = table.loc[table["design"].eq(design)]

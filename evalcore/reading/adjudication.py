@@ -12,19 +12,19 @@ from msgspec import structs
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.reading import queries, read_queries
-from evalcore.reading.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
-from evalcore.reading.conflicts import cases as by_case
+from evalcore.reading.conflicts import CASE, Reason, cases as by_case, faulted_criteria, needing, without_judge
 from evalcore.reading.exposing import expose
 from evalcore.reading.queries import Given, Item, Material, subject
-from evalcore.reading.read_queries import Key, Said, SaidBy
-from evalcore.reading.reviewing import check_answer, check_note
+from evalcore.reading.read_queries import Key
+from evalcore.reading.reviewing import as_label, check_answer, check_note
 from evalcore.study import contents, frames, schema, store
 from evalcore.study.acting import allow
-from evalcore.study.db import Engine, Session, writing
-from evalcore.study.db import reading as reads
+from evalcore.study.db import Engine, Session, reading as reads, writing
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
 from evalcore.study.schema import JUDGE_SHOWN
 
+_SaidBy = tuple[int, Given]
+"""A verdict behind the number of who gave it."""
 _ORDER = {schema.Stage.FIRST: 0, schema.Stage.OPEN: 1, schema.Stage.REVISED: 2}
 
 # ---------------------------------------------------------------- the adjudication queue
@@ -49,23 +49,16 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """What waits for one adjudicator, the worst first.
-
-    Attributes:
-        n_own: Further ones that the viewer has read and somebody else has to settle, of those on which the viewer sees everything.
-    """
+    """What waits for one adjudicator, the worst first."""
 
     waiting: tuple[Waiting, ...]
     n_own: int
+    """Further ones that the viewer has read and somebody else has to settle, of those on which the viewer sees everything."""
 
     @property
     def n_items(self) -> int:
         """Items in all that wait."""
         return sum(waiting.n_items for waiting in self.waiting)
-
-    def place(self, key: Key) -> int | None:
-        """Where one stands, from 0; None where it does not wait."""
-        return next((place for place, waiting in enumerate(self.waiting) if waiting.key == key), None)
 
 
 def cases(engine: Engine, viewer: schema.Viewer) -> Queue:
@@ -129,12 +122,10 @@ def _needing(
 
 
 def settled(engine: Engine, viewer: schema.Viewer) -> pd.DataFrame:
-    """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
+    """What the viewer has settled, as `read_queries.settled_by` gives it."""
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
-        table = read_queries.settled_by(session, queries.raters_of(session, viewer))
-        words = read_queries.beginnings(session, [int(number) for number in table["example_id"]])
-    return table.assign(first_words=[words[int(number)][0] for number in table["example_id"]])
+        return read_queries.settled_by(session, queries.raters_of(session, viewer))
 
 
 def at_fault(engine: Engine, viewer: schema.Viewer) -> pd.DataFrame:
@@ -153,7 +144,7 @@ class Reader:
     """What one reader says on one item, by stage in the order of reading (until the viewer looks: `shown`); who it is, is a number alone."""
 
     number: int
-    said: tuple[Said, ...]
+    said: tuple[Given, ...]
 
 
 @dataclass(frozen=True)
@@ -177,7 +168,7 @@ class Question:
     tells_judge: bool
     differ: bool
     readers: tuple[Reader, ...]
-    settled: Said | None
+    settled: Given | None
     seen: frozenset[int]
     has_looked: bool
     judge: str | None
@@ -227,24 +218,24 @@ def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Mate
     criteria: list[Item | None] = [*material.items, None]
     for criterion in criteria:
         number = criterion.criterion_id if criterion else None
-        on_item = [verdict for verdict in said if verdict.criterion_id == number]
-        settled = _settlement(on_item)
-        if not (number in why if settled is None else settled.rater_id in mine):
+        on_item = [(rater, verdict) for rater, verdict in said if verdict.criterion_id == number]
+        settler, settled = _settlement(on_item)
+        if not (number in why if settled is None else settler in mine):
             continue
         ask = (
             schema.Ask.RUBRIC if criterion else schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RESPONSE_ACUITY
         )
-        has_looked = number in looked
+        has_looked, row = number in looked, why.get(number, {})
         named, judged = judged_on(ask) if has_looked else (None, {})
         given = _shown(on_item, has_looked=has_looked)
         yield Question(
             ask=ask,
             criterion=criterion,
-            reasons=why[number]["reasons" if has_looked else "told_reasons"] if number in why else (),
-            tells_judge=bool(number in why and why[number]["tells_judge"]),
-            differ=bool(number in why and why[number]["differ"]),
+            reasons=row.get("reasons" if has_looked else "told_reasons", ()),
+            tells_judge=bool(row.get("tells_judge")),
+            differ=bool(row.get("differ")),
             readers=_readers(given, numbers),
-            settled=settled.nameless() if settled else None,
+            settled=settled,
             seen=_standing(given),
             has_looked=has_looked,
             judge=named,
@@ -252,12 +243,12 @@ def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Mate
         )
 
 
-def _settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
-    given = [verdict for verdict in on_item if verdict.stage is schema.Stage.ADJUDICATED and verdict.label is not None]
-    return max(given, key=lambda verdict: verdict.verdict_id, default=None)
+def _settlement(on_item: Sequence[_SaidBy]) -> tuple[int, Given | None]:
+    settlements = [(rater, v) for rater, v in on_item if v.stage is schema.Stage.ADJUDICATED and v.label is not None]
+    return settlements[-1] if settlements else (0, None)
 
 
-def _shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
+def _shown(on_item: Sequence[_SaidBy], *, has_looked: bool) -> list[_SaidBy]:
     """The verdicts on an item that its adjudicator is shown: all once they have looked at the judge's.
 
     Until then settlements, and of each reader the read that decides, without what was said of the judge: causes, severity and kind of its
@@ -266,32 +257,26 @@ def _shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
     """
     if has_looked:
         return list(on_item)
-    deciding: dict[int, SaidBy] = {}
-    for verdict in on_item:
-        before = deciding.get(verdict.rater_id)
-        if verdict.stage is not schema.Stage.ADJUDICATED and (
-            before is None or _ORDER[verdict.stage] < _ORDER[before.stage]
-        ):
-            deciding[verdict.rater_id] = verdict
     of_judge = {"cause": None, "severity": None, "error_kind": None, "right_for_wrong_reason": False}
-    of_readers = {
-        verdict.verdict_id: structs.replace(
-            verdict, explanation=verdict.explanation if verdict.stage is schema.Stage.FIRST else None, **of_judge
-        )
-        for verdict in deciding.values()
-    }
-    return [
-        of_readers.get(verdict.verdict_id, verdict)
-        for verdict in on_item
-        if verdict.verdict_id in of_readers or verdict.stage is schema.Stage.ADJUDICATED
-    ]
+    deciding: dict[int, int] = {}
+    for rater, verdict in sorted(on_item, key=lambda said: _ORDER.get(said[1].stage, 0)):
+        if verdict.stage is not schema.Stage.ADJUDICATED:
+            deciding.setdefault(rater, verdict.verdict_id)
+    shown = []
+    for rater, verdict in on_item:
+        if verdict.stage is schema.Stage.ADJUDICATED:
+            shown.append((rater, verdict))
+        elif verdict.verdict_id == deciding[rater]:
+            note = verdict.explanation if verdict.stage is schema.Stage.FIRST else None
+            shown.append((rater, structs.replace(verdict, explanation=note, **of_judge)))
+    return shown
 
 
-def _standing(on_item: Sequence[SaidBy]) -> frozenset[int]:
-    return frozenset(verdict.verdict_id for verdict in on_item if verdict.label is not None)
+def _standing(on_item: Sequence[_SaidBy]) -> frozenset[int]:
+    return frozenset(verdict.verdict_id for _, verdict in on_item if verdict.label is not None)
 
 
-def _numbers(session: Session, viewer: schema.Viewer, key: Key, said: Sequence[SaidBy]) -> dict[int, int]:
+def _numbers(session: Session, viewer: schema.Viewer, key: Key, said: Sequence[_SaidBy]) -> dict[int, int]:
     """Reader 1, 2, ... by rater: in an order that is random, and the same whenever this adjudicator opens this response."""
     secret = (contents.study_key(session) or "").encode()[:64]
 
@@ -299,18 +284,18 @@ def _numbers(session: Session, viewer: schema.Viewer, key: Key, said: Sequence[S
         words = f"{key}:{viewer.person_id}:{rater}".encode()
         return hashlib.blake2b(words, key=secret, digest_size=8).digest()
 
-    raters = {verdict.rater_id for verdict in said if verdict.stage is not schema.Stage.ADJUDICATED}
+    raters = {rater for rater, verdict in said if verdict.stage is not schema.Stage.ADJUDICATED}
     return {rater: number for number, rater in enumerate(sorted(raters, key=place), start=1)}
 
 
-def _readers(on_item: Sequence[SaidBy], numbers: dict[int, int]) -> tuple[Reader, ...]:
-    given: dict[int, list[SaidBy]] = {}
-    for verdict in on_item:
+def _readers(on_item: Sequence[_SaidBy], numbers: dict[int, int]) -> tuple[Reader, ...]:
+    by_reader: dict[int, list[Given]] = {}
+    for rater, verdict in on_item:
         if verdict.stage is not schema.Stage.ADJUDICATED:
-            given.setdefault(numbers[verdict.rater_id], []).append(verdict)
+            by_reader.setdefault(numbers[rater], []).append(verdict)
     return tuple(
-        Reader(number, tuple(v.nameless() for v in sorted(given[number], key=lambda verdict: _ORDER[verdict.stage])))
-        for number in sorted(given)
+        Reader(number, tuple(sorted(by_reader[number], key=lambda verdict: _ORDER[verdict.stage])))
+        for number in sorted(by_reader)
     )
 
 
@@ -335,16 +320,10 @@ def look(engine: Engine, viewer: schema.Viewer, key: Key, criterion_id: int | No
 
 @dataclass(frozen=True)
 class Settling:
-    """How one item is settled.
-
-    Attributes:
-        criterion_id: None for acuity.
-        cause: Why readers differed; None only where they did not.
-        seen: Numbers of the verdicts that the screen showed (`Question.seen`).
-    """
+    """How one item (no criterion: acuity) is settled, of which the screen showed the verdicts `seen` (`Question.seen`)."""
 
     criterion_id: int | None
-    label: schema.Label | schema.Acuity
+    label: str
     cause: schema.ConflictCause | None
     rationale: str
     seen: Collection[int]
@@ -371,11 +350,11 @@ def settle(
         mine = queries.raters_of(session, viewer)
         looked = read_queries.judge_shown(session, viewer.name, subject(*key))
         for item in items:
-            on_item = [verdict for verdict in said if verdict.criterion_id == item.criterion_id]
+            on_item = [(by, verdict) for by, verdict in said if verdict.criterion_id == item.criterion_id]
             _check_unchanged(on_item, item, mine, has_looked=item.criterion_id in looked)
         guideline = contents.guideline(session)
         rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, viewer.name)
-        has_seen = queries.saw_elsewhere(session, viewer.person_id, key[0])
+        has_seen = queries.is_exposed(session, viewer.person_id, key[0], settling_too=False)
         verdicts = []
         for item in items:
             if item.criterion_id not in questions:
@@ -383,7 +362,7 @@ def settle(
             question = questions[item.criterion_id]
             check_settling(item, question)
             own = (item.criterion_id, rater, schema.Stage.ADJUDICATED)
-            before = [v for v in said if (v.criterion_id, v.rater_id, v.stage) == own]
+            before = [verdict for by, verdict in said if (verdict.criterion_id, by, verdict.stage) == own]
             knows = has_seen or question.has_looked or question.tells_judge
             verdicts.append(
                 schema.Verdict(
@@ -392,7 +371,7 @@ def settle(
                     criterion_id=item.criterion_id,
                     rater_id=rater,
                     stage=schema.Stage.ADJUDICATED,
-                    label=item.label,
+                    label=as_label(item.label),
                     explanation=item.rationale.strip(),
                     conflict_cause=item.cause,
                     selection=schema.Selection.ADJUDICATION,
@@ -407,9 +386,9 @@ def settle(
         return store.add_verdicts(session, verdicts, actor=viewer.name, action=action)
 
 
-def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
-    settled = _settlement(on_item)
-    if settled is not None and settled.rater_id not in mine:
+def _check_unchanged(on_item: Sequence[_SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
+    settler, settled = _settlement(on_item)
+    if settled is not None and settler not in mine:
         raise AlreadyChanged(_SETTLED)
     if _standing(_shown(on_item, has_looked=has_looked)) != frozenset(item.seen):
         is_own = settled is not None and settled.verdict_id not in item.seen

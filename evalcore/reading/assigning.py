@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -10,8 +11,7 @@ import msgspec
 import numpy as np
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import assignment_queries, queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import assignment_queries, queries, store as reading_store
 from evalcore.reading.assignment_queries import Item, Planned
 from evalcore.stats.wording import counted
 from evalcore.study import browse, contents, store
@@ -34,18 +34,13 @@ PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 @dataclass(frozen=True)
 class Drawn:
-    """Items that were drawn for a purpose (`planning.draw`).
-
-    Attributes:
-        shares: The probability of each item that was drawn, in (0, 1].
-        selection: Random where all had the same, else importance.
-        how: For the record: what probability any other item had, as JSON would hold it.
-    """
+    """Items that were drawn for a purpose (`planning.draw`), at random where all had the same probability, in (0, 1], else by importance."""
 
     shares: dict[Item, float]
     selection: Selection
     n_population: int
     how: dict[str, Any]
+    """For the record: what probability any other item had, as JSON would hold it."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +48,9 @@ class Choice:
     """What is to be read.
 
     Attributes:
-        chosen: Numbers of responses that somebody chose; goes before all others. They say nothing of the rest: they enter no estimate, and may be
-            drawn later. Others are drawn to be read among them (`_companions`).
+        chosen: Numbers of responses that somebody chose, as the dangerous misses of Triage; goes before all others. Since they were chosen for what
+            a judge says of them, their labels stand for no others: the verdicts are volunteered, without a probability, enter no estimate, and
+            may be drawn later; then the read counts as drawn. Others are drawn to be read among them (`_companions`).
         alone: Without these others: readers who see what few items they were given may guess why.
         n_items: How many are drawn of those that fit; None: all.
         blind: Numbers of conversations that wait for whoever assigns (`queries.blind_examples`): filters on items, and words that are
@@ -84,13 +80,11 @@ class Assigned:
 
     Attributes:
         assignment_id: None for a dry run.
-        n_items: Items assigned, of n_population that fit.
         n_waiting: Items left out since they are assigned already.
         n_too_few: Items of those assigned that fewer readers than wanted can read: by language, or since they have seen verdicts on it.
         exposed: Readers who have seen others' verdicts on some of the items, each with how many: they are left out of those.
         leading: Leads and researchers who were left out, since the study does not let them read.
         n_companions: Of the items, those that were drawn to be read among the chosen ones; n_alone: how many more such were wanted, of which there are none.
-        languages_missing: Languages of items that nobody among the readers reads.
     """
 
     assignment_id: int | None
@@ -207,40 +201,8 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         return replace(report, assignment_id=number)
 
 
-def assign_responses(
-    engine: Engine,
-    response_ids: Iterable[int],
-    *,
-    actor: Viewer,
-    ask: Ask = Ask.RESPONSE_ACUITY,
-    readers: Sequence[str] = (),
-    n_readers: int = READERS_EACH,
-    dry_run: bool = False,
-    **more: Any,
-) -> Assigned:
-    """Have responses read that somebody chose, as the dangerous misses of Triage; those that are assigned already are left out.
-
-    They are read blind like all others, and in random order, among others that are drawn: who is given one single item, or nothing but dangerous misses,
-    can tell what the judge says of them. Since they were chosen for what a judge says of them, their labels stand for no others: the
-    verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
-
-    Args:
-        **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
-    """
-    numbers = tuple(dict.fromkeys(response_ids))
-    if not numbers:
-        msg = "responses: expected the number of at least one, got none"
-        raise OverreadError(msg)
-    choice = Choice(ask=ask, chosen=numbers, readers=tuple(readers), n_readers=n_readers, **more)
-    return assign(engine, choice, actor=actor, dry_run=dry_run)
-
-
 def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]:
-    """So many of them at random, in random order; the same seed gives the same.
-
-    >>> draw([(1, 1), (2, 2), (3, 3)], 2, seed=7) == draw([(1, 1), (2, 2), (3, 3)], 2, seed=7)
-    True
-    """
+    """So many of them (None: all) at random, in random order; the same seed gives the same."""
     order = np.random.default_rng(seed).permutation(len(items))
     return [items[place] for place in order[: len(items) if n_items is None else n_items]]
 
@@ -318,12 +280,12 @@ def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, f
 
 def _chosen(session: Session, choice: Choice) -> list[Item]:
     examples = assignment_queries.chosen(session, choice.chosen)
-    with_rubric = set(_with_rubric(session, choice, [(example, number) for number, example in examples.items()]))
+    rubrics = assignment_queries.having_rubric(session)
     for number in choice.chosen:
         if number not in examples:
             msg = f"expected one of this study with a text to read, got response {number}"
             raise NotFound(msg)
-        if (examples[number], number) not in with_rubric:
+        if choice.ask is Ask.RUBRIC and examples[number] not in rubrics:
             msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
             raise NotFound(msg)
     return [(examples[number], number) for number in choice.chosen]
@@ -342,8 +304,9 @@ def _companions(
         return [], 0
     n_wanted = max(COMPANIONS, len(chosen))
     taken = assignment_queries.assigned(session, choice.ask) | set(chosen)
-    alike = assignment_queries.alike(session, [number for _, number in chosen if number is not None])
-    rest = [item for item in _with_rubric(session, choice, alike) if item not in taken]
+    numbers = [number for _, number in chosen if number is not None]
+    alike = assignment_queries.alike(session, numbers, with_rubric=choice.ask is Ask.RUBRIC)
+    rest = [item for item in alike if item not in taken]
     languages = assignment_queries.languages(session, {example for example, _ in rest})
     people = [reader.person_id for reader in readers]
     seen = set().union(*queries.exposed_among(session, people, set(languages)).values())
@@ -351,13 +314,6 @@ def _companions(
     fitting = [item for item in rest if item[0] not in seen and languages[item[0]] in {None, *common}]
     companions = draw(fitting, n_wanted, seed=seed)
     return companions, n_wanted - len(companions)
-
-
-def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[Item]:
-    if choice.ask is not Ask.RUBRIC:
-        return items
-    rubrics = assignment_queries.having_rubric(session, {example for example, _ in items})
-    return [item for item in items if item[0] in rubrics]
 
 
 def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
@@ -400,18 +356,14 @@ def _planned(row: dict[str, str | None], number: int) -> Planned:
         msg = f"plan line {number}: prompt_id: expected how the study names the conversation, got {prompt_id!r}"
         raise OverreadError(msg)
     share, sample = row["inclusion_probability"] or "", row.get("sample_index") or "0"
-    probability = _number(share)
-    if probability is None or not 0 < probability <= 1:
+    try:
+        probability = float(share)
+    except ValueError:
+        probability = math.nan
+    if not 0 < probability <= 1:
         msg = f"plan line {number}: inclusion_probability: expected a number above 0 and at most 1, got {share!r}"
         raise OverreadError(msg)
     if not (sample.isascii() and sample.isdigit() and len(sample) <= MAX_DIGITS and int(sample) <= MAX_SAMPLE):
         msg = f"plan line {number}: sample_index: expected a whole number, 0 or more, got {sample!r}"
         raise OverreadError(msg)
     return Planned(prompt_id, model or None, int(sample), probability, dataset or None, line=number)
-
-
-def _number(words: str) -> float | None:
-    try:
-        return float(words)
-    except ValueError:
-        return None

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
-from sqlalchemy import exists, func, literal, select
+from sqlalchemy import Select, exists, func, literal, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.study import tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
-from evalcore.study.frames import frame
+from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
 from evalcore.study.tables import TABLES
 
@@ -51,23 +51,28 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     """
     response = TABLES["response"].c
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
-    statement = select(response.example_id, response.id).where(response.example_id.in_(fitting), response.text != "")
-    statement = statement.where(*response_conditions(filters))
+    statement = _responses(with_rubric=with_rubric).where(
+        response.example_id.in_(fitting), *response_conditions(filters)
+    )
     if filters.on_items():
         statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(tables.Response.id))))
-    if with_rubric:
-        statement = statement.where(exists().where(col(tables.Criterion.example_id) == response.example_id))
     rows = session.connection().execute(statement.order_by(response.example_id, response.id))
     return [(row[0], row[1]) for row in rows]
+
+
+def _responses(*, with_rubric: bool) -> Select[Any]:
+    response = TABLES["response"].c
+    statement = select(response.example_id, response.id).where(response.text != "")
+    has_rubric = exists().where(col(tables.Criterion.example_id) == response.example_id)
+    return statement.where(has_rubric) if with_rubric else statement
 
 
 def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tuple[Item, float]]:
     """The items that a plan names, with their probabilities: cases where these are asked about, else responses."""
     lines = list(plan)
     named = _named(session, {line.prompt_id for line in lines}, of_cases=ask is Ask.GOLD_ACUITY)
-    rows = [row for of_name in named.values() for row in of_name]
-    rubrics = having_rubric(session, {row.example_id for row in rows}) if ask is Ask.RUBRIC else set()
-    without = {row.item for row in rows if not row.has_text}
+    rubrics = having_rubric(session) if ask is Ask.RUBRIC else frozenset()
+    without = {row.item for of_name in named.values() for row in of_name if not row.has_text}
     lines_of: dict[Item, Planned] = {}
     for line in lines:
         fitting = {row.item for row in named.get(line.prompt_id, ()) if row.fits(line)}
@@ -111,37 +116,24 @@ class _Named(NamedTuple):
 
 
 def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[str, list[_Named]]:
-    columns: list[Any] = [col(tables.Example.prompt_id), col(tables.Example.id), col(tables.Example.dataset)]
+    example, response = TABLES["example"].c, TABLES["response"].c
+    columns: list[Any] = [example.prompt_id, example.id, example.dataset]
     if of_cases:
         statement = select(*columns, literal(None), literal(None), literal(None), literal(1), literal(None))
     else:
-        columns += [
-            col(tables.Response.id),
-            col(tables.Response.sample_index),
-            col(tables.Model.name),
-            col(tables.Response.text) != "",
-            col(tables.Response.dataset),
-        ]
-        statement = (
-            select(*columns)
-            .join(tables.Response, col(tables.Response.example_id) == col(tables.Example.id))
-            .join(tables.Model, col(tables.Model.id) == col(tables.Response.model_id))
-        )
+        columns += [response.id, response.sample_index, col(tables.Model.name), response.text != "", response.dataset]
+        statement = select(*columns).join(TABLES["response"], response.example_id == example.id)
+        statement = statement.join(tables.Model, col(tables.Model.id) == response.model_id)
     named: dict[str, list[_Named]] = {}
     for part in _parts(sorted(prompt_ids)):
-        for prompt_id, *row in session.connection().execute(statement.where(col(tables.Example.prompt_id).in_(part))):
+        for prompt_id, *row in session.connection().execute(statement.where(example.prompt_id.in_(part))):
             named.setdefault(prompt_id, []).append(_Named(*row))
     return named
 
 
-def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
-    """Those of some examples that have criteria."""
-    example_id = TABLES["criterion"].c.example_id
-    rows = (
-        session.connection().execute(select(example_id).where(example_id.in_(part)).distinct()).scalars()
-        for part in _parts(sorted(example_ids))
-    )
-    return {number for of_part in rows for number in of_part}
+def having_rubric(session: Session) -> frozenset[int]:
+    """The examples that have criteria."""
+    return numbers(session, select(TABLES["criterion"].c.example_id).distinct())
 
 
 def _parts(values: list[Any]) -> Iterator[list[Any]]:
@@ -158,15 +150,15 @@ def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
     return examples_by_response
 
 
-def alike(session: Session, response_ids: Collection[int]) -> list[Item]:
-    """Responses with a text to the same evaluations as these, oldest first."""
+def alike(session: Session, response_ids: Collection[int], *, with_rubric: bool) -> list[Item]:
+    """Responses with a text to the same evaluations as these, oldest first; only those to conversations that have criteria, where that is asked."""
     response, same = TABLES["response"].c, TABLES["response"].alias("same").c
     evaluations = {
         name
         for part in _parts(sorted(response_ids))
         for name in session.connection().execute(select(same.dataset).where(same.id.in_(part)).distinct()).scalars()
     }
-    statement = select(response.example_id, response.id).where(response.dataset.in_(evaluations), response.text != "")
+    statement = _responses(with_rubric=with_rubric).where(response.dataset.in_(evaluations))
     return [(row[0], row[1]) for row in session.connection().execute(statement.order_by(response.id))]
 
 
@@ -177,18 +169,12 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
         drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
     """
     task = TABLES["task"].c
-    statement = select(task.example_id, task.response_id)
-    statement = statement.join(tables.Assignment, col(tables.Assignment.id) == col(tables.Task.assignment_id)).where(
-        col(tables.Assignment.ask) == ask
-    )
+    of_task = col(tables.Assignment.id) == task.assignment_id
+    statement = select(task.example_id, task.response_id).join(tables.Assignment, of_task)
+    statement = statement.where(col(tables.Assignment.ask) == ask)
     if drawn:
         statement = statement.where(col(tables.Assignment.selection) != Selection.VOLUNTEERED)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
-
-
-def is_any_assigned(session: Session) -> bool:
-    """Whether anything was ever assigned."""
-    return session.connection().execute(select(col(tables.Assignment.id)).limit(1)).first() is not None
 
 
 def languages(session: Session, example_ids: Collection[int]) -> dict[int, str | None]:
@@ -205,24 +191,20 @@ def assignments(session: Session) -> pd.DataFrame:
         assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, n_tasks, n_reads (locked),
         n_open (being read), readers (names, joined by commas).
     """
-    n_readings, is_open = func.count(col(tables.Reading.id)), col(tables.Reading.state) == ReadingState.READING
-    per_task = (
+    assignment, task, reading, person = (TABLES[name].c for name in ("assignment", "task", "reading", "person"))
+    names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
+    n_readings, is_open = func.count(reading.id), reading.state == ReadingState.READING
+    statement = (
         select(
-            col(tables.Task.assignment_id).label("assignment_id"),
-            func.count(col(tables.Task.id).distinct()).label("n_tasks"),
+            assignment.id.label("assignment_id"),
+            *(assignment[name] for name in names),
+            func.count(task.id.distinct()).label("n_tasks"),
             n_readings.filter(~is_open).label("n_reads"),
             n_readings.filter(is_open).label("n_open"),
         )
-        .outerjoin(tables.Reading, col(tables.Reading.task_id) == col(tables.Task.id))
-        .group_by(col(tables.Task.assignment_id))
-        .subquery()
-    )
-    assignment, person = TABLES["assignment"].c, TABLES["person"].c
-    names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
-    counts = (per_task.c.n_tasks, per_task.c.n_reads, per_task.c.n_open)
-    statement = (
-        select(assignment.id.label("assignment_id"), *(assignment[name] for name in names), *counts)
-        .join(per_task, per_task.c.assignment_id == assignment.id)
+        .join(TABLES["task"], task.assignment_id == assignment.id)
+        .outerjoin(TABLES["reading"], reading.task_id == task.id)
+        .group_by(assignment.id)
         .order_by(assignment.id.desc())
     )
     table = frame(session, statement)

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from evalcore.errors import NotFound, ReadOnly
-from evalcore.reading import queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import queries, store as reading_store
 from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
 from evalcore.study import contents, store, trail
@@ -77,11 +76,7 @@ def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
 
 
 def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
-    """Leave an event where somebody comes by a browser by which somebody else came last, or nobody yet.
-
-    Args:
-        browser: What it says of itself: browsers that say the same are taken for one.
-    """
+    """Leave an event where somebody comes by a browser (those that say the same of themselves are one) by which somebody else came last, or nobody."""
     subject = "".join(filter(str.isprintable, browser))[:MAX_BROWSER] or "a browser that does not say which"
     with reading(engine) as session:
         last = trail.last_actor(session, READER_CHOSEN, subject)

@@ -28,11 +28,7 @@ def give_verdict(
     judge: str,
     seen: int | None,
 ) -> int:
-    """Store an open verdict, volunteered, with the judge's in view. Returns its number.
-
-    Args:
-        seen: The viewer's own newest open verdict on the item that the screen showed, or None.
-    """
+    """Store an open verdict, volunteered, with the judge's in view. Returns its number. `seen`: the viewer's own that the screen showed, or None."""
     check_answer(decision.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
         allow(session, viewer, check_can_give_verdict)
@@ -72,7 +68,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
         if current is None:
             msg = "There is nothing to undo here."
             raise AlreadyChanged(msg)
-        before = read_queries.verdict_numbered(session, current.supersedes) if current.supersedes else None
+        before = session.get(VerdictRow, current.supersedes) if current.supersedes else None
         verdict = Verdict(
             **({name: getattr(before, name) for name in (*_SAID, *_READ)} if before else _TAKEN_BACK),
             example_id=current.example_id,

@@ -9,28 +9,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Select, Subquery, and_, exists, func, or_, select
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.errors import NotFound
 from evalcore.study import schema
 from evalcore.study.contents import rules
 from evalcore.study.frames import is_judge, is_read, numbers
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AssignmentReader,
-    Criterion,
-    Example,
-    Exposure,
-    Mark,
-    Rater,
-    Reading,
-    Response,
-    Study,
-    Task,
-    Verdict,
-)  # fmt: skip
+from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
 DEFAULT_LANGUAGE = "en"
 """What somebody reads whose profile names no language."""
@@ -47,25 +32,16 @@ MANY = 500
 
 
 def has_seen(person_id: int, example: Any, *where: ColumnElement[bool]) -> ColumnElement[bool]:
-    """The condition that somebody has seen others' verdicts on an example, or has been released from reading it blind.
-
-    Args:
-        example: The example's number: a column of the statement around it, or a number.
-    """
+    """The condition that somebody has seen others' verdicts on an example (a number or a column), or has been released from reading it blind."""
     mine, number = (col(Exposure.person_id) == person_id, *where), func.coalesce(col(Exposure.example_id), 0)
     reaches = or_(col(Exposure.through).is_(None), col(Exposure.through) >= example)
     return or_(exists().where(*mine, number == example), exists().where(*mine, number == 0, reaches))
 
 
-def is_exposed(session: Session, person_id: int, example_id: int) -> bool:
-    """Whether somebody has seen others' verdicts on an example."""
-    return bool(session.connection().execute(select(has_seen(person_id, example_id))).scalar_one())
-
-
-def saw_elsewhere(session: Session, person_id: int, example_id: int) -> bool:
-    """Whether somebody has seen verdicts on an example, the judge's too, anywhere but where they settle."""
-    elsewhere = col(Exposure.what).not_in([schema.Seen.ADJUDICATION, schema.Seen.RELEASED])
-    return bool(session.connection().execute(select(has_seen(person_id, example_id, elsewhere))).scalar_one())
+def is_exposed(session: Session, person_id: int, example_id: int, *, settling_too: bool = True) -> bool:
+    """Whether somebody has seen others' verdicts on an example; without settling: the judge's too, anywhere but where they settle."""
+    elsewhere = [] if settling_too else [col(Exposure.what).not_in([schema.Seen.ADJUDICATION, schema.Seen.RELEASED])]
+    return bool(session.connection().execute(select(has_seen(person_id, example_id, *elsewhere))).scalar_one())
 
 
 def exposed_among(session: Session, people: Collection[int], examples: Collection[int]) -> dict[int, set[int]]:
@@ -82,22 +58,14 @@ def exposed_among(session: Session, people: Collection[int], examples: Collectio
     return seen
 
 
-def is_released(session: Session, person_id: int) -> bool:
-    """Whether a lead has released somebody from reading blind, altogether."""
-    of_person = col(Exposure.person_id) == person_id
-    whole = and_(of_person, col(Exposure.what) == schema.Seen.RELEASED, col(Exposure.example_id).is_(None))
-    return bool(session.connection().execute(select(exists().where(whole))).scalar_one())
-
-
 def numbers_of(session: Session, names: Collection[str] | None) -> set[int]:
     """The numbers of the examples with these names (of both, where two data sets share one); None: of all."""
     example = TABLES["example"].c
-    statement = select(example.id)
+    statement = select(example.id, example.prompt_id)
     if names is not None and len(names) <= MANY:
-        return set(session.connection().execute(statement.where(example.prompt_id.in_(list(names)))).scalars())
+        statement = statement.where(example.prompt_id.in_(list(names)))
     wanted = None if names is None else set(names)
-    rows = session.connection().execute(select(example.id, example.prompt_id))
-    return {number for number, name in rows if wanted is None or name in wanted}
+    return {number for number, name in session.connection().execute(statement) if wanted is None or name in wanted}
 
 
 # ---------------------------------------------------------------- tasks, and what waits for whom
@@ -111,7 +79,6 @@ class Asked(msgspec.Struct, frozen=True):
     ask: schema.Ask
     example_id: int
     response_id: int | None
-    place: int
     inclusion_probability: float
     selection: schema.Selection
     n_readers: int
@@ -129,37 +96,29 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a reader is.
-
-    Attributes:
-        seconds_each: Median time of an item; None where nobody has finished one.
-    """
+    """How far a reader is."""
 
     n_done: int
     n_left: int
     seconds_each: float | None
+    """Median time of an item; None where nobody has finished one."""
 
 
 _ASKED: tuple[Any, ...] = (
-    col(Task.id).label("task_id"), col(Task.assignment_id), col(Assignment.ask), col(Task.example_id), col(Task.response_id), col(Task.place),
+    col(Task.id), col(Task.assignment_id), col(Assignment.ask), col(Task.example_id), col(Task.response_id),
     col(Task.inclusion_probability), col(Assignment.selection), col(Assignment.n_readers), col(Assignment.reserve_minutes),
 )  # fmt: skip
 
 
-def _asked(session: Session, statement: Select[Any]) -> Asked | None:
-    row = session.connection().execute(statement).mappings().first()
-    return msgspec.convert(dict(row), Asked) if row is not None else None
-
-
-def task(session: Session, task_id: int) -> Asked | None:
-    """One task; None where there is none of this number."""
-    tasks = select(*_ASKED).join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-    return _asked(session, tasks.where(col(Task.id) == task_id))
+def _asked(row: Sequence[Any]) -> Asked:
+    return msgspec.convert(dict(zip(Asked.__struct_fields__, row, strict=True)), Asked)
 
 
 def next_task(session: Session, viewer: schema.Viewer, at: datetime) -> Asked | None:
     """The first task in the random order that has a place for this reader."""
-    return _asked(session, _open_to(viewer, at, *_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1))
+    waiting = _open_to(viewer, at, *_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
+    row = session.connection().execute(waiting).first()
+    return _asked(row) if row is not None else None
 
 
 def has_place(session: Session, asked: Asked, viewer: schema.Viewer, at: datetime) -> bool:
@@ -180,7 +139,7 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
 
     At no time: also those whose places others have reserved and may yet give back.
     """
-    other, of_other = aliased(Task), aliased(Assignment)
+    other, of_other, reader = aliased(Task), aliased(Assignment), TABLES["assignment_reader"].c
     mine = (
         exists()
         .where(
@@ -194,15 +153,15 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
         .correlate(Task, Assignment)
     )
     n_taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id), _taken(viewer, at))
-    reads_open = exists().where(col(Study.reading_mode) == schema.ReadingMode.OPEN)
+    reads_open = exists().where(TABLES["study"].c.reading_mode == schema.ReadingMode.OPEN)
     return (
         select(*columns)
         .select_from(Task)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .join(AssignmentReader, col(AssignmentReader.assignment_id) == col(Task.assignment_id))
+        .join(TABLES["assignment_reader"], reader.assignment_id == col(Task.assignment_id))
         .join(Example, col(Example.id) == col(Task.example_id))
         .where(
-            col(AssignmentReader.person_id) == viewer.person_id,
+            reader.person_id == viewer.person_id,
             or_(col(Example.language).is_(None), col(Example.language).in_(languages_of(viewer))),
             ~mine,
             ~_spoken_on(viewer),
@@ -305,10 +264,14 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
     if chosen.mode is schema.ReadingMode.OPEN:
         return blind
     blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
-    if not chosen.blind or is_released(session, viewer.person_id):
-        return blind
-    named = select(exists().where(col(AssignmentReader.person_id) == viewer.person_id))
-    if schema.Role.REVIEWER not in viewer.roles and not session.connection().execute(named).scalar_one():
+    named = exists().where(TABLES["assignment_reader"].c.person_id == viewer.person_id)
+    released = exists().where(
+        col(Exposure.person_id) == viewer.person_id,
+        col(Exposure.what) == schema.Seen.RELEASED,
+        col(Exposure.example_id).is_(None),
+    )
+    is_named, is_released = session.connection().execute(select(named, released)).one()
+    if not chosen.blind or is_released or not (is_named or schema.Role.REVIEWER in viewer.roles):
         return blind
     read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
     unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
@@ -326,21 +289,21 @@ class Draft(msgspec.Struct, frozen=True):
     note: str | None
 
 
-def unfinished(session: Session, person_id: int) -> list[Reading]:
-    """This reader's readings that wait for marks or decisions, the one last touched first."""
-    mine = select_rows(Reading).where(Reading.person_id == person_id, Reading.state != schema.ReadingState.DONE.value)
-    return list(session.exec(mine.order_by(col(Reading.last_at).desc())))
+def readings(
+    session: Session, person_id: int, reading_id: int | None = None, *, lock: bool = False
+) -> list[tuple[Reading, Asked]]:
+    """Somebody's reading of this number, or those that wait for marks or decisions, the one last touched first; each with its task.
 
-
-def reading(session: Session, reading_id: int, *, lock: bool = False) -> Reading | None:
-    """One reading; locked until the transaction ends, on PostgreSQL, where a second press must wait for the first.
-
-    Locked, it is as the other press left it, also where this session had read it before.
+    Locked until the transaction ends, on PostgreSQL, where a second press must wait for the first. Locked, it is as the other press left it,
+    also where this session had read it before.
     """
-    statement = select_rows(Reading).where(Reading.id == reading_id)
+    which = col(Reading.state) != schema.ReadingState.DONE if reading_id is None else col(Reading.id) == reading_id
+    statement = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
+    statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+    statement = statement.where(col(Reading.person_id) == person_id, which).order_by(col(Reading.last_at).desc())
     if lock:
-        statement = statement.with_for_update().execution_options(populate_existing=True)
-    return session.exec(statement).first()
+        statement = statement.with_for_update(of=Reading).execution_options(populate_existing=True)
+    return [(row[0], _asked(row[1:])) for row in session.execute(statement)]
 
 
 def hold_readings(session: Session, example_id: int, response_id: int | None) -> None:
@@ -389,8 +352,6 @@ class Material(msgspec.Struct, frozen=True):
         response: None where the case itself is read.
     """
 
-    prompt_id: str
-    language: str | None
     messages: list[dict[str, str]]
     response: str | None
     items: tuple[Item, ...]
@@ -409,16 +370,14 @@ def material(session: Session, target: Target) -> Material:
         raise NotFound(msg)
     own = json.loads(example.messages)
     sent = json.loads(response.sent_messages) if response is not None and response.sent_messages else own
-    items: Sequence[Criterion] = ()
-    if ask is schema.Ask.RUBRIC:
-        rubric = select_rows(Criterion).where(Criterion.example_id == example_id)
-        items = session.exec(rubric.order_by(col(Criterion.position))).all()
+    criterion = TABLES["criterion"].c
+    names = ("position", "text", "points", "axis", "cluster")
+    rubric = select(criterion.id, *(criterion[name] for name in names)).where(criterion.example_id == example_id)
+    rows = session.connection().execute(rubric.order_by(criterion.position)) if ask is schema.Ask.RUBRIC else ()
     return Material(
-        prompt_id=example.prompt_id,
-        language=example.language,
         messages=[turn for turn in sent if turn["role"] in ("user", "assistant") or turn in own],
         response=response.text if response is not None else None,
-        items=tuple(Item(c.id or 0, c.position, c.text, c.points, c.axis, c.cluster) for c in items),
+        items=tuple(Item(*row) for row in rows),
     )
 
 
@@ -437,16 +396,20 @@ def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A standing verdict on one item of a response."""
+    """A verdict on one item; who gave it is not told."""
 
     verdict_id: int
+    criterion_id: int | None
+    stage: schema.Stage
     label: str | None
     explanation: str | None
-    cause: str | None
-    severity: str | None
-    error_kind: str | None
+    cause: schema.Cause | None
+    severity: schema.Severity | None
+    error_kind: schema.ErrorKind | None
     right_for_wrong_reason: bool
-    reason: str | None
+    reason: schema.CannotReason | None
+    conflict_cause: schema.ConflictCause | None
+    blinded: bool | None
 
 
 def _on_item(target: Target) -> list[ColumnElement[bool]]:
@@ -457,11 +420,17 @@ def _on_item(target: Target) -> list[ColumnElement[bool]]:
     return [verdict.example_id == example_id, response, whole]
 
 
-def _given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int | None, Given]]:
+def given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int, Given]]:
+    """Verdicts under some conditions, each behind who gave it, oldest first."""
     verdict = TABLES["verdict"].c
-    columns = [verdict.criterion_id, verdict.id, *(verdict[name] for name in Given.__struct_fields__[1:])]
-    rows = session.connection().execute(select(*columns).where(*conditions).order_by(verdict.id))
-    return [(row[0], Given(*row[1:])) for row in rows]
+    columns = [verdict.id.label("verdict_id"), *(verdict[name] for name in Given.__struct_fields__[1:])]
+    statement = select(*columns, verdict.rater_id).where(*conditions).order_by(verdict.id)
+    rows = session.connection().execute(statement).mappings()
+    return [(row["rater_id"], msgspec.convert(dict(row), Given)) for row in rows]
+
+
+def _by_item(session: Session, *conditions: ColumnElement[bool]) -> dict[int | None, Given]:
+    return {each.criterion_id: each for _, each in given(session, *conditions)}
 
 
 def _stands() -> ColumnElement[bool]:
@@ -489,7 +458,7 @@ def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str |
     if row is None:
         return None, {}
     mine = verdict.rater_id == row.id, verdict.label.is_not(None)
-    return row.name, dict(_given(session, *_on_item(target), *mine, _stands()))
+    return row.name, _by_item(session, *_on_item(target), *mine, _stands())
 
 
 def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
@@ -528,8 +497,8 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: schema.Stag
     if asked.selection is not schema.Selection.VOLUNTEERED:
         mine.append(func.coalesce(verdict.selection, "") != schema.Selection.VOLUNTEERED)
     first: dict[int | None, Given] = {}
-    for criterion_id, given in _given(session, *mine):
-        first.setdefault(criterion_id, given)
+    for _, each in given(session, *mine):
+        first.setdefault(each.criterion_id, each)
     return first
 
 
@@ -537,4 +506,4 @@ def said_by(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) 
     """One rater's standing verdicts on a task at a stage, by criterion_id."""
     verdict = TABLES["verdict"].c
     mine = verdict.rater_id == rater_id, verdict.stage == stage, _stands()
-    return dict(_given(session, *_on_item(asked.target), *mine))
+    return _by_item(session, *_on_item(asked.target), *mine)

@@ -3,34 +3,18 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-import msgspec
 import pandas as pd
 from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
-from evalcore.reading.queries import raters_of, shown_judges
+from evalcore.reading.queries import Given, given, raters_of, shown_judges
 from evalcore.reading.reference import TASK
 from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
-from evalcore.study.tables import (
-    TABLES,
-    Assignment,
-    AuditEvent,
-    Criterion,
-    Example,
-    ExampleSubset,
-    Model,
-    Rater,
-    Reading,
-    Response,
-    Task,
-    Verdict,
-)  # fmt: skip
+from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
 Key = tuple[int, int | None]
 """A case of adjudication: example_id, and response_id or None for the case of triage itself."""
@@ -56,8 +40,9 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
     statement = select(col(Response.example_id).label("example_id"), given.label("judge_label"))
     statement = statement.where(col(Response.id) == response_id)
     if criterion_id is not None:
-        beside = col(Criterion.example_id) == col(Response.example_id)
-        statement = statement.join(Criterion, beside).where(col(Criterion.id) == criterion_id)
+        criterion = TABLES["criterion"]
+        beside = criterion.c.example_id == col(Response.example_id)
+        statement = statement.join(criterion, beside).where(criterion.c.id == criterion_id)
     return session.connection().execute(statement).mappings().first()
 
 
@@ -81,12 +66,14 @@ def newest_of(
     return session.exec(statement).first()
 
 
-def verdict_numbered(session: Session, number: int) -> Verdict | None:
-    """The verdict of this number."""
-    return session.get(Verdict, number)
-
-
 # ---------------------------------------------------------------- what one person, and what all have read
+
+
+_ASK = case(
+    (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
+    (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
+    else_=schema.Ask.GOLD_ACUITY.value,
+).label("ask")
 
 
 def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
@@ -96,12 +83,7 @@ def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
         ask, example_id, response_id (missing for a case), first_words, model (missing for a case), read_at; and, missing where it was not read in
         Review: reading_id, state, seconds, locked_at.
     """
-    ask = case(
-        (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
-        (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
-        else_=schema.Ask.GOLD_ACUITY.value,
-    ).label("ask")
-    task: tuple[Any, ...] = (ask, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
+    task: tuple[Any, ...] = (_ASK, col(Verdict.example_id), col(Verdict.response_id), col(Example.first_words), col(Model.name).label("model"))  # fmt: skip
     given = (
         select(*task, func.max(col(Verdict.created_at)).label("read_at"))
         .join(Example, col(Example.id) == col(Verdict.example_id))
@@ -137,7 +119,7 @@ def _readings(*columns: Any) -> Any:
 
 def reading_times(session: Session) -> pd.DataFrame:
     """The newest locked readings of whole responses: seconds (of each pause two minutes at most), n_criteria (1 or more)."""
-    of_example = col(Criterion.example_id)
+    of_example = TABLES["criterion"].c.example_id
     rubric = select(of_example.label("example_id"), func.count().label("n_criteria")).group_by(of_example).subquery()
     readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(
         rubric, rubric.c.example_id == col(Task.example_id)
@@ -254,7 +236,8 @@ def open_example(session: Session, example_id: int) -> Opened | None:
         .where(not_superseded(), or_(verdict.label.is_not(None), verdict.stage == schema.Stage.OPEN))
         .order_by(verdict.id)
     )
-    subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
+    subset = TABLES["example_subset"].c
+    subsets = select(subset.subset).where(subset.example_id == example_id)
     rubric = select(TABLES["criterion"]).where(criterion.example_id == example_id).order_by(criterion.position)
     verdicts = frame(session, statement).rename(columns={"id": "verdict_id"})
     is_imported = verdicts["rater_kind"].eq(schema.RaterKind.REVIEWER) & verdicts["source"].eq(schema.Source.IMPORT)
@@ -272,12 +255,11 @@ def open_example(session: Session, example_id: int) -> Opened | None:
 def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
     if not hashes:
         return {}
-    named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
-    imports = select(col(AuditEvent.actor), col(AuditEvent.detail)).where(
-        col(AuditEvent.action) == FILE_IMPORTED, named
-    )
+    event = TABLES["audit_event"].c
+    named = or_(*(event.detail.contains(each) for each in hashes))
+    imports = select(event.actor, event.detail).where(event.action == FILE_IMPORTED, named).order_by(event.id)
     importers: dict[str, str] = {}
-    for actor, detail in session.connection().execute(imports.order_by(col(AuditEvent.id))):
+    for actor, detail in session.connection().execute(imports):
         for each in hashes:
             if each in detail:
                 importers.setdefault(each, actor)
@@ -299,31 +281,21 @@ def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
 
 
 def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | int | None = None) -> pd.DataFrame:
-    """Physicians' standing verdicts, as `conflicts.needing` takes them, with verdict_id.
+    """Physicians' standing verdicts, as `conflicts.needing` takes them: all, on one response or case, or on everything of an example.
 
     Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
-
-    Args:
-        judge: The judge that the study shows, or None, as `queries.judge_on` chooses.
-        on: Only on this response or case; or on everything of this example.
     """
     verdict, criterion = TABLES["verdict"], TABLES["criterion"]
     names = ("example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
     drawn = verdict.c.selection.in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
     submitted = (verdict.c.stage == schema.Stage.OPEN) & drawn
     statement = (
-        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points)
+        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points, _ASK)
         .select_from(verdict.outerjoin(criterion, criterion.c.id == verdict.c.criterion_id))
         .where(verdict.c.label.is_not(None), or_(not_superseded(), submitted), *_on(on))
     )
     table = _numbered(frame(session, statement), "response_id", "criterion_id", "points")
-    kinds = zip(table["criterion_id"].notna(), table["response_id"].isna(), strict=True)
-    asks = [
-        schema.Ask.RUBRIC if rubric else schema.Ask.GOLD_ACUITY if of_case else schema.Ask.RESPONSE_ACUITY
-        for rubric, of_case in kinds
-    ]
-    table["ask"] = pd.Series(asks, index=table.index, dtype="str")
-    table = table.merge(_wanted(session, on), on=TASK, how="left")
+    table = table.astype({"ask": "str"}).merge(_wanted(session, on), on=TASK, how="left")
     # chosen and assigned: such reads fill a place too
     table["selection"] = table["selection"].mask(table.pop("chosen").eq(1), None)
     if not with_judge:
@@ -383,14 +355,16 @@ def readers(session: Session, on: Key | int | None = None) -> dict[Key, set[str]
 
 
 def settled_by(session: Session, rater_ids: list[int]) -> pd.DataFrame:
-    """What some raters have settled: example_id, response_id, n_items, settled_at; the newest first."""
+    """What some raters have settled: example_id, response_id (missing for a case), first_words, n_items, settled_at; the newest first."""
     verdict = TABLES["verdict"].c
     settled_at = func.max(verdict.created_at)
+    of = (verdict.example_id, verdict.response_id, TABLES["example"].c.first_words)
     statement = (
-        select(verdict.example_id, verdict.response_id, func.count().label("n_items"), settled_at.label("settled_at"))
+        select(*of, func.count().label("n_items"), settled_at.label("settled_at"))
+        .join(TABLES["example"], TABLES["example"].c.id == verdict.example_id)
         .where(verdict.stage == schema.Stage.ADJUDICATED, verdict.rater_id.in_(rater_ids), *_on(None))
         .where(verdict.label.is_not(None), not_superseded())
-        .group_by(verdict.example_id, verdict.response_id)
+        .group_by(*of)
         .order_by(settled_at.desc())
     )
     return frame(session, statement)
@@ -403,48 +377,16 @@ def beginnings(session: Session, example_ids: list[int]) -> dict[int, tuple[str,
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-class Said(msgspec.Struct, frozen=True):
-    """A physician's standing verdict on one item, in full; who gave it is not told."""
-
-    verdict_id: int
-    criterion_id: int | None
-    stage: schema.Stage
-    label: str | None
-    explanation: str | None
-    reason: str | None
-    cause: str | None
-    severity: str | None
-    error_kind: str | None
-    right_for_wrong_reason: bool
-    conflict_cause: str | None
-    blinded: bool | None
-    created_at: datetime
-
-
-class SaidBy(Said, frozen=True):
-    """The same with who gave it, as a number."""
-
-    rater_id: int
-
-    def nameless(self) -> Said:
-        """The verdict without who gave it."""
-        return Said(**{name: getattr(self, name) for name in Said.__struct_fields__})
-
-
-def said(session: Session, key: Key) -> list[SaidBy]:
-    """Every standing verdict of physicians on a response or a case, oldest first; settlements taken back too (label None)."""
+def said(session: Session, key: Key) -> list[tuple[int, Given]]:
+    """Every standing verdict of physicians on a response or a case, behind who gave it, oldest first; settlements taken back too (label None)."""
     verdict = TABLES["verdict"].c
-    names = [name for name in SaidBy.__struct_fields__ if name != "verdict_id"]
-    statement = (
-        select(verdict.id.label("verdict_id"), *(verdict[name] for name in names))
-        .where(or_(verdict.label.is_not(None), verdict.stage == schema.Stage.ADJUDICATED), *_on(key), not_superseded())
-        .order_by(verdict.id)
-    )
-    return [msgspec.convert(dict(row), SaidBy) for row in session.connection().execute(statement).mappings()]
+    stands = or_(verdict.label.is_not(None), verdict.stage == schema.Stage.ADJUDICATED), not_superseded()
+    return given(session, *stands, *_on(key))
 
 
 def judge_shown(session: Session, actor: str, subject: str) -> set[int | None]:
     """On which items of a response or case somebody has looked at the judge's verdict, by criterion_id (None: acuity)."""
-    looked = (col(AuditEvent.action) == JUDGE_SHOWN) & (col(AuditEvent.actor) == actor)
-    details = select(col(AuditEvent.detail)).where(looked, col(AuditEvent.subject) == subject)
+    event = TABLES["audit_event"].c
+    of_subject = event.action == JUDGE_SHOWN, event.actor == actor, event.subject == subject
+    details = select(event.detail).where(*of_subject)
     return {json.loads(detail)["criterion"] for detail in session.connection().execute(details).scalars()}

@@ -1,7 +1,5 @@
 """What each item is labelled in the end: the physicians' word where there is one, else the judge's; and one physician's items beside that."""
 
-from typing import NamedTuple
-
 import pandas as pd
 
 from evalcore.stats.wording import counted, listed
@@ -91,11 +89,7 @@ def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
 
 
 def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """Physicians' standing verdicts that differ from one judge's label on the same item.
-
-    Returns:
-        Rows of `verdicts` (reads and adjudications) with the column judge_label.
-    """
+    """Physicians' standing verdicts, adjudications too, that differ from one judge's label on the same item: with the column judge_label."""
     judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE) & verdicts["rater"].eq(judge)]
     settled = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)]
     given = pd.concat([current_reads(verdicts), settled])
@@ -191,25 +185,6 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     return table
 
 
-class Totals(NamedTuple):
-    """What one physician has read, counted.
-
-    Attributes:
-        n_items: Criteria of responses, levels of responses, and cases, each once, whatever became of the label since.
-        n_responses: Responses of which any item was read, by their rubric or for their level.
-        n_cases: Cases whose own level was read.
-        n_changed: Items whose label is no more that of the first read.
-        n_settled, n_off_final: Items that an adjudicator settled, and those settled with another label than the physician's.
-    """
-
-    n_items: int
-    n_responses: int
-    n_cases: int
-    n_changed: int
-    n_settled: int
-    n_off_final: int
-
-
 def read_words(n_items: int, n_responses: int, n_cases: int) -> str:
     """How much somebody has read.
 
@@ -220,16 +195,22 @@ def read_words(n_items: int, n_responses: int, n_cases: int) -> str:
     return f"{listed(parts)} ({counted(n_items, 'item')})" if parts else "nothing"
 
 
-def totals(items: pd.DataFrame) -> Totals:
-    """Items of `own_items`, counted; `contents.readers` counts the same for everybody at once."""
-    return Totals(
-        n_items=len(items),
-        n_responses=items["response_id"].nunique(),
-        n_cases=items.loc[items["response_id"].isna(), "example_id"].nunique(),
-        n_changed=int(items["changed"].sum()),
-        n_settled=int(items["final_label"].notna().sum()),
-        n_off_final=int(items["off_final"].sum()),
-    )
+def totals(items: pd.DataFrame) -> pd.Series:
+    """Items of `own_items`, counted; `contents.readers` counts the first three for everybody at once.
+
+    Returns:
+        n_items, n_responses (of which any item was read), n_cases (whose own level was read), n_changed (items whose label is no more that of
+        the first read), n_settled (by an adjudicator), n_off_final (with another label than the physician's).
+    """
+    counts = {
+        "n_items": len(items),
+        "n_responses": items["response_id"].nunique(),
+        "n_cases": items.loc[items["response_id"].isna(), "example_id"].nunique(),
+        "n_changed": items["changed"].sum(),
+        "n_settled": items["final_label"].count(),
+        "n_off_final": items["off_final"].sum(),
+    }
+    return pd.Series(counts, dtype="int64")
 
 
 def by_task(items: pd.DataFrame) -> pd.DataFrame:

@@ -1,27 +1,28 @@
 """A physician's review: take an item, mark it, submit and lock, then revise what differs from the judge. Every mark is stored at once."""
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.reading import queries
-from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import MAX_SEED
-from evalcore.reading.queries import Asked, Draft, Given, Material
+from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
-from evalcore.study.db import Engine, Session, writing
-from evalcore.study.db import reading as reads
+from evalcore.study.db import Engine, Session, reading as reads, writing
 from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read
-from evalcore.study.tables import Reading, now
+from evalcore.study.schema import ReadingState
+from evalcore.study.tables import Mark, Reading, now
 
 MAX_NOTE = 5_000
+PAUSE_SECONDS = 120.0
+"""Of a time without any act, so much counts as reading."""
 ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
     schema.Ask.RUBRIC: tuple(schema.Label),
     schema.Ask.RESPONSE_ACUITY: (
@@ -56,14 +57,18 @@ class OpenReview:
     control: tuple[int | None, ...] = ()
 
     @property
-    def state(self) -> schema.ReadingState:
+    def state(self) -> ReadingState:
         """How far it is."""
-        return schema.ReadingState(self.reading.state)
+        return ReadingState(self.reading.state)
 
     @property
     def keys(self) -> list[int | None]:
         """The items: criteria in order, or the one question on the whole."""
         return [item.criterion_id for item in self.material.items] or [None]
+
+    def item(self, key: int | None) -> Item | None:
+        """A criterion; None for the question on the whole."""
+        return next((item for item in self.material.items if item.criterion_id == key), None)
 
     @property
     def differing(self) -> list[int | None]:
@@ -89,21 +94,30 @@ def open_review(engine: Engine, viewer: schema.Viewer, reading_id: int) -> OpenR
 
 
 def _own(session: Session, viewer: schema.Viewer, reading_id: int, *, lock: bool = False) -> tuple[Reading, Asked]:
-    reading = queries.reading(session, reading_id, lock=lock)
-    asked = queries.task(session, reading.task_id) if reading is not None else None
-    if reading is None or asked is None or reading.person_id != viewer.person_id:
+    own = queries.readings(session, viewer.person_id, reading_id, lock=lock)
+    if not own:
         msg = f"There is no item {reading_id} in your hands: it was given back, or belongs to somebody else."
         raise NotFound(msg)
-    return reading, asked
+    return own[0]
 
 
 def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
-    is_locked = reading.state != schema.ReadingState.READING
-    judge, judged = _shown_judge(session, reading, asked) if is_locked or not reading.blinded else (None, {})
-    first, decided = _said_in(session, reading, asked) if is_locked else ({}, {})
+    is_locked = reading.state != ReadingState.READING
+    judge: str | None = None
+    judged: dict[int | None, Given] = {}
+    first, decided = judged, judged
+    if (
+        is_locked or not reading.blinded
+    ):  # the judge that was shown when it was locked; before, the one that the study would show
+        judge, judged = queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
+    if is_locked:
+        rater = queries.rater_of(session, reading.person_id)
+        stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
+        first = queries.first_said(session, asked, rater, stage)
+        decided = queries.said_by(session, asked, rater, schema.Stage.REVISED)
     material = queries.material(session, asked.target)
     control: tuple[int | None, ...] = ()
-    if reading.state == schema.ReadingState.REVEALED:
+    if reading.state == ReadingState.REVEALED:
         criteria = [item.criterion_id for item in material.items]
         control = control_keys(reading.control_seed, reading.control_share, criteria, judged)
         if any(key not in decided for key in control):
@@ -118,9 +132,7 @@ def control_keys(
 ) -> tuple[int | None, ...]:
     """The criteria that were drawn for a second look without the judge's verdict: of those that the judge has labelled, each by itself.
 
-    Args:
-        seed: Of the drawing; None: there was none.
-        share: Of the criteria that are drawn, in [0, 1]; None: there was no drawing.
+    With probability `share`, in [0, 1]; without a seed there was no drawing.
     """
     if seed is None or share is None:
         return ()
@@ -129,39 +141,25 @@ def control_keys(
     return tuple(key for key, is_drawn in zip(ordered, drawn, strict=True) if is_drawn and key in judged)
 
 
-def _shown_judge(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
-    """The judge that was shown when the read was locked; before, the one that the study would show."""
-    return queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
-
-
-def _said_in(
-    session: Session, reading: Reading, asked: Asked
-) -> tuple[dict[int | None, Given], dict[int | None, Given]]:
-    rater = queries.rater_of(session, reading.person_id)
-    first = queries.first_said(session, asked, rater, schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN)
-    return first, queries.said_by(session, asked, rater, schema.Stage.REVISED)
-
-
 # ---------------------------------------------------------------- what a physician may say
 
 
 def missing(keys: Collection[int | None], drafts: Mapping[int | None, Draft]) -> list[int | None]:
     """Items that still need an answer, or the reason why they cannot be assessed."""
+    answered = {
+        key
+        for key, draft in drafts.items()
+        if draft.label and (draft.label != schema.Label.CANNOT_ASSESS or draft.reason is not None)
+    }
+    return [key for key in keys if key not in answered]
 
-    def is_answered(draft: Draft | None) -> bool:
-        return bool(draft and draft.label and (draft.label != schema.Label.CANNOT_ASSESS or draft.reason is not None))
 
-    return [key for key in keys if not is_answered(drafts.get(key))]
-
-
-def as_label(word: str | None) -> schema.Label | schema.Acuity | None:
+def as_label(word: str) -> schema.Label | schema.Acuity:
     """The word of a table as the type it is."""
-    if word is None:
-        return None
     return schema.Label(word) if word in set(schema.Label) else schema.Acuity(word)
 
 
-def check_answer(label: schema.Label | schema.Acuity, ask: schema.Ask) -> None:
+def check_answer(label: str, ask: schema.Ask) -> None:
     """The label is an answer to the question."""
     if label not in ANSWERS[ask]:
         msg = f"label: expected one of {', '.join(ANSWERS[ask])}, got {label}"
@@ -189,7 +187,7 @@ class Decision:
         reason: Why it cannot be assessed; None: as the first read said, where that could not be assessed either.
     """
 
-    label: schema.Label | schema.Acuity
+    label: str
     cause: schema.Cause | None = None
     severity: schema.Severity | None = None
     error_kind: schema.ErrorKind | None = None
@@ -199,11 +197,7 @@ class Decision:
 
 
 def check_decision(decision: Decision, judge_label: str | None) -> None:
-    """What is said of the judge's error belongs to a difference from the judge, "reason wrong" to an agreement.
-
-    Args:
-        judge_label: The judge's label on the item; None where the judge gave none: there is nothing to differ from then.
-    """
+    """What is said of the judge's error belongs to a difference from the judge (not where it gave no label), "reason wrong" to an agreement."""
     check_note(decision.note)
     agrees = decision.label == judge_label
     is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
@@ -227,53 +221,45 @@ def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -
     at = at or now()
     with reads(engine) as session:
         viewer = allow(session, viewer, check_can_read)
-        in_hand = _in_hand(session, viewer, at)
+        unfinished = queries.readings(session, viewer.person_id)
+        in_hand = next((own for own in unfinished if _is_kept(session, *own, viewer, at)), None)
         if in_hand is not None and not _ran_out(in_hand[0], at):
             return _review(session, *in_hand)
     with writing(engine) as session:
         viewer = allow(session, viewer, check_can_read)
         store.wait_for_others(session)
-        for unfinished in queries.unfinished(session, viewer.person_id):
-            # a mark from another tab comes before or after
-            reading = queries.reading(session, unfinished.id or 0, lock=True)
-            asked = queries.task(session, unfinished.task_id)
-            if reading is not None and asked is not None and not _is_kept(session, reading, asked, viewer, at):
-                reading_store.drop_reading(session, reading.id or 0)
-        in_hand = _in_hand(session, viewer, at)
+        in_hand = None
+        # locked: a mark from another tab comes before or after
+        for reading, asked in queries.readings(session, viewer.person_id, lock=True):
+            if not _is_kept(session, reading, asked, viewer, at):
+                session.delete(reading)
+            elif in_hand is None:
+                in_hand = reading, asked
         if in_hand is not None:
             reading, asked = in_hand
             if _ran_out(reading, at) and queries.has_place(session, asked, viewer, at):
-                # the time away counts no more than it does at the next mark
-                same = {"seconds": reading.seconds, "last_at": reading.last_at}
-                reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, **same)
-                session.refresh(reading)
+                reading.reserved_until = at + timedelta(minutes=asked.reserve_minutes)
             return _review(session, reading, asked)
-        asked = queries.next_task(session, viewer, at)
-        if asked is None:
+        task = queries.next_task(session, viewer, at)
+        if task is None:
             return None
         guideline = contents.guideline(session)
-        reading = reading_store.open_reading(
-            session,
-            asked.task_id,
-            viewer.person_id,
+        reading = Reading(
+            task_id=task.task_id,
+            person_id=viewer.person_id,
             blinded=contents.rules(session).mode is schema.ReadingMode.BLIND,
             guideline_version=guideline.version if guideline else None,
-            reserve_minutes=asked.reserve_minutes,
-            at=at,
+            opened_at=at,
+            last_at=at,
+            reserved_until=at + timedelta(minutes=task.reserve_minutes),
         )
-        return _review(session, reading, asked)
+        session.add(reading)
+        session.flush()
+        return _review(session, reading, task)
 
 
 def _ran_out(reading: Reading, at: datetime) -> bool:
-    return reading.state == schema.ReadingState.READING and reading.reserved_until <= at
-
-
-def _in_hand(session: Session, viewer: schema.Viewer, at: datetime) -> tuple[Reading, Asked] | None:
-    for reading in queries.unfinished(session, viewer.person_id):
-        asked = queries.task(session, reading.task_id)
-        if asked is not None and _is_kept(session, reading, asked, viewer, at):
-            return reading, asked
-    return None
+    return reading.state == ReadingState.READING and reading.reserved_until <= at
 
 
 def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: schema.Viewer, at: datetime) -> bool:
@@ -283,15 +269,21 @@ def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: schema.Vi
 
 
 @contextmanager
-def _marking(
-    engine: Engine, viewer: schema.Viewer, reading_id: int
+def _acting(
+    engine: Engine, viewer: schema.Viewer, reading_id: int, check: Callable[..., None], at: datetime
 ) -> Iterator[tuple[Session, schema.Viewer, Reading, Asked]]:
-    """The transaction of an act on a read of one's own that is not locked."""
+    """The transaction of an act on a read of one's own; in one that is not done time goes on, and the reservation too."""
     with writing(engine) as session:
         viewer = anew(session, viewer)
         reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_mark(viewer, reading.person_id, schema.ReadingState(reading.state))
+        check(viewer, reading.person_id, ReadingState(reading.state))
+        was_done = reading.state == ReadingState.DONE
         yield session, viewer, reading, asked
+        if not was_done:
+            reading.seconds += min(max((at - reading.last_at).total_seconds(), 0.0), PAUSE_SECONDS)
+            reading.last_at, reading.reserved_until = at, at + timedelta(minutes=asked.reserve_minutes)
+            if reading.state == ReadingState.DONE:
+                reading.done_at = at
 
 
 def mark(  # noqa: PLR0913 - what a mark says
@@ -299,36 +291,26 @@ def mark(  # noqa: PLR0913 - what a mark says
     viewer: schema.Viewer,
     reading_id: int,
     criterion_id: int | None,
-    label: schema.Label | schema.Acuity | None,
+    label: str | None,
     *,
     reason: schema.CannotReason | None = None,
     note: str | None = None,
     then: int | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Store a draft; the newest of an item counts.
-
-    Args:
-        then: Place, from 0, of the item that is in hand afterwards; None: the same.
-    """
+    """Store a draft; the newest of an item counts. Afterwards the item at the place `then`, from 0, is in hand; None: the same."""
     at = at or now()
     check_note(note or "")
-    with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
+    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, _, reading, asked):
         if label is not None:
             check_answer(label, asked.ask)
         if not queries.has_item(session, asked, criterion_id):
             raise NotFound(_NO_CRITERION.format(criterion_id))
-        values = {
-            "reading_id": reading_id,
-            "criterion_id": criterion_id,
-            "label": label,
-            "reason": reason if label == schema.Label.CANNOT_ASSESS else None,
-            "note": (note or "").strip() or None,
-            "created_at": at,
-        }
-        reading_store.add_mark(session, values)
-        place = reading.place if then is None else then
-        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, place=place)
+        draft = Mark(reading_id=reading_id, criterion_id=criterion_id, label=label, created_at=at)
+        draft.reason = reason if label == schema.Label.CANNOT_ASSESS else None
+        draft.note = (note or "").strip() or None
+        session.add(draft)
+        reading.place = reading.place if then is None else then
 
 
 _NO_CRITERION = "This item has no criterion {}."
@@ -336,25 +318,24 @@ _NO_CRITERION = "This item has no criterion {}."
 
 def move(engine: Engine, viewer: schema.Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
     """Take another item of the review in hand; its place counts from 0."""
-    with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
-        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
+    with _acting(engine, viewer, reading_id, check_can_mark, at or now()) as (_, _, reading, _):
+        reading.place = place
 
 
 def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
     """Take the newest draft away, so that the one before it counts. Returns whose criterion it was."""
-    with _marking(engine, viewer, reading_id) as (session, _, reading, asked):
+    with _acting(engine, viewer, reading_id, check_can_mark, at or now()) as (session, _, _, _):
         last = queries.last_mark(session, reading_id)
         if last is None:
             msg = "There is nothing to undo here."
             raise AlreadyChanged(msg)
-        reading_store.drop_mark(session, last.id or 0)
-        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now())
+        session.delete(last)
         return last.criterion_id
 
 
 def submit(
     engine: Engine, viewer: schema.Viewer, reading_id: int, *, knows_model: bool = False, at: datetime | None = None
-) -> schema.ReadingState:
+) -> ReadingState:
     """Lock the first read: drafts become verdicts, and the judge's may be shown. Returns the new state.
 
     Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
@@ -366,7 +347,7 @@ def submit(
         knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
     """
     at = at or now()
-    with _marking(engine, viewer, reading_id) as (session, person, reading, asked):
+    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
         material, drafts = queries.material(session, asked.target), queries.drafts(session, reading_id)
         keys: list[int | None] = [item.criterion_id for item in material.items] or [None]
         if unanswered := missing(keys, drafts):
@@ -375,14 +356,20 @@ def submit(
         rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, person.name)
         # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
         before = {} if reading.blinded else queries.said_by(session, asked, rater, schema.Stage.OPEN)
-        why = _not_blind(session, person, reading, asked)
+        why = None
+        if not reading.blinded:
+            why = schema.NotBlind.OPEN
+        elif queries.is_exposed(session, person.person_id, asked.example_id):
+            why = schema.NotBlind.EXPOSED
+        elif person.roles & STUDY:
+            why = schema.NotBlind.ROLE
         verdicts = [
             schema.Verdict(
                 **_of_task(reading, asked),
                 criterion_id=key,
                 rater_id=rater,
                 stage=schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN,
-                label=as_label(drafts[key].label),
+                label=as_label(drafts[key].label or ""),
                 reason=drafts[key].reason,
                 explanation=drafts[key].note,
                 blinded=why is None,
@@ -396,15 +383,13 @@ def submit(
         rules = contents.rules(session)
         judge, judged = queries.judge_on(session, asked.target, rules.judge)
         is_drawn = rules.control_share > 0 and why is None and asked.ask is schema.Ask.RUBRIC and bool(judged)
-        seed, share = (secrets.randbelow(MAX_SEED + 1), rules.control_share) if is_drawn else (None, None)
-        control = control_keys(seed, share, keys, judged)
+        if is_drawn:
+            reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), rules.control_share
+        control = control_keys(reading.control_seed, reading.control_share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
-        state = schema.ReadingState.REVEALED if differs or control else schema.ReadingState.DONE
-        until: dict[str, Any] = {"reserve_minutes": asked.reserve_minutes, "at": at}
-        reading_store.set_state(session, reading, state, **until, judge=judge, knows_model=knows_model)
-        if seed is not None:
-            reading_store.touch(session, reading, **until, control_seed=seed, control_share=share)
-        return state
+        reading.state = ReadingState.REVEALED if differs or control else ReadingState.DONE
+        reading.locked_at, reading.judge, reading.knows_model = at, judge, knows_model
+        return ReadingState(reading.state)
 
 
 def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
@@ -415,14 +400,6 @@ def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
         "inclusion_probability": asked.chance,
         "guideline_version": reading.guideline_version,
     }
-
-
-def _not_blind(session: Session, viewer: schema.Viewer, reading: Reading, asked: Asked) -> schema.NotBlind | None:
-    if not reading.blinded:
-        return schema.NotBlind.OPEN
-    if queries.is_exposed(session, viewer.person_id, asked.example_id):
-        return schema.NotBlind.EXPOSED
-    return schema.NotBlind.ROLE if viewer.roles & STUDY else None
 
 
 # ---------------------------------------------------------------- after the lock
@@ -446,50 +423,47 @@ def revise(
     Args:
         seen: The newest decision on the item that the screen showed, or None.
     """
-    at = at or now()
-    with writing(engine) as session:
-        viewer = anew(session, viewer)
-        reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_decide(viewer, reading.person_id, schema.ReadingState(reading.state))
-        said_first, decided = _said_in(session, reading, asked)
-        if criterion_id not in said_first:
+    with _acting(engine, viewer, reading_id, check_can_decide, at or now()) as (session, person, reading, asked):
+        review = _review(session, reading, asked)
+        if criterion_id not in review.first:
             raise NotFound(_NO_CRITERION.format(criterion_id))
-        first, before = said_first[criterion_id], decided.get(criterion_id)
+        first, before = review.first[criterion_id], review.decided.get(criterion_id)
         check_answer(decision.label, asked.ask)
         if (before.verdict_id if before else None) != seen:
             msg = "This was decided in another tab. The newer decision is shown now; the last press was not saved."
             raise AlreadyChanged(msg)
-        is_control = reading.control_seed is not None and _is_control(_review(session, reading, asked), criterion_id)
-        _, judged = _shown_judge(session, reading, asked)
-        of_judge = None if is_control else judged.get(criterion_id)
+        is_control = criterion_id in review.control
+        if is_control and not review.looking:
+            msg = "Your second look at this criterion is kept. It can be amended once this response is done."
+            raise NotAllowed(msg)
+        if review.looking and not is_control:
+            msg = "The judge's verdict is shown once you have looked again at the criteria without it."
+            raise NotAllowed(msg)
+        of_judge = review.judged.get(criterion_id)
         check_decision(decision, of_judge.label if of_judge else None)
-        reason = decision.reason or (schema.CannotReason(first.reason) if first.reason else None)
+        reason = decision.reason or first.reason
         verdict = schema.Verdict(
             **_of_task(reading, asked),
             **of_decision(decision),
             criterion_id=criterion_id,
-            rater_id=store.ensure_rater(session, schema.RaterKind.REVIEWER, viewer.name),
+            rater_id=store.ensure_rater(session, schema.RaterKind.REVIEWER, person.name),
             stage=schema.Stage.REVISED,
             reason=reason if decision.label == schema.Label.CANNOT_ASSESS else None,
             blinded=is_control,
             supersedes=seen,
         )
-        amended = reading.state == schema.ReadingState.DONE
+        amended = reading.state == ReadingState.DONE
         action = "read amended" if amended else "read kept" if decision.label == first.label else "read revised"
-        (number,) = store.add_verdicts(session, [verdict], actor=viewer.name, action=action)
+        (number,) = store.add_verdicts(session, [verdict], actor=person.name, action=action)
         if is_control and not _review(session, reading, asked).undecided:  # nothing else differs from the judge
-            reading_store.set_state(
-                session, reading, schema.ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at
-            )
-        elif not amended:
-            reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
+            reading.state = ReadingState.DONE
         return number
 
 
 def of_decision(decision: Decision) -> dict[str, Any]:
     """What a verdict keeps of a decision, its reason apart."""
     return {
-        "label": decision.label,
+        "label": as_label(decision.label),
         "explanation": decision.note.strip() or None,
         "cause": decision.cause,
         "severity": decision.severity,
@@ -498,32 +472,14 @@ def of_decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _is_control(review: OpenReview, criterion_id: int | None) -> bool:
-    """Whether the item is of the control, which is looked at before anything of the judge is shown, and stands from then on until the reading is done."""
-    is_control = criterion_id in review.control
-    if review.looking and not is_control:
-        msg = "The judge's verdict is shown once you have looked again at the criteria without it."
-        raise NotAllowed(msg)
-    if not review.looking and is_control:
-        msg = "Your second look at this criterion is kept. It can be amended once this response is done."
-        raise NotAllowed(msg)
-    return is_control
-
-
 def finish(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> None:
     """Every difference is decided: go on to the next item. Pressed twice it changes nothing."""
-    at = at or now()
-    with writing(engine) as session:
-        viewer = anew(session, viewer)
-        reading, asked = _own(session, viewer, reading_id, lock=True)
-        check_can_decide(viewer, reading.person_id, schema.ReadingState(reading.state))
-        if reading.state == schema.ReadingState.DONE:
+    with _acting(engine, viewer, reading_id, check_can_decide, at or now()) as (session, _, reading, asked):
+        if reading.state == ReadingState.DONE:
             return
         review = _review(session, reading, asked)
         if review.undecided:
             n, of = len(review.undecided), "second looks" if review.looking else "differences"
             msg = f"{n} of {len(review.control if review.looking else review.differing)} {of} still wait: keep your label or revise it."
             raise OverreadError(msg)
-        reading_store.set_state(
-            session, reading, schema.ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at
-        )
+        reading.state = ReadingState.DONE

@@ -1,21 +1,17 @@
-"""Assignments, readings, drafts and exposures. Drafts leave no audit event: they are no verdicts, and their reader alone sees them."""
+"""Assignments and exposures."""
 
 import json
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, exists, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlmodel import Session, col
 
 from evalcore.reading.queries import MANY
-from evalcore.study.schema import ReadingState, Seen
+from evalcore.study.schema import Seen
 from evalcore.study.store import append_event, written
-from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Reading, now
-
-PAUSE_SECONDS = 120.0
-"""Of a time without any act, so much counts as reading."""
+from evalcore.study.tables import TABLES, Assignment, Example, Exposure, now
 
 
 def add_assignment(
@@ -57,63 +53,6 @@ def add_assignment(
     }
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
-
-
-# ---------------------------------------------------------------- readings and drafts
-
-
-def open_reading(
-    session: Session, task_id: int, person_id: int, *, reserve_minutes: int, at: datetime, **row: Any
-) -> Reading:
-    """A reader takes a task. `row`: blinded, guideline_version of the `Reading`."""
-    reserved_until = at + timedelta(minutes=reserve_minutes)
-    reading = Reading(
-        task_id=task_id, person_id=person_id, opened_at=at, last_at=at, reserved_until=reserved_until, **row
-    )
-    session.add(reading)
-    session.flush()
-    return reading
-
-
-def drop_reading(session: Session, reading_id: int) -> None:
-    """Give a place back; drafts go with it."""
-    for table, column in (("mark", "reading_id"), ("reading", "id")):
-        rows = TABLES[table]
-        session.connection().execute(delete(rows).where(rows.c[column] == reading_id))
-
-
-def touch(session: Session, reading: Reading, *, reserve_minutes: int, at: datetime, **changes: Any) -> None:
-    """The reader did something: time goes on, the reservation too."""
-    spent = min(max((at - reading.last_at).total_seconds(), 0.0), PAUSE_SECONDS)
-    reserved_until = at + timedelta(minutes=reserve_minutes)
-    values = {"seconds": reading.seconds + spent, "last_at": at, "reserved_until": reserved_until, **changes}
-    rows = TABLES["reading"]
-    session.connection().execute(update(rows).where(rows.c.id == reading.id).values(**values))
-
-
-def set_state(
-    session: Session, reading: Reading, state: ReadingState, *, reserve_minutes: int, at: datetime, **locked: Any
-) -> None:
-    """A reading is locked, or done.
-
-    Args:
-        locked: Where it is locked now: judge (whose verdicts are shown from now on), knows_model (what its reader says of the model).
-    """
-    changes: dict[str, Any] = {"locked_at": at, **locked} if reading.locked_at is None else {}
-    if state is ReadingState.DONE:
-        changes["done_at"] = at
-    touch(session, reading, reserve_minutes=reserve_minutes, at=at, state=state, **changes)
-
-
-def add_mark(session: Session, values: dict[str, Any]) -> None:
-    """A draft: reading_id, criterion_id, label, reason, note, created_at."""
-    session.connection().execute(insert(TABLES["mark"]), values)
-
-
-def drop_mark(session: Session, mark_id: int) -> None:
-    """Take a draft away."""
-    rows = TABLES["mark"]
-    session.connection().execute(delete(rows).where(rows.c.id == mark_id))
 
 
 # ---------------------------------------------------------------- who saw others' verdicts on what: written the first time, never changed

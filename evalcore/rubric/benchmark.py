@@ -9,7 +9,7 @@ from evalcore.stats.wording import listed
 
 N_EXAMPLES = 5_000
 N_CRITERIA = 57_237
-THEMES = {
+THEMES = {  # examples; each has one
     "global_health": 1_097,
     "hedging": 1_071,
     "communication": 919,
@@ -18,15 +18,13 @@ THEMES = {
     "health_data_tasks": 477,
     "complex_responses": 360,
 }
-"""Examples by theme; each has one."""
-AXES = {
+AXES = {  # criteria, counted in the official file; each has one
     "completeness": 22_285,
     "accuracy": 18_888,
     "context_awareness": 8_991,
     "communication_quality": 4_522,
     "instruction_following": 2_551,
 }
-"""Criteria by axis, counted in the official file; each has one."""
 SUBSETS = {"hard": 1_000, "consensus": 3_671}  # examples of the subsets; 586 are in both
 SINGLE_TURN_SHARE, MEAN_TURNS = 0.583, 2.6  # of the conversations, as the paper rounds them
 MEAN_CRITERIA = N_CRITERIA / N_EXAMPLES
@@ -36,13 +34,7 @@ ONE_TURN = "1 turn"
 def published(grouping: str) -> pd.DataFrame:
     """What the benchmark holds of each group of a grouping.
 
-    There is none for the languages, categories, points and lengths of the whole benchmark, and of the turns only the share of conversations with one.
-
-    Returns:
-        Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole.
-
-    >>> published("theme").loc["emergency referrals"].to_dict()
-    {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
+    Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole. Themes, axes, and conversations of one turn.
     """
     counts, whole = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}.get(grouping, ({}, 0))
     rows: dict[str, tuple[float, float, float]]
@@ -79,10 +71,7 @@ _SCORES = (
 def published_scores() -> pd.DataFrame:
     """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation.
 
-    To be drawn apart from the study's own scores and marked as another judge's, with `CITATION` and `NOT_COMPARABLE` beside.
-
-    >>> published_scores()["score"].tolist()[:3]
-    [0.598, 0.543, 0.52]
+    To be drawn apart from the study's own, with `CITATION` and `NOT_COMPARABLE` beside.
     """
     table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
     return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
@@ -101,30 +90,18 @@ class Weighting:
     n_effective: float  # as many examples of equal weight would know as much: (sum w)^2 / sum w^2, 1..n_known
 
 
-def has_themes(examples: pd.DataFrame) -> bool:
-    """Whether any example has a theme of the benchmark, so that there are weights."""
-    return bool(examples["theme"].isin(THEMES).any())
+def weighting(examples: pd.DataFrame) -> Weighting | None:
+    """Post-stratification to the themes of the full benchmark; None where no example has one of them.
 
-
-def weighting(examples: pd.DataFrame) -> Weighting:
-    """Post-stratification to the themes of the full benchmark (`THEMES`).
-
-    An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples
-    is the mean of the themes' means, each with its published share. A theme without an example cannot be weighted up: it is named, and the others
-    share its part. An example without a theme of the benchmark has weight 0, and is counted. The weights correct the choice of themes and nothing else.
-
-    `examples` has example_id and theme (as tagged; missing where unknown), one row or more an example: those that the score is made of. Models that
-    answered different examples need weights of their own.
-
-    Raises:
-        ValueError: No example has a theme of the benchmark.
+    An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples is the mean
+    of the themes' means, each with its published share. A theme without an example is named, and the others share its part; an example without a
+    theme of the benchmark has weight 0. `examples` has example_id and theme, one row or more an example: those that the score is made of.
     """
     once = examples.drop_duplicates("example_id")
     themes = once["theme"].astype(object)
     known = themes.isin(THEMES)
     if not known.any():
-        msg = f"expected examples with themes of the benchmark ({', '.join(THEMES)}), got {len(once)} examples with none of them"
-        raise ValueError(msg)
+        return None
     counts = themes[known].value_counts()
     published = pd.Series(THEMES, dtype=float).reindex(counts.index)
     n_known = int(known.sum())

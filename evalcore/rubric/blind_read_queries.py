@@ -34,13 +34,11 @@ def blind_reads(
     `known` gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
-        One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge, judge_label (missing where
-        this judge has none on the item), points, axis, level, cluster, theme, selection, inclusion_probability (over all drawings; NaN where not drawn),
-        revised_label (the reader's standing `revised` verdict on the item), revealed (this judge's verdicts on the response were shown to the reader after the
-        lock), decided (of those: nothing waits for keep or revise any more), looked_label (what the reader said on a second look without this judge's label),
-        control_share (of the criteria of the reading that were drawn for one; NaN where there was no drawing, or it is not done). A read made in Review is
-        revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any `revised` verdict on the response; the judge
-        shown is then the one that the study's rules show today.
+        One row a first read and judge: `WORDS` and numbers of the item; judge_label (missing where this judge has none), inclusion_probability (over all
+        drawings; NaN where not drawn), revised_label (the reader's standing `revised` verdict), revealed (this judge's verdicts on the response were shown
+        after the lock), decided (nothing waits for keep or revise any more), looked_label (what the reader said on a second look without it), control_share
+        (of the criteria that were drawn for one; NaN where there was no such drawing, or it is not done). A read made in Review is revealed once it is locked
+        (with such a drawing: done), an imported one where its reader has any `revised` verdict on the response, by the judge that the rules show today.
     """
     verdict, rater = TABLES["verdict"], TABLES["rater"]
     conditions: list[ColumnElement[bool]] = [
@@ -67,9 +65,8 @@ def blind_reads(
     drawn = is_drawn(reads)
     reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
     if drawn.any():
-        drawings = rubric_queries.drawings_of(
-            session, reads, drawn, known=known or partial(rubric_queries.judged, session)
-        )
+        known = known or partial(rubric_queries.judged, session)
+        drawings = rubric_queries.drawings_of(session, reads, drawn, known=known)
         reads["inclusion_probability"] = over_all(drawings, reads, drawn)
     for name in ("revealed", "decided"):
         reads[name] = reads[name].astype(bool) & is_shown

@@ -24,65 +24,35 @@ EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
 
 
 class Grouping(StrEnum):
-    """What the parts of a study are told apart by."""
-
-    THEME = "theme"
-    CATEGORY = "category"
-    LANGUAGE = "language"
-    TURNS = "turns"
-    LENGTH = "length"
-    """Characters of the conversation."""
-    AXIS = "axis"
-    SIGN = "sign"
-    """Desirable or undesirable."""
-    POINTS = "points"
-    MODEL = "model"
-    RESPONSE_LENGTH = "response_length"
-    """Characters of the response."""
-
-    @property
-    def unit(self) -> str:
-        """What it counts."""
-        return _WORDS[self].unit
-
-    @property
-    def label(self) -> str:
-        """What it is called beside a control and above a column."""
-        return _WORDS[self].label
-
-    @property
-    def words(self) -> str:
-        """What it is called in a sentence."""
-        return _WORDS[self].words
-
-
-GROUPINGS = tuple(Grouping)
-
-
-class _Words(NamedTuple):
-    """The properties of a grouping, and how one of its groups is named in a sentence."""
+    """What the parts of a study are told apart by: what it counts, and what it is called above a column, in a sentence, and of one group."""
 
     unit: str
     label: str
     words: str
     noun: str
 
+    def __new__(cls, name: str, unit: str = "", label: str = "", words: str = "", noun: str = "") -> "Grouping":
+        """A member by its name, with the other four."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.unit, member.label, member.words, member.noun = unit, label, words, noun
+        return member
 
-_WORDS: Mapping[Grouping, _Words] = {
-    Grouping.THEME: _Words(EXAMPLES, "Theme", "theme", "{}"),
-    Grouping.CATEGORY: _Words(EXAMPLES, "Category", "category", "the category {}"),
-    Grouping.LANGUAGE: _Words(EXAMPLES, "Language", "language", "conversations in {}"),
-    Grouping.TURNS: _Words(EXAMPLES, "Turns", "turns", "conversations of {}"),
-    Grouping.LENGTH: _Words(EXAMPLES, "Length", "characters of the conversation", "conversations of {} characters"),
-    Grouping.AXIS: _Words(CRITERIA, "Axis", "axis", "criteria of {}"),
-    Grouping.SIGN: _Words(CRITERIA, "Sign", "sign of the points", "{} criteria"),
-    Grouping.POINTS: _Words(CRITERIA, "Points", "points", "criteria of {} points"),
-    Grouping.MODEL: _Words(RESPONSES, "Model", "model", "responses of {}"),
-    Grouping.RESPONSE_LENGTH: _Words(
-        RESPONSES, "Length of responses", "characters of the response", "responses of {} characters"
-    ),
-}
+    THEME = "theme", EXAMPLES, "Theme", "theme", "{}"
+    CATEGORY = "category", EXAMPLES, "Category", "category", "the category {}"
+    LANGUAGE = "language", EXAMPLES, "Language", "language", "conversations in {}"
+    TURNS = "turns", EXAMPLES, "Turns", "turns", "conversations of {}"
+    LENGTH = "length", EXAMPLES, "Length", "characters of the conversation", "conversations of {} characters"
+    AXIS = "axis", CRITERIA, "Axis", "axis", "criteria of {}"
+    SIGN = "sign", CRITERIA, "Sign", "sign of the points", "{} criteria"
+    POINTS = "points", CRITERIA, "Points", "points", "criteria of {} points"
+    MODEL = "model", RESPONSES, "Model", "model", "responses of {}"
+    RESPONSE_LENGTH = (
+        "response_length", RESPONSES, "Length of responses", "characters of the response", "responses of {} characters"
+    )  # fmt: skip
 
+
+GROUPINGS = tuple(Grouping)
 _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
     Grouping.TURNS: (
         "n_turns", (2, 4, 6), (benchmark.ONE_TURN, "2 to 3 turns", "4 to 5 turns", "6 turns or more")
@@ -116,11 +86,10 @@ def parts(
     every number of reads; their responses are left out altogether.
 
     Returns:
-        One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one: group, n (units), n_whole (of
-        all groups that are known; of what is not known: of everything), share with low and high, n_read (units with a physician's verdict), n_unread, n_hidden,
-        label ("hedging  3/4": read of all that are not hidden), published and published_whole (counts in the full benchmark), published_share; n_reads,
-        n_reads_whole and read_share (of all such reads) with read_low and read_high, beside population_share (of all that could be read). Intervals are
-        Wilson's, clustered by example, and hold together for all groups that are known (Bonferroni). NaN where there is nothing, and for what is not known.
+        One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one: n (units) of n_whole (all that
+        are known) with share, low, high; n_read, n_unread, n_hidden, label ("hedging  3/4": read of all that are not hidden); published counts; n_reads of
+        n_reads_whole with read_share, read_low, read_high, beside population_share (of all that could be read). Intervals are Wilson's, clustered by
+        example, and hold together for all known groups (Bonferroni). NaN where there is nothing, and for what is not known.
     """
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
@@ -128,7 +97,11 @@ def parts(
     tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
     table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
     table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)
-    table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
+    order = sorted(table.index, key=lambda group: (group == UNKNOWN, -table.loc[group, "n"], group))
+    if grouping in _STEPS:
+        ranks = {name: place for place, name in enumerate(_STEPS[grouping][2])}
+        order = sorted(table.index, key=lambda group: ranks.get(group, len(ranks)))
+    table = table.loc[order].rename_axis("group").reset_index()
     n_reads = table.pop("n_reads")
     rows = zip(table["group"], table["n_read"], table["n_read"] + table["n_unread"], strict=True)
     table["label"] = [f"{group}  {n:,}/{m:,}" for group, n, m in rows]
@@ -174,19 +147,17 @@ def _tallied(
         rows = rows.assign(n=1, n_units_read=rows["is_read"], n_reads=rows["is_read"], n_population=1)
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
     is_shown = (~rows["example_id"].isin(list(hidden))).astype(int)
-    told = {
-        "n_unread": rows["n"] - rows["n_units_read"],
-        "n_read": rows["n_units_read"],
-        "n_reads": rows["n_reads"],
-        "n_population": rows["n_population"],
-    }
     columns = {
         "value": rows[column],
         "example_id": rows["example_id"],
         "n": rows["n"],
         "n_hidden": rows["n"] * (1 - is_shown),
+        "n_unread": (rows["n"] - rows["n_units_read"]) * is_shown,
+        "n_read": rows["n_units_read"] * is_shown,
+        "n_reads": rows["n_reads"] * is_shown,
+        "n_population": rows["n_population"] * is_shown,
     }
-    return pd.DataFrame(columns | {name: n * is_shown for name, n in told.items()}).reset_index(drop=True)
+    return pd.DataFrame(columns).reset_index(drop=True)
 
 
 def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDArray[np.object_]:
@@ -208,20 +179,8 @@ def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDA
     return np.take(words, code)
 
 
-def _order(grouping: Grouping, n: pd.Series) -> list[str]:
-    if grouping in _STEPS:
-        ranks = {name: place for place, name in enumerate(_STEPS[grouping][2])}
-        return sorted(n.index, key=lambda group: ranks.get(group, len(ranks)))
-    return sorted(n.index, key=lambda group: (group == UNKNOWN, -n[group], group))
-
-
 def spreads(*, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """How large conversations, rubrics and responses are.
-
-    Returns:
-        One row a measure: what, n, mean, low, quartile_1, median, quartile_3, high (NaN where n is 0), published_mean (of the full
-        benchmark, NaN where none is published). Points: of criteria that have some.
-    """
+    """How large conversations, rubrics and responses are, a row a measure; NaN where there is none, points of criteria that have some."""
     scored = criteria.loc[criteria["points"].notna()]
     points = np.repeat(scored["points"].to_numpy(), scored["n_criteria"].to_numpy())
     measures = (
@@ -244,11 +203,7 @@ def spreads(*, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.Dat
 def sizes(
     *, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, subsets: Mapping[str, int]
 ) -> pd.DataFrame:
-    """How much there is, beside the full benchmark, and how much of it physicians have read.
-
-    Returns:
-        One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).
-    """
+    """How much there is, a row a kind, beside the full benchmark, and how much of it physicians have read; NaN where there is no such number."""
     undesirable = criteria.loc[criteria["points"].lt(0), ["n_criteria", "n_read"]].sum()
     rows = [
         ("conversations", len(examples), examples["n_read"].gt(0).sum(), benchmark.N_EXAMPLES),
@@ -262,11 +217,7 @@ def sizes(
 
 
 def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of the items that physicians read (`read_queries.read_marks`), how many have a physician's verdict that differs from a judge's.
-
-    Returns:
-        One row a judge: judge, n_read, n_overridden (items), share in [0, 1].
-    """
+    """Of the items that physicians read (`read_queries.read_marks`), how many have a verdict that differs from a judge's: a row a judge."""
     item = ["judge", "response_id", "criterion_id"]
     both = standing_marks(marks.loc[marks["judge"].notna()])
     differing = both.assign(differs=both["label"].ne(both["judge_label"])).groupby(item)["differs"].any()
@@ -310,7 +261,7 @@ STUDY = Beside(
 
 def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
     """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first."""
-    words = _WORDS[Grouping(grouping)]
+    words = Grouping(grouping)
     rows = table.loc[table["group"].ne(UNKNOWN)].to_dict(orient="records")
     sentences = []
     for beside in (BENCHMARK, STUDY):
@@ -360,13 +311,8 @@ def size_columns(sizes: pd.DataFrame) -> dict[str, Any]:
 
 def spread_columns(spreads: pd.DataFrame) -> dict[str, Any]:
     """`spreads` in words."""
-    headers = {
-        "mean": "Mean",
-        "median": "Median",
-        "low": "From",
-        "high": "To",
-        "published_mean": "Mean of the full benchmark",
-    }
+    headers = {"mean": "Mean", "median": "Median", "low": "From", "high": "To"}
+    headers["published_mean"] = "Mean of the full benchmark"
     cells = {words: [decimal(n, int(name.endswith("mean"))) for n in spreads[name]] for name, words in headers.items()}
     return {"": spreads["what"], **cells}
 
@@ -376,10 +322,8 @@ def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
     of = {row["what"]: row for row in spreads.to_dict(orient="records")}
     n = dict(zip(sizes["what"], sizes["n"], strict=True))
     a_criterion = _median(of["criteria of a conversation"], "criterion", "criteria")
-    turns, characters = (
-        _median(of["turns of a conversation"], "turn"),
-        _median(of["characters of a conversation"], "character"),
-    )
+    turns = _median(of["turns of a conversation"], "turn")
+    characters = _median(of["characters of a conversation"], "character")
     words = f"A conversation has {turns} and {characters}, its rubric {a_criterion}"
     if n["responses"]:
         words += f", a response {_median(of['characters of a response'], 'character')}"
@@ -408,6 +352,6 @@ def summary(
     tables = {grouping: parts(grouping, **frames, hidden=hidden) for grouping in GROUPINGS}
     for table in tables.values():
         table["marks"] = [marks(row) for row in table.to_dict(orient="records")]
-    examples = frames["examples"]
-    weights = benchmark.weighting_sentence(benchmark.weighting(examples)) if benchmark.has_themes(examples) else ""
-    return tables, spread_sentence(spreads(**frames), sizes(**frames, subsets=subsets)), weights
+    weights = benchmark.weighting(frames["examples"])
+    texts = spread_sentence(spreads(**frames), sizes(**frames, subsets=subsets))
+    return tables, texts, benchmark.weighting_sentence(weights) if weights else ""

@@ -43,9 +43,7 @@ def _read_responses() -> Subquery:
 def examples(session: Session) -> pd.DataFrame:
     """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`case_flow`).
 
-    Returns:
-        example_id, theme, category, language (missing where unknown), n_turns, n_chars (of the conversation), n_criteria, n_undesirable
-        (criteria with negative points), n_responses, n_read (responses with a physician's verdict).
+    Names are missing where unknown; n_undesirable: criteria with negative points; n_read: responses with a physician's verdict.
     """
     read, example = _read_responses(), TABLES["example"].c
     criterion, response = TABLES["criterion"].c, TABLES["response"].c
@@ -76,12 +74,7 @@ def examples(session: Session) -> pd.DataFrame:
 
 
 def criteria(session: Session) -> pd.DataFrame:
-    """Criteria that are alike, counted: one row an example, axis and points.
-
-    Returns:
-        example_id, axis (missing where untagged), points (NaN where unknown), n_criteria, n_read (criteria that a physician has given a
-        verdict on in some response), n_items_read (criterion and response).
-    """
+    """Criteria that are alike, counted: one row an example, axis and points. n_read: those with a physician's verdict in some response; n_items_read: items."""
     criterion, verdict = TABLES["criterion"], TABLES["verdict"].c
     read = (
         select(verdict.criterion_id, func.count(verdict.response_id.distinct()).label("n_items"))
@@ -136,10 +129,7 @@ def subset_sizes(session: Session) -> dict[str, int]:
 
 
 def changed_since(session: Session, since: datetime, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
-    """What has come since a moment: n_verdicts of physicians that stand, n_readers, n_responses with one, n_settled (verdicts), n_files imported.
-
-    Without verdicts on conversations that may not be seen.
-    """
+    """What has come since a moment, without verdicts on hidden conversations: verdicts of physicians that stand, n_settled of them, their readers, files."""
     verdict, connection = TABLES["verdict"].c, session.connection()
     conditions = _read(verdict.created_at >= since, col(Rater.kind) == RaterKind.REVIEWER)
     if hidden:

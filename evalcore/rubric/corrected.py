@@ -24,20 +24,14 @@ MIN_READ = 30  # items read: with 33 a 95 % interval still covers 94 % and more
 MIN_EXAMPLES_READ = 10
 MIN_FREEDOM = 10  # units drawn, over the numbers that are fitted
 MIN_PHYSICIANS = 3  # to say something of physicians in general: of two the spread is a guess
-MIN_EFFECTIVE = 2.75
-"""Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
+MIN_EFFECTIVE = 2.75  # readers that count as three: three who share the reading by chance never share it quite alike
 TUNED_TO = 300  # units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one
 
 
 def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
-    """How many physicians more are needed, at least, to say something of physicians in general, and by whom in words; 0 and nothing where enough have read.
+    """How many physicians more it takes to say something of physicians in general, at least, and by whom in words; 0 and "" where enough have read.
 
-    Where one has read nearly everything, the others say little: effective readers count (`estimator.effective_readers`).
-
-    >>> further_readers(2, 2.0), further_readers(3, 2.9)
-    ((1, 'by 1 more physician'), (0, ''))
-    >>> further_readers(5, 1.68)[1]
-    'by those who have read less: so far 5 physicians say as much as 1.7 who read alike'
+    Where one has read nearly everything the others say little, so effective readers count (`estimator.effective_readers`).
     """
     lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
     if not lacking:
@@ -57,13 +51,7 @@ class DefaultClaim(msgspec.Struct, frozen=True):
 
 
 def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
-    """The widest claim that the reads can carry, by the effective readers of each model (or of what else has an interval) of which enough is read.
-
-    >>> widest_claim([4.2, 1.68]).why
-    'Fewer than 3 effective readers (1.7): the interval holds for these physicians only.'
-    >>> widest_claim([4.2, 2.9]).physicians.value
-    'in_general'
-    """
+    """The widest claim that the reads can carry, by the effective readers of each model (or of what else has an interval) of which enough is read."""
     fewest, physicians = min(n_effective, default=0.0), Physicians.THESE
     if not n_effective:
         why = "Too little has been read for a corrected score."
@@ -81,11 +69,7 @@ JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out
 def claim_sentence(
     claim: Claim, physicians: Physicians, *, value: str = "score", item: str = "criterion", of: str = "examples"
 ) -> str:
-    """What the interval of a corrected score (or of another `value`) means; `item` is what is read, `of` what further ones are drawn of.
-
-    >>> claim_sentence(Claim.NEW_EXAMPLES, Physicians.THESE)  # doctest: +ELLIPSIS
-    'The interval says where the score would lie on ever more examples of the same kind, read by these physicians, each counted by ... fixed beforehand.'
-    """
+    """What the interval of a corrected score (or of another `value`) means; `item` is what is read, `of` what further ones are drawn of."""
     if physicians is Physicians.THESE:
         who, by = "these physicians", ", each counted by how much of the reading so far is theirs"
     else:
@@ -103,13 +87,8 @@ def anytime_factor(n_units: int) -> float:
 
         sqrt( 2 (n rho^2 + 1) / (n rho^2) log( sqrt(n rho^2 + 1) / alpha ) ) / z(1 - alpha/2),     rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / n*
 
-    An asymptotic confidence sequence after n units, narrowest at n* (`TUNED_TO`). What does not shrink with reading makes it too wide.
-
-    References:
-        Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
-
-    >>> round(anytime_factor(300), 2), round(anytime_factor(30), 2), round(anytime_factor(1200), 2)
-    (1.55, 1.97, 1.6)
+    An asymptotic confidence sequence after n units, narrowest at n* (`TUNED_TO`); what does not shrink with reading makes it too wide. Waudby-Smith,
+    Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
     """
     if not n_units:
         return np.inf
@@ -118,8 +97,8 @@ def anytime_factor(n_units: int) -> float:
     return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
+# variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last
 Widths = tuple[tuple[float, float], ...]
-"""Variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -129,11 +108,6 @@ class Estimate(msgspec.Struct, frozen=True):
     unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
     psi: Floats  # influence of each example (`estimator.influences`)
     widths: Widths  # of the estimate; NaN where the variance cannot be told
-
-    @property
-    def variance(self) -> float:
-        """Of the estimate, by its own claim."""
-        return self.widths[-1][0]
 
     @property
     def freedom(self) -> float:
@@ -205,9 +179,8 @@ class EstimatorInputs:
     judges: tuple[str, ...]  # whose labels they are
     readers: tuple[str, ...]  # by number of the physician in `sample`, the name
     counts: dict[str, float]  # the columns of `corrected_scores` from n_examples to n_units
-    cache: dict[Any, Any] = field(
-        default_factory=dict
-    )  # estimates by claim: scores and differences of one view ask for the same
+    # estimates by claim: scores and differences of one view ask for the same
+    cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
     def physicians_fit(self) -> estimator.Fit:
@@ -231,12 +204,9 @@ def estimator_inputs(
 
     Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item; reads that were made blind of a drawn item. Reads that
     could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated label takes the place of the readers' votes.
-    `weights` are by example_id, 0 or more; examples without one are left out. A judge that is not in the study is a ValueError.
+    `weights` are by example_id, 0 or more; examples without one are left out.
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
-    if unknown := sorted(set(chosen) - set(rubric_data.judges)):
-        msg = f"judges: expected some of {', '.join(rubric_data.judges) or 'none, as the study has no judge'}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     rubric_data = rubric_data.by(chosen)
     all_codes, names = cells_of(rubric_data.items, ["model", "evaluation"])
     responses = pd.factorize(rubric_data.items["response_id"])[0]
@@ -286,8 +256,7 @@ def _sample(
 ) -> tuple[estimator.Sample, tuple[str, ...]]:
     """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
 
-    The probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read, and an item that
-    nobody could assess is as if it had not been drawn.
+    Probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read.
     """
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
@@ -313,11 +282,7 @@ def _sample(
 
 
 def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tuple[int, str]:
-    """How many items more have to be read, at least, and that in words; 0 and nothing where it is enough.
-
-    `n_columns` numbers are fitted; `in_general`: the score is to hold for physicians in general. A benchmark that has fewer of something than is
-    asked for never has enough.
-    """
+    """How many items more have to be read, at least, and that in words; 0 and "" where it is enough. `n_columns` numbers are fitted."""
     population, sample = inputs.population, inputs.sample
     signs = {
         name: max(0, min(estimator.MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
@@ -351,7 +316,7 @@ COLUMNS = [
 
 def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
     """The widest claim that the reads can carry: new examples, and physicians in general from 3 effective readers of every model that has enough."""
-    return widest_claim([model.counts["n_effective_readers"] for model in inputs if estimates_of(model).is_enough])
+    return widest_claim([model.counts["n_effective_readers"] for model in inputs if not estimates_of(model).n_needed])
 
 
 def corrected_scores(
@@ -376,10 +341,8 @@ def corrected_scores(
 
     Returns:
         `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
-        n_unreached: those of the others that no drawing could have taken (0 where nothing is read). For each of `KINDS` KIND (raw, at most about 1), KIND_low,
-        KIND_high, KIND_se (of this interval), NaN where there is none; corrected_any_low and corrected_any_high by `anytime_factor`, worth by `further_reads`.
-        enough: 30 items are read, from 10 examples, 2 of either sign that occurs, k - p is at least 10, and for physicians in general 3 effective readers;
-        n_needed: further items to be read until then, 0 where enough; needed: the same in words.
+        n_unreached: those of the others that no drawing could have taken (0 where nothing is read); KIND_se is of this interval; NaN where there is none;
+        corrected_any_low and _high by `anytime_factor`, worth by `further_reads`; enough, n_needed and needed by `lacking`.
     """
     rows = []
     for model in inputs:
@@ -389,12 +352,13 @@ def corrected_scores(
             row |= estimate.columns(kind, LEVEL)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
-        if estimates.is_enough and model.judges:
+        if not estimates.n_needed and model.judges:
             if WORTH not in model.cache:
                 fits = {"alone": model.physicians_fit, "helped": model.corrected_fit}
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, **fits)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
-        rows.append(row | {"enough": estimates.is_enough, "n_needed": estimates.n_needed, "needed": estimates.needed})
+        row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
+        rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -404,11 +368,6 @@ class Estimates(msgspec.Struct, frozen=True):
     of_kind: dict[str, Estimate]
     n_needed: int
     needed: str
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether physicians-only and corrected scores are said."""
-        return self.n_needed == 0
 
 
 def estimates_of(
@@ -453,9 +412,9 @@ def corrected_differences(
     both models. V_A is by example; its part of the readers is at most that of either score together.
 
     Returns:
-        One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high
-        (95 %), se and df (of this interval), sim_low and sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided, of no difference) and
-        p_holm (Holm's), over all pairs of the evaluation that have a difference. NaN where too little was read of either model, or of fewer than two examples.
+        `DIFFERENCE_COLUMNS`, one row a pair and evaluation, models by name: difference (model 1 less model 2), se and df of this interval, sim_low and
+        sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided), p_holm (over all pairs of the evaluation that have a difference). NaN
+        where too little was read of either model, or of fewer than two examples.
     """
     models: dict[str, list[ModelEstimate]] = {}
     for model in inputs:
@@ -468,12 +427,8 @@ def corrected_differences(
 def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
     """Which ranks each model may have, 1 the best, by `corrected_differences`: at its level all models' ranks lie in these at once.
 
-    From 1 + the models that are surely better (sim_low > 0) to n - the models that are surely worse (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of
-    Economic Studies 91).
-
-    Returns:
-        One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
-        1..n; NaN for a model of which none is known.
+    From 1 + the models that are surely better (sim_low > 0) to n_models - those that are surely worse (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of
+    Economic Studies 91). One row a model and evaluation, by name; NaN for a model of which no difference is known.
     """
     n_worse, n_better = differences["sim_low"].gt(0), differences["sim_high"].lt(0)
     rows = differences.assign(known=differences["difference"].notna(), n_worse=n_worse, n_better=n_better)
@@ -588,9 +543,17 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
         half, error, degrees = widest(widths, level)
         at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
         row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
-        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once, "p": _p(difference, error, degrees)}
+        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
+        row["p"] = _p(difference, error, degrees)
     table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-1])
     return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
+
+
+def _p(difference: float, error: float, degrees: float) -> float:
+    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    if error < ROUNDING:
+        return 1.0 if abs(difference) < ROUNDING else 0.0
+    return float(2 * stdtr(degrees, -abs(difference) / error))
 
 
 def _pair_widths(
@@ -611,23 +574,12 @@ def _pair_widths(
     new_examples = (float(apart.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
     between = None
     if physicians is Physicians.IN_GENERAL:
-        between = _between((one.inputs.readers, first), (other.inputs.readers, second))
+        names = sorted({*one.inputs.readers, *other.inputs.readers})
+        by_name, loads = np.zeros(len(names)), np.zeros(len(names))
+        for model, part, sign in ((one, first, 1), (other, second, -1)):
+            adds, load = part.by_physician
+            its_own = np.searchsorted(names, model.inputs.readers[: len(adds)])
+            by_name[its_own] += sign * adds
+            loads[its_own] += load / 2
+        between = estimator.spread(by_name, loads)
     return _widths(variance, one.estimate.unseen + other.estimate.unseen, new_examples, between)
-
-
-def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
-    names = sorted({name for readers, _ in both for name in readers})
-    apart, loads = np.zeros(len(names)), np.zeros(len(names))
-    for (readers, part), sign in zip(both, (1, -1), strict=True):
-        adds, load = part.by_physician
-        places = np.searchsorted(names, readers[: len(adds)])
-        apart[places] += sign * adds
-        loads[places] += load / 2
-    return estimator.spread(apart, loads)
-
-
-def _p(difference: float, error: float, degrees: float) -> float:
-    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
-    if error < ROUNDING:
-        return 1.0 if abs(difference) < ROUNDING else 0.0
-    return float(2 * stdtr(degrees, -abs(difference) / error))

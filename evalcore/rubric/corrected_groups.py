@@ -38,7 +38,6 @@ DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
 PLURALS = {"category": "categories", "axis": "axes"}
-
 Groups = Mapping[str, Sequence[EstimatorInputs]]
 
 
@@ -53,31 +52,22 @@ def by_group(
     """The `estimator_inputs` of each group, by name; what carries no tag is in none.
 
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
-
-    There being no such grouping, or no such judge, is a ValueError.
     """
-    if grouping not in GROUPINGS:
-        msg = f"grouping: expected one of {', '.join(GROUPINGS)}, got {grouping}"
-        raise ValueError(msg)
-    if judges is not None and not set(judges) - set(rubric_data.judges):
+    if judges is not None:
         rubric_data = rubric_data.by(list(judges))
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
-    if grouping in OF_CRITERIA:
-        rubric_data = _asked_group_by_group(rubric_data, codes)
+    if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
+        items = rubric_data.items
+        responses = pd.factorize(items["response_id"])[0]
+        missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
+        n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
+        whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
+        in_group = items.groupby([responses, codes])["item_id"].transform("size")
+        rubric_data = replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
     return {
         str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
         for code, name in enumerate(names)
     }
-
-
-def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricData:
-    items = rubric_data.items
-    responses = pd.factorize(items["response_id"])[0]
-    missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
-    n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
-    whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
-    in_group = items.groupby([responses, groups])["item_id"].transform("size")
-    return replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
 
 
 def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
@@ -86,12 +76,7 @@ def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicia
 
 
 def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """The differences of every two models' corrected scores in each group.
-
-    Returns:
-        One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
-        evaluation that have a p.
-    """
+    """The columns of `corrected_differences` in each group, with group; p_holm is Holm's over all groups and pairs of the evaluation that have a p."""
     table = _joined(groups, lambda inputs: corrected_differences(inputs, claim=claim, physicians=physicians))
     return _holm_within(table, ["evaluation"])
 
@@ -124,12 +109,9 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
     A p that is not small does not say that groups are alike.
 
     Returns:
-        One row an evaluation and pair of models (about `difference`), and one an evaluation and model (about `judge_error`, model_2 empty):
-        evaluation, about, model_1, model_2, n_groups, n_left_out (groups of which too little was read of either model), f, df_1, df_2, p, and p_holm
-        (Holm's, over the rows of the evaluation about the same). NaN with fewer than two groups, too few degrees of freedom, or a group without variance.
-
-    References:
-        Welch 1951; Hotelling 1931.
+        `TEST_COLUMNS` and p_holm (over the rows of the evaluation about the same), one row an evaluation and pair of models (about `difference`), and one an
+        evaluation and model (about `judge_error`, model_2 empty); n_left_out: groups of which too little was read of either model. NaN with fewer than two
+        groups, too few degrees of freedom, or a group without variance (Welch 1951; Hotelling 1931).
     """
     rows = []
     members = [{(model.evaluation, model.model): model for model in inputs} for inputs in groups.values()]
@@ -144,11 +126,12 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
                 if first is not None and (second is not None or not other):
                     effects.append(_effect(first, second))
             known = [effect for effect in effects if effect is not None]
-            test = (np.nan,) * 4
+            test = (np.nan,) * 3
             if len(known) > 1 and all(effect.variance > 0 for effect in known):
                 test = test_of(known, *(np.array([effect[place] for effect in known]) for place in range(3)))
             about = DIFFERENCE if other else JUDGE_ERROR
-            rows.append((evaluation, about, one, other, len(known), len(members) - len(known), *test))
+            p = float(fdtrc(test[1], test[2], test[0]))
+            rows.append((evaluation, about, one, other, len(known), len(members) - len(known), *test, p))
     return _holm_within(pd.DataFrame(rows, columns=TEST_COLUMNS), ["evaluation", "about"])
 
 
@@ -182,7 +165,7 @@ def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | No
     return _Effect(value, float(apart.var(ddof=1)) / n + unseen, freedom, example_ids, (apart - value) / n)
 
 
-Test = tuple[float, float, float, float]  # F, both degrees of freedom, p
+Test = tuple[float, float, float]  # F, both degrees of freedom
 
 
 def _welch(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
@@ -192,14 +175,14 @@ def _welch(effects: list[_Effect], values: Floats, variances: Floats, freedoms: 
     lost = float(((1 - parts) ** 2 / freedoms).sum())
     between = float((weights * (values - parts @ values) ** 2).sum()) / (n - 1)
     f = between / (1 + 2 * (n - 2) / (n**2 - 1) * lost)
-    return _with_p(f, n - 1, (n**2 - 1) / (3 * lost))
+    return f, n - 1, (n**2 - 1) / (3 * lost)
 
 
 def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
     n, degrees = len(effects), float(freedoms.min())
     left = degrees - n + 2
     if left <= 0:
-        return (np.nan,) * 4
+        return (np.nan,) * 3
     all_ids = np.unique(np.concatenate([effect.example_ids for effect in effects]))
     adds = np.zeros((len(all_ids), n))
     for column, effect in enumerate(effects):
@@ -210,20 +193,11 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
     contrasts = np.column_stack([-np.ones(n - 1), np.eye(n - 1)])
     apart = contrasts @ values
     squared = float(apart @ np.linalg.pinv(contrasts @ together @ contrasts.T, hermitian=True) @ apart)
-    return _with_p(squared * left / (degrees * (n - 1)), n - 1, left)
-
-
-def _with_p(f: float, first: float, second: float) -> Test:
-    return f, first, second, float(fdtrc(first, second, f))
+    return squared * left / (degrees * (n - 1)), n - 1, left
 
 
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
-    """Whether something is the same in all groups, in a sentence, by a row of `interactions`.
-
-    >>> test = {"about": "difference", "model_1": "A", "model_2": "B", "n_groups": 4, "n_left_out": 1}
-    >>> interaction_words(test | {"f": 5.2, "df_1": 3, "df_2": 61.4, "p_holm": 0.003}, "theme")
-    'The difference between A and B depends on the theme (F(3, 61) = 5.2, p 0.003 by Holm; 4 of 5 themes).'
-    """
+    """Whether something is the same in all groups, in a sentence, by a row of `interactions`."""
     subject = f"the difference between {test['model_1']} and {test['model_2']}"
     if test["about"] == JUDGE_ERROR:
         subject = f"the judge's error about {test['model_1']}"

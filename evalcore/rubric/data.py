@@ -28,16 +28,12 @@ class RubricData:
     """The items of a study, what each judge says of them, and what physicians say of some.
 
     Attributes:
-        items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id, position (of the
-            criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it was made for), sample_index (0,
-            1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis, level, cluster, theme, category, language (missing
-            where untagged), n_chars (of the response), reachable (a drawing could have taken the response: reads stand for these alone). Names are
-            categorical.
-        reads: One row a physician's standing verdict a stage: row (of `items`), item_id, example_id, response_id, rater, met (1, 0, NaN where they
-            could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not drawn), unit (number of
-            what was drawn together: the response or the item).
-        repeats: The rows of `judged`, one column a judge and time that it was asked again ("Magpie#2"), or none: never a say of the judge's own; they
-            tell how sure it is, and where it contradicts itself.
+        items: One row an item, sorted by response and position, numbered from 0: points (-10..10, NaN where unknown), sample_index (0, 1, ... for repeats),
+            n_expected (criteria that a judge is asked on the response), names (categorical, missing where untagged), n_chars (of the response), reachable (a
+            drawing could have taken the response: reads stand for these alone).
+        reads: One row a physician's standing verdict a stage: row (of `items`), met (1, 0, NaN where they could not assess), inclusion_probability (in (0, 1],
+            over all drawings; NaN where not drawn), unit (number of what was drawn together: the response or the item).
+        repeats: One column a judge and time that it was asked again ("Magpie#2"): never a say of the judge's own; they tell how sure it is.
     """
 
     items: pd.DataFrame
@@ -120,11 +116,8 @@ def _possible(items: pd.DataFrame) -> pd.Series:
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:
     """By how much each item moves its model's mean score when it is met: a = w points / (W P), as signed shares.
 
-    P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of
-    the model in the evaluation; without weights w is 1 and W the number of responses. The score of a model is then the sum over
-    its items of a times met (met in [0, 1]); the positive a of a model add up to 1.
-
-    Only items that `is_scored` may come, else the coefficients are wrong; weights are by example_id, 0 or more.
+    P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of the model in the
+    evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
     weight = pd.Series(1.0, index=items.index) if weights is None else items["example_id"].map(weights)
     once = weight.where(~items["response_id"].duplicated(), 0.0)
@@ -150,12 +143,8 @@ def is_drawn(reads: pd.DataFrame) -> pd.Series:
 def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> pd.DataFrame:
     """What physicians say of each item that they have read blind, as one number.
 
-    `drawn`: only reads of items that were drawn with a known probability. `settled`: an adjudicated label takes the place of the readers' votes
-    (`settlements`).
-
-    Returns:
-        One row an item with at least one read that could assess it, sorted by row: row, vote in [0, 1] (mean of the readers' votes), n_reads,
-        n_cannot_assess, inclusion_probability, unit.
+    `drawn`: only reads of items that were drawn with a known probability. `settled`: an adjudicated label takes the place of the readers' votes. One row an
+    item with a read that could assess it, sorted by row: vote in [0, 1] (mean of the readers'), n_reads, n_cannot_assess, inclusion_probability, unit.
     """
     counted = first_reads(reads)
     if drawn:

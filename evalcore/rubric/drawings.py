@@ -11,8 +11,8 @@ import pandas as pd
 from evalcore.rubric.data import RubricData, is_scored
 from evalcore.stats.arrays import Floats, Numbers, quotient
 
+# how far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree
 SPLIT, AGREED = 0.5, 0.3
-"""How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
 UNKNOWN = (SPLIT + AGREED) / 2  # where fewer than two have said anything: as far as on the average of the two
 MIN_VOTES = 2
 
@@ -20,12 +20,9 @@ MIN_VOTES = 2
 class Goal(StrEnum):
     """What is to be known."""
 
-    SCORE = "score"
-    """A model's corrected score."""
-    DIFFERENCE = "difference"
-    """The difference of two models' corrected scores."""
-    JUDGE_ERROR = "judge-error"
-    """The share of a judge's labels that physicians do not share."""
+    SCORE = "score"  # a model's corrected score
+    DIFFERENCE = "difference"  # of two models' corrected scores
+    JUDGE_ERROR = "judge-error"  # the share of a judge's labels that physicians do not share
 
 
 @dataclass(frozen=True)
@@ -43,9 +40,9 @@ class Drawable:
 def drawable(
     rubric_data: RubricData, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
 ) -> Drawable:
-    """The items that a number is about: for scores all criteria of the responses that can be scored and have every judge's label.
+    """The items that a number is about: for scores all criteria of responses that can be scored and have every judge's label (of a difference: both models').
 
-    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
+    For a judge's errors all items that it has labelled.
     """
     items = rubric_data.items
     kept = np.ones(len(items), dtype=bool)
@@ -79,10 +76,6 @@ def disagreement(votes: pd.DataFrame) -> Floats:
     """How far those who labelled an item are from agreeing: twice the share of the smaller side.
 
     By `RubricData.votes`, one an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
-
-    >>> votes = pd.DataFrame({"Magpie": [1.0, 1.0, 1.0], "Wren": [1.0, 0.0, 1.0], "Rook": [1.0, np.nan, 0.0]})
-    >>> disagreement(votes).round(2).tolist()
-    [0.0, 1.0, 0.67]
     """
     n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
     for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory
@@ -127,11 +120,8 @@ def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
 def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
     """The probability in (0, 1] that a drawing gave each response that it could have taken, drawn or not, by response_id.
 
-    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
-    part in the drawing; the probability is that which it would have had.
-
-    A recipe is what `planning` stores with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor. There is no
-    probability where a judge of the recipe is no longer in the study.
+    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count, nor what was assigned before. A recipe
+    is what `planning` stores with an assignment; there is no probability where a judge of it is no longer in the study.
     """
     if not {*recipe["judges"]} <= {*rubric_data.judges}:
         return pd.Series(dtype=float)
@@ -156,9 +146,7 @@ class Drawing:
     share: float  # probability of one that was not drawn
     fits: frozenset[int] | None  # responses that could have been drawn; None: any
     items: pd.Series | None = None  # probability of items where each had its own, by item_id
-    others: pd.Series | None = (
-        None  # probability of responses that were not drawn, where each had its own, by response_id
-    )
+    others: pd.Series | None = None  # probability of responses that were not drawn, where each had its own
 
     def could_take(self, response_ids: pd.Series) -> pd.Series:
         """Which responses had a chance."""
@@ -178,11 +166,8 @@ def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Seri
 
     Items drawn one time after another each keep the probability of their own drawing; added up over two, such probabilities count the whole twice. Of a
     drawing that is not read to its end the share that is read counts, since readers go through it in random order. Exact for random drawings, and for those
-    drawn by importance here (`by_recipe`); of a plan that came as a file, what it did not name is given its mean probability, and so is what an import did
-    not bring.
-
-    Returns:
-        The probability in (0, 1], by the index of `reads` (with response_id and item_id); missing where a read was not drawn.
+    drawn by importance here (`by_recipe`); what a plan from a file did not name, or an import did not bring, is given the mean probability. By the index
+    of `reads`; missing where a read was not drawn.
     """
     missed = pd.Series(1.0, index=reads.index)
     for drawing in drawings:

@@ -36,9 +36,8 @@ SEGMENTS = (
 def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
 
-    The table has model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the corrected score stands),
-    in the order from top to bottom. A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an
-    interval ends at 1, which no score exceeds.
+    The table has model, KIND, KIND_low, KIND_high (NaN: not drawn) for judge_only, physicians_only and corrected, and needs (words in the place of a
+    corrected score that is lacking, else ""), from top to bottom. An interval ends at 1, which no score exceeds.
     """
     figure = go.Figure()
     for kind, words, symbol, size, shift in KINDS:
@@ -48,15 +47,10 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
             value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
             colour = GREY if kind == "physicians_only" else colours[row["model"]]
             bar = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
-            whole = {"mode": "markers", "showlegend": False, "name": words, "marker": _marker(colour, size, symbol)}
-            figure.add_scatter(
-                x=[value],
-                y=[place + shift],
-                error_x=bar | {"thickness": 3 if kind == "corrected" else 1.5},
-                customdata=[[low, high, html.escape(row["model"])]],
-                hovertemplate=f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]<extra></extra>",
-                **whole,
-            )
+            bar["thickness"] = 3 if kind == "corrected" else 1.5
+            hover = f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]"
+            shown, marker = [[low, high, html.escape(row["model"])]], _marker(colour, size, symbol)
+            _marks(figure, [value], [place + shift], marker, shown, hover, name=words, showlegend=False, error_x=bar)
         figure.add_scatter(x=[None], y=[None], mode="markers", name=words, marker=_marker(MARK, size, symbol))
     font = {"size": TEXT_PIXELS, "color": ink}
     for place, words in enumerate(table["needs"]):
@@ -76,31 +70,25 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
     figure = go.Figure()
     for number, model in enumerate(models):
         rows = table.loc[table["model"].eq(model)]
-        ends = ["corrected", "corrected_low", "corrected_high"]
-        rows = rows.assign(**rows[ends].clip(upper=HIGHEST))
+        ends = "corrected", "corrected_low", "corrected_high"
+        rows = rows.assign(**rows[list(ends)].clip(upper=HIGHEST))
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
         place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
         names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
-        bounds = "[%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
-        hover = "%{customdata[0]}, %{fullData.name}, KIND: %{x:.3f}<extra></extra>"
-        common = {"y": place, "mode": "markers", "name": html.escape(model), "customdata": names}
-        figure.add_scatter(
-            x=rows["judge_only"],
-            showlegend=False,
-            marker=_marker(colour, 8, "circle-open", 1.5),
-            hovertemplate=hover.replace("KIND", "judge only"),
-            **common,
-        )
-        figure.add_scatter(
-            x=rows["corrected"],
-            showlegend=True,
-            marker=_marker(colour, 10, "circle", 1.5),
-            error_x=reach(rows, "corrected", "corrected_low", "corrected_high", colour),
-            hovertemplate=hover.replace("KIND", "corrected").replace("<extra>", f" {bounds}<extra>"),
-            **common,
-        )
+        hover = "%{customdata[0]}, %{fullData.name}, KIND: %{x:.3f}"
+        common = {"name": html.escape(model), "showlegend": False}
+        hollow, solid = (_marker(colour, size, symbol, 1.5) for size, symbol in ((8, "circle-open"), (10, "circle")))
+        _marks(figure, rows["judge_only"], place, hollow, names, hover.replace("KIND", "judge only"), **common)
+        hover = hover.replace("KIND", "corrected") + " [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
+        common |= {"showlegend": True, "error_x": reach(rows, *ends, colour)}
+        _marks(figure, rows["corrected"], place, solid, names, hover, **common)
     _numbered_rows(figure, groups, size=TEXT_PIXELS, ink=ink)
     return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
+
+
+def _marks(figure: go.Figure, x: Any, y: Any, marker: dict[str, object], shown: Any, hover: str, **more: Any) -> None:
+    looks = {"mode": "markers", "marker": marker, "customdata": shown, "hovertemplate": f"{hover}<extra></extra>"}
+    figure.add_scatter(x=x, y=y, **looks, **more)
 
 
 def _marker(colour: object, size: int, symbol: str, width: float = 2) -> dict[str, object]:
@@ -163,32 +151,17 @@ def _line(model: str, colours: Mapping[str, str], dashes: Mapping[str, str], *, 
 def beside_published(
     own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """This study's scores, hollow in the models' colours, over published ones, grey crosses that are named as another judge's.
-
-    Both from top to bottom: `own` with model, score, low, high; `published` with model, score, judge.
-    """
+    """This study's scores (model, score, low, high), hollow in the models' colours, over published ones (model, score, judge), grey crosses."""
     figure = go.Figure()
     names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
-    figure.add_scatter(
-        x=own["score"],
-        y=names,
-        mode="markers",
-        name="this study, judge only",
-        marker=_marker([colours[model] for model in own["model"]], 10, "circle-open") | {"line": {"width": 2}},
-        error_x=reach(own, "score", "low", "high", MARK) | {"thickness": 1.5},
-        customdata=own[["low", "high"]],
-        hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
-    )
+    hollow = _marker([colours[model] for model in own["model"]], 10, "circle-open") | {"line": {"width": 2}}
+    bar = reach(own, "score", "low", "high", MARK) | {"thickness": 1.5}
+    hover, shown = "%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]", own[["low", "high"]]
+    _marks(figure, own["score"], names, hollow, shown, hover, name="this study, judge only", error_x=bar)
     others = [html.escape(model) for model in published["model"]]
-    figure.add_scatter(
-        x=published["score"],
-        y=others,
-        mode="markers",
-        name="published, by another judge",
-        marker=_marker(MARK, 9, "x-thin"),
-        customdata=published[["judge"]].map(html.escape),
-        hovertemplate="%{y}: %{x:.3f}, judge %{customdata[0]}<extra></extra>",
-    )
+    hover, shown = "%{y}: %{x:.3f}, judge %{customdata[0]}", published[["judge"]].map(html.escape)
+    cross = _marker(MARK, 9, "x-thin")
+    _marks(figure, published["score"], others, cross, shown, hover, name="published, by another judge")
     rows = [*names, *others]
     figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
     named_rows(figure, rows, ink=ink)
@@ -197,22 +170,13 @@ def beside_published(
 
 
 def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER) -> go.Figure:
-    """A row a pair (model_1, model_2, difference, low, high), from top to bottom: by how much the first is ahead of the second, against a line at nought.
-
-    Marks are solid after correction by physicians; else they are the judge's opinion: hollow.
-    """
+    """A row a pair from top to bottom: by how much the first is ahead. Solid after correction by physicians, hollow the judge's opinion."""
     names = (table["model_1"].map(html.escape) + " − " + table["model_2"].map(html.escape)).tolist()
-    figure = go.Figure(
-        go.Scatter(
-            x=table["difference"],
-            y=names,
-            mode="markers",
-            marker=_marker(MARK, 10, "circle" if corrected else "circle-open"),
-            error_x=reach(table, "difference", "low", "high", MARK) | {"thickness": 2.5 if corrected else 1.5},
-            customdata=table[["low", "high"]],
-            hovertemplate="%{y}: %{x:+.3f} [%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
-        )
-    )
+    figure = go.Figure()
+    hover = "%{y}: %{x:+.3f} [%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]"
+    marker = _marker(MARK, 10, "circle" if corrected else "circle-open")
+    bar = reach(table, "difference", "low", "high", MARK) | {"thickness": 2.5 if corrected else 1.5}
+    _marks(figure, table["difference"], names, marker, table[["low", "high"]], hover, error_x=bar)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     named_rows(figure, names, ink=ink)
     _score_axis(figure, "Difference of the scores, on the same examples", tickformat="+.2f", rangemode="tozero")
@@ -220,28 +184,19 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
 
 
 def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
-    """A point an example: the score of one model across, of the other up; on the diagonal they are equal.
-
-    The table has a row an example with a score of both: example_id, first, second (scores, at most 1), words (of the conversation).
-    """
+    """A point an example (example_id, first, second, words): the score of one model across, of the other up; on the diagonal they are equal."""
     low = min(LOWEST, float(table[["first", "second"]].min().min()) - 0.05) if len(table) else LOWEST
     across, up = html.escape(first), html.escape(second)
     figure = go.Figure()
     figure.add_scatter(
         x=[low, 1.05], y=[low, 1.05], mode="lines", line={"color": GREY, "width": 1}, hoverinfo="skip", showlegend=False
     )
-    figure.add_trace(
-        go.Scatter(  # drawn as SVG however many: where a browser has no WebGL, its points would be missing
-            x=table["first"],
-            y=table["second"],
-            mode="markers",
-            marker={"color": MARK, "size": 9, "opacity": 0.65},
-            customdata=[*zip(table["example_id"], table["words"].map(html.escape), strict=True)],
-            hovertemplate=f"%{{customdata[1]}}<br>{across} %{{x:.2f}}, {up} %{{y:.2f}}<extra></extra>",
-            selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 0.65}},
-        )
-    )
+    hover = f"%{{customdata[1]}}<br>{across} %{{x:.2f}}, {up} %{{y:.2f}}"
+    shown = [*zip(table["example_id"], table["words"].map(html.escape), strict=True)]
+    point: dict[str, object] = {"color": MARK, "size": 9, "opacity": 0.65}
+    faded = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.65}}}
+    # drawn as SVG however many: where a browser has no WebGL, its points would be missing
+    _marks(figure, table["first"], table["second"], point, shown, hover, **faded)
     axis = {"range": [low, 1.05], "tickformat": ".1f", "gridcolor": FAINT, "zeroline": False}
     figure.update_xaxes(title=f"Score of {across}", showgrid=True, **axis)
     figure.update_yaxes(title=f"Score of {up}", **axis)
@@ -252,8 +207,7 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
 def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
     """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
 
-    The table is `composition.parts` with marks, the words at the end of a bar for what an interval shows to be more or fewer (or empty).
-    `what` the groups are stands at the axis, `unit` is what is counted, e.g. conversations.
+    The table is `composition.parts` with marks (words at the end of a bar, or ""); `what` stands at the axis, `unit` is what is counted.
     """
     figure = go.Figure()
     labels = table["label"].map(html.escape)  # Plotly would draw tags and links
@@ -272,16 +226,11 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
     table = table.assign(expected=table["published_share"] * table["n_whole"])
     expected = table.loc[table["expected"].gt(0)]
     if len(expected):
-        figure.add_scatter(
-            y=labels[expected.index],
-            x=expected["expected"],
-            name="as in the full benchmark",
-            mode="markers",
-            # the rim is what is seen on a bar
-            marker=_marker(PUBLISHED, 14, "diamond-tall") | {"line": {"width": 1.5, "color": "#ffffff"}},
-            customdata=expected["published_share"],
-            hovertemplate="%{y}: %{x:,.0f} with the benchmark's share, %{customdata:.0%}<extra></extra>",
-        )
+        hover, name = "%{y}: %{x:,.0f} with the benchmark's share, %{customdata:.0%}", "as in the full benchmark"
+        # the rim is what is seen on a bar
+        diamond = _marker(PUBLISHED, 14, "diamond-tall") | {"line": {"width": 1.5, "color": "#ffffff"}}
+        at = expected["expected"], labels[expected.index]
+        _marks(figure, *at, diamond, expected["published_share"], hover, name=name)
     marked = table.loc[table["marks"].ne("")]
     if len(marked):
         figure.add_scatter(

@@ -19,11 +19,7 @@ CLEAR_BELOW = 0.05
 
 
 def claim_words(claim: Claim, physicians: Physicians) -> str:
-    """What an interval holds for, in a few words.
-
-    >>> claim_words(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-    'for new examples like these, physicians in general'
-    """
+    """What an interval holds for, in a few words."""
     return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
 
 
@@ -87,12 +83,11 @@ def worst_columns(worst: pd.DataFrame) -> dict[str, Any]:
 
 def length_columns(slopes: pd.DataFrame) -> dict[str, Any]:
     """`judge_only.length_slopes` of one evaluation."""
+    ends = (slopes[f"slope{end}"] for end in ("", "_low", "_high"))
     return {
         "Model": slopes["model"],
         "Mean length (characters)": slopes["mean_chars"].map("{:,.0f}".format),
-        "Score per 1,000 characters": list(
-            map(difference_words, slopes["slope"], slopes["slope_low"], slopes["slope_high"])
-        ),
+        "Score per 1,000 characters": list(map(difference_words, *ends)),
         "Correlation": [decimal(value, signed=True) for value in slopes["correlation"]],
         "Responses": slopes["n_responses"],
         "Left out": slopes["n_left_out"],
@@ -103,10 +98,7 @@ ANYTIME = "However often one looks"
 
 
 def claim_columns(claims: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Any]:
-    """Corrected scores (`results.Results.claims`), a column for everything that the interval may hold for, beside the models, in the order of `scores`.
-
-    The last column has the interval for looks at any time, by `scores`, which are for one claim.
-    """
+    """Corrected scores (`results.Results.claims`) in the order of `scores`, a column a claim; the last has the interval for looks at any time, by `scores`."""
 
     def cells(rows: pd.DataFrame, interval: str) -> list[str]:
         ends = zip(rows["corrected"], rows[f"{interval}_low"], rows[f"{interval}_high"], rows["enough"], strict=True)
@@ -150,27 +142,17 @@ def claim_notes(where: str) -> str:
 
 
 def rank_words(ranks: pd.DataFrame) -> str:
-    """Which places each model may have, the best first, a sentence; empty where none is known.
-
-    >>> table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
-    >>> rank_words(table)
-    'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
-    """
+    """Which places each model may have, the best first, a sentence; empty where none is known."""
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
-    places = [
-        f"{row['model']}: {row['rank_low']:.0f}"
-        + (f" to {row['rank_high']:.0f}" if row["rank_high"] > row["rank_low"] else "")
-        for row in known.to_dict(orient="records")
-    ]
+    places = []
+    for row in known.to_dict(orient="records"):
+        to = f" to {row['rank_high']:.0f}" if row["rank_high"] > row["rank_low"] else ""
+        places.append(f"{row['model']}: {row['rank_low']:.0f}{to}")
     return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(places)}." if places else ""
 
 
 def readers_words(n_readers: int, n_effective: float) -> str:
-    """How many physicians read, and as how many who read alike they count.
-
-    >>> readers_words(5, 1.68), readers_words(3, 3.0), readers_words(0, math.nan)
-    ('5 (as 1.7)', '3', '0')
-    """
+    """How many physicians read, and as how many who read alike they count."""
     as_many = f" (as {n_effective:.1f})" if n_readers and f"{n_effective:.1f}" != f"{n_readers:.1f}" else ""
     return f"{n_readers:,}{as_many}"
 
@@ -179,11 +161,6 @@ def score_words(score: float, low: float, high: float) -> str:
     """A mean score with its interval, as figures draw it too: at most 1, and below 0 where undesirable things outweigh (HealthBench reports such a mean as 0).
 
     An interval without width is not said: it holds for a score that nothing was sampled for, and would look like certainty.
-
-    >>> score_words(0.5432, 0.5211, 0.5649), score_words(0.5, 0.5, 0.5), score_words(math.nan, math.nan, math.nan)
-    ('0.543 [0.521, 0.565]', '0.500', '–')
-    >>> score_words(-0.02, -0.1, 0.05), score_words(0.98, 0.95, 1.01)
-    ('−0.020 [−0.100, 0.050]', '0.980 [0.950, 1.000]')
     """
     if math.isnan(score):
         return NO_VALUE
@@ -193,11 +170,7 @@ def score_words(score: float, low: float, high: float) -> str:
 
 
 def difference_words(difference: float, low: float, high: float) -> str:
-    """A difference with its interval and its sign.
-
-    >>> difference_words(0.059, 0.021, 0.097), difference_words(-0.01, -0.04, 0.02)
-    ('+0.059 [+0.021, +0.097]', '−0.010 [−0.040, +0.020]')
-    """
+    """A difference with its interval and its sign."""
     if math.isnan(difference):
         return NO_VALUE
     shown, *bounds = (decimal(value, 3, signed=True) for value in (difference, low, high))
@@ -205,13 +178,7 @@ def difference_words(difference: float, low: float, high: float) -> str:
 
 
 def worth_words(worth: float, low: float, high: float) -> str:
-    """How many reads the judge saved.
-
-    >>> worth_words(412.4, 150.2, 680.0), worth_words(-12.0, -80.0, 51.0), worth_words(30.0, -20.0, 90.0)
-    ('412 [150, 680]', 'none [−80, 51]', '30 [−20, 90]')
-    >>> worth_words(-0.2, -0.4, -0.0), worth_words(0.4, -0.3, 2.2)
-    ('none', 'none [0, 2]')
-    """
+    """How many reads the judge saved."""
     if math.isnan(worth):
         return NO_VALUE
     bounds = "" if math.isnan(low) or round(low) == round(high) == 0 else f" [{decimal(low, 0)}, {decimal(high, 0)}]"
@@ -221,8 +188,7 @@ def worth_words(worth: float, low: float, high: float) -> str:
 def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     """What the corrected scores say, in a sentence: who is ahead, whether the best two can be told apart, or how much must still be read.
 
-    The scores are `corrected_scores` of one data set; the differences are one row a pair of models, either way round: model_1, model_2, difference (of
-    the first minus the second), low, high, p_holm. `where` is what the intervals of both hold for (`claim_words`).
+    `where` is what the intervals of both hold for (`claim_words`); pairs may be either way round.
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
@@ -294,10 +260,7 @@ def _joined(sentence: str, lacking: pd.DataFrame) -> str:
 
 
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
-    """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs.
-
-    The columns are model_1, model_2, difference, low, high, sim_low and sim_high where they are, and further ones that do not depend on the direction.
-    """
+    """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs."""
     rows = differences
     if model is not None:
         rows = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]
@@ -310,12 +273,7 @@ def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.Data
 
 
 def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
-    """How often one model beats the other, in the judge's opinion.
-
-    >>> wins = WinRate(0.62, 0.54, 0.7, n_examples=148, n_pairs=150, n_ties=2, n_wins=92, n_unscored=0, n_unlike=0)
-    >>> win_sentence(wins, "Alder", "Briar", "Magpie")
-    "In Magpie's opinion Alder beats Briar on 62 % [54 %, 70 %] of the 148 conversations that are decided; 2 pairs of responses score the same."
-    """
+    """How often one model beats the other, in the judge's opinion."""
     if not wins.n_examples:
         return f"In {judge}'s opinion {first} and {second} score the same on every conversation."
     ties = "one pair of responses scores" if wins.n_ties == 1 else f"{wins.n_ties:,} pairs of responses score"
@@ -326,17 +284,10 @@ def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
 
 
 def alike_sentence(alike: WinRate) -> str:
-    """The same where both responses are about as long.
-
-    >>> alike = WinRate(0.58, 0.4, 0.74, n_examples=31, n_pairs=33, n_ties=2, n_wins=18, n_unscored=0, n_unlike=117)
-    >>> alike_sentence(alike)
-    'Of responses of like length: on 58 % [40 %, 74 %] of 31; 117 pairs are left out because their lengths differ.'
-    """
-    one, several = (
-        "one pair is left out because its lengths",
-        f"{alike.n_unlike:,} pairs are left out because their lengths",
-    )
-    left = f"{one if alike.n_unlike == 1 else several} differ"
+    """The same where both responses are about as long."""
+    left = f"{alike.n_unlike:,} pairs are left out because their lengths differ"
+    if alike.n_unlike == 1:
+        left = "one pair is left out because its lengths differ"
     if not alike.n_examples:
         return f"No pair of responses of like length is decided; {left}."
     return f"Of responses of like length: on {100 * alike.share:.0f} % {interval_words(alike.low, alike.high)} of {alike.n_examples:,}; {left}."

@@ -6,10 +6,11 @@ import msgspec
 import numpy as np
 import pandas as pd
 from scipy.special import comb, stdtrit
+from scipy.stats import false_discovery_control
 
 from evalcore.rubric.scores import SMALL
 from evalcore.stats import pair_tests
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient
+from evalcore.stats.arrays import Numbers, Truths, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_SPREAD, SCORE_COLUMNS, as_scores, clustered_means, wilson
 
 N_RESAMPLES = N_FLIPS = 10_000
@@ -32,13 +33,9 @@ def differences(
         p_holm, p_bh p adjusted for the number of pairs: family-wise (Holm 1979), false discovery rate (Benjamini, Hochberg 1995)
 
     Returns:
-        One row a pair, in the order of the columns of `scores`: model_1, model_2, n_examples (with a score of both), n_left_out (with a score
-        of one of them only), difference, low, high, p, p_holm, p_bh, p_max_t (all in (0, 1]), small. Undefined is NaN: everything
+        One row a pair, in the order of the columns of `scores`; n_left_out: examples with a score of one only; p in (0, 1]. Undefined is NaN: everything
         without a shared example, low and high with one example or where d is the same on all of them (its spread was not seen).
     """
-    if not scores.index.is_unique or not scores.columns.is_unique:
-        msg = "scores: expected one row an example and one column a model, got an example or a model twice"
-        raise ValueError(msg)
     table = scores.sort_index().dropna(how="all")
     first, second = np.triu_indices(table.shape[1], k=1)
     values = table.to_numpy(dtype=float)
@@ -63,7 +60,7 @@ def differences(
             "high": np.where(unseen, np.nan, high),
             "p": p,
             "p_holm": pair_tests.adjusted(p, pair_tests.holm),
-            "p_bh": pair_tests.adjusted(p, pair_tests.benjamini_hochberg),
+            "p_bh": pair_tests.adjusted(p, false_discovery_control),
             "p_max_t": p_max_t,
             "small": n_examples < SMALL,
         }
@@ -71,11 +68,7 @@ def differences(
 
 
 def judge_only_warning(judge: str) -> str:
-    """What a comparison by a judge (or a jury) alone does not say, for the screen and for a paper.
-
-    >>> judge_only_warning("Magpie").split(".")[0]
-    'These scores are the opinion of the judge Magpie alone'
-    """
+    """What a comparison by a judge (or a jury) alone does not say, for the screen and for a paper."""
     return (
         f"These scores are the opinion of the judge {judge} alone. A difference that is clear here is clear in that opinion, on other examples "
         "of this kind; it is not a significant difference by physicians. For that, use the corrected difference."
@@ -116,12 +109,24 @@ def win_rate(responses_1: pd.DataFrame, responses_2: pd.DataFrame, *, length_con
     decided = np.abs(gap) > TIE
     examples, names = pd.factorize(compared["example_id"].to_numpy()[decided])
     wins = np.bincount(examples, gap[decided] > 0, len(names)).astype(float)
-    share, low, high = _win_interval(wins, np.bincount(examples, minlength=len(names)).astype(float))
+    n_examples, n_decided = len(names), float(decided.sum())
+    share = low = high = math.nan
+    if n_examples:
+        shares = wins / np.bincount(examples, minlength=n_examples)
+        share, effective = float(shares.mean()), float(n_examples)
+        if n_examples > 1:
+            variance, tail = float(shares.var(ddof=1)) / n_examples, (1 + LEVEL) / 2
+            if 0 < share < 1:
+                effective = min(share * (1 - share) / variance, n_decided) if variance > 0 else n_decided
+            few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
+            effective = min(max(effective * few, n_examples), n_decided)
+        low, high = map(float, wilson(share * effective, effective))
+        low, high = max(min(low, share), 0.0), min(max(high, share), 1.0)
     return WinRate(
         share,
         low,
         high,
-        n_examples=len(names),
+        n_examples=n_examples,
         n_pairs=len(compared),
         n_ties=int((~decided).sum()),
         n_wins=int(wins.sum()),
@@ -130,31 +135,12 @@ def win_rate(responses_1: pd.DataFrame, responses_2: pd.DataFrame, *, length_con
     )
 
 
-def _win_interval(wins: Floats, decided: Floats) -> tuple[float, float, float]:
-    n_examples, n_decided = len(wins), float(decided.sum())
-    if not n_examples:
-        return math.nan, math.nan, math.nan
-    shares = wins / decided
-    mean, effective = float(shares.mean()), float(n_examples)
-    if n_examples > 1:
-        variance, tail = float(shares.var(ddof=1)) / n_examples, (1 + LEVEL) / 2
-        if 0 < mean < 1:
-            effective = min(mean * (1 - mean) / variance, n_decided) if variance > 0 else n_decided
-        few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
-        effective = min(max(effective * few, n_examples), n_decided)
-    low, high = wilson(mean * effective, effective)
-    return mean, max(min(float(low), mean), 0.0), min(max(float(high), mean), 1.0)
-
-
 def worst_at_k(responses: pd.DataFrame) -> pd.DataFrame:
     """The expected lowest score of k answers to one example, drawn from the N that the model gave, for every k that some example has.
 
     With the scores of an example in order, x_1 <= ... <= x_N, it is sum_j C(N - j, k - 1) / C(N, k) x_j, and worst-at-k is its mean over examples
-    (arXiv 2505.08775, section on reliability). A response without a score is no answer to draw.
-
-    Returns:
-        One row a model, evaluation and k: model, evaluation, k, n_examples (with k scored answers or more), n_left_out (with fewer: undefined) and the
-        `SCORE_COLUMNS`, interval over examples (NaN with one example, or where all have the same value).
+    (arXiv 2505.08775, section on reliability). One row a model, evaluation and k, with the examples that have k scored answers (n_left_out: fewer) and
+    the `SCORE_COLUMNS`, interval over examples (NaN with one example, or where all have the same value).
     """
     cells, keys = cells_of(responses, ["model", "evaluation"])
     examples = pd.factorize(responses["example_id"].to_numpy())[0]
@@ -189,10 +175,8 @@ def length_slopes(responses: pd.DataFrame) -> pd.DataFrame:
 
         slope b = sum x' s / S,    v = G/(G-1) (n-1)/(n-2) sum_g (sum_{i in g} x'_i r_i)^2 / S^2,    b +- t(G-1) sqrt(v)
 
-    Returns:
-        One row a model and evaluation: model, evaluation, n_examples, n_responses, n_left_out (responses without a score or length), mean_chars, the
-        `SCORE_COLUMNS`, slope (score a thousand characters) with slope_low and slope_high, and correlation in [-1, 1] (Pearson's, over responses). NaN
-        where all lengths are the same (correlation also where all scores are); the interval with fewer than three examples or where the line fits exactly.
+    One row a model and evaluation: n_left_out (responses without a score or length), the `SCORE_COLUMNS`, slope with its bounds, and correlation in [-1, 1]
+    (Pearson's, over responses). NaN where all lengths are the same; the interval with fewer than three examples or where the line fits exactly.
     """
     every_cell, every_example, kept, keys = _cells(responses)
     n_cells = len(keys)
@@ -230,16 +214,7 @@ def length_slopes(responses: pd.DataFrame) -> pd.DataFrame:
 
 
 def length_finding(slopes: pd.DataFrame) -> str:
-    """Whose score rises or falls with the length of the response, by `length_slopes` of one evaluation: only where the slope's interval leaves out 0.
-
-    >>> table = pd.DataFrame(
-    ...     {"model": ["A", "B"], "slope": [0.2, 0.1], "slope_low": [0.1, -0.1], "slope_high": [0.3, 0.3]}
-    ... )
-    >>> length_finding(table)
-    'Longer responses of A score higher by 0.200 [0.100, 0.300] per 1,000 characters; of the other models none is shown to score higher or lower.'
-    >>> length_finding(table.iloc[1:])
-    'No model is shown to score higher or lower where its responses are longer.'
-    """
+    """Whose score rises or falls with the length of the response, by `length_slopes` of one evaluation: only where the slope's interval leaves out 0."""
     shown = slopes.loc[slopes["slope_low"].gt(0) | slopes["slope_high"].lt(0)]
     if shown.empty:
         return "No model is shown to score higher or lower where its responses are longer."
@@ -255,13 +230,9 @@ def length_finding(slopes: pd.DataFrame) -> str:
 def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS) -> pd.DataFrame:
     """Mean scores of each model's responses by length, in at most `n_bins` bins that all models share.
 
-    Bins hold about as many of all responses each; equal lengths are never apart. A response without a score or length is left out
-    (`length_slopes` counts them).
-
-    Returns:
-        One row a model, evaluation and bin that holds a response of it: model, evaluation, bin (from 1), from_chars and to_chars
-        (both inclusive, the shortest and the longest response in the bin), mean_chars (of the model's), n_examples, n_responses,
-        and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
+    Bins hold about as many of all responses each; equal lengths are never apart, and a response without a score or length is left out. One row a model,
+    evaluation and bin (from 1) that holds a response of it: from_chars and to_chars (of the bin, both inclusive), mean_chars (of the model's), n_examples,
+    n_responses, and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
     """
     cells, examples, kept, keys = _cells(responses)
     cells, examples = cells[kept], examples[kept]

@@ -6,8 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,19 +48,9 @@ _TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
 Column = npt.NDArray[np.float32]
 
 
-class Described(NamedTuple):
-    """What is known of every response and criterion, by their numbers, ascending."""
-
-    responses: pd.DataFrame
-    criteria: pd.DataFrame
-
-
-class Labels(NamedTuple):
-    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
-
-    keys: Numbers
-    judges: Numbers
-    codes: npt.NDArray[np.int8]
+Described = tuple[
+    pd.DataFrame, pd.DataFrame
+]  # what is known of every response and criterion, by their numbers, ascending
 
 
 def has_criteria(session: Session) -> bool:
@@ -70,16 +59,13 @@ def has_criteria(session: Session) -> bool:
 
 
 def load(session: Session) -> RubricData:
-    """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
-
-    Of a judge's several prompt versions the newest one's verdict counts; its repeats stand apart.
-    """
+    """Every item with a standing verdict on a criterion; of a judge's several prompt versions the newest one's counts, its repeats stand apart."""
     return with_reads(session, judged(session))
 
 
 def judged(session: Session) -> RubricData:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
-    return _judged(session, _labels(session), _described(session))
+    return _judged(session, *_labels(session), _described(session))
 
 
 def judged_at(engine: Engine, beside: Executor) -> RubricData:
@@ -87,18 +73,38 @@ def judged_at(engine: Engine, beside: Executor) -> RubricData:
     with reading(engine) as session, reading(engine) as second:
         describing = beside.submit(_described, second)
         labels = _labels(session)
-        return _judged(session, labels, describing.result())
+        return _judged(session, *labels, describing.result())
 
 
-def _judged(session: Session, labels: Labels, described: Described) -> RubricData:
-    items = _items(session, _sorted_unique(labels.keys), described)
+def _judged(
+    session: Session, keys: Numbers, judges: Numbers, codes: npt.NDArray[np.int8], described: Described
+) -> RubricData:
+    items = _items(session, _sorted_unique(keys), described)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
-    place = _places(items, labels.keys)
+    place, counts = _places(items, keys), np.bincount(judges, minlength=1)
+    answering = [number for number in range(len(counts)) if counts[number]]
+    n_own: dict[str, int] = {}  # labels, but for those of repeats
+    for number in answering:
+        name, version = named[number]
+        if not version_and_repeat(version)[1]:
+            n_own[name] = n_own.get(name, 0) + int(counts[number])
     columns: dict[str, Column] = {}
     repeats: dict[str, Column] = {}
-    for name, numbers in _by_name(labels.judges, named).items():
-        columns[name], again = _columns(len(items), [(named[number][1], number) for number in numbers], labels, place)
+    for name in sorted(n_own, key=lambda name: (-n_own[name], name)):
+        own, again = np.full(len(items), np.nan, dtype=np.float32), dict[int, Column]()
+        asked = [(*version_and_repeat(named[number][1]), number) for number in answering if named[number][0] == name]
+        prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
+        for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
+            mine = judges == number
+            rows, said = place[mine], _VALUES[codes[mine]]
+            if repeat:
+                again.setdefault(repeat, np.full(len(items), np.nan, dtype=np.float32))[rows] = said
+                continue
+            own[rows] = said
+            for column in again.values():  # what was asked again was an earlier prompt
+                column[rows] = np.nan
+        columns[name] = own
         repeats |= {repeat_version(name, number): again[number] for number in sorted(again)}
     return RubricData(
         items,
@@ -107,22 +113,6 @@ def _judged(session: Session, labels: Labels, described: Described) -> RubricDat
         pd.DataFrame(repeats, index=items.index),
         frozenset(name for name, version in named.values() if name in columns and version.startswith(JURY)),
     )
-
-
-def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbers) -> tuple[Column, dict[int, Column]]:
-    own = np.full(n, np.nan, dtype=np.float32)
-    again: dict[int, Column] = {}
-    prompts = [(*version_and_repeat(version), labels.judges == number) for version, number in raters]
-    for prompt in dict.fromkeys(version for version, _, _ in prompts):
-        for _, repeat, mine in sorted((one for one in prompts if one[0] == prompt), key=itemgetter(1)):
-            values, rows = _VALUES[labels.codes[mine]], place[mine]
-            if repeat == 0:
-                own[rows] = values
-                for column in again.values():  # what was asked again was an earlier prompt
-                    column[rows] = np.nan
-            else:
-                again.setdefault(repeat, np.full(n, np.nan, dtype=np.float32))[rows] = values
-    return own, again
 
 
 def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | None = None) -> RubricData:
@@ -161,17 +151,8 @@ def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
     return order[np.searchsorted(numbers, keys, sorter=order)]
 
 
-def _by_name(judge_ids: Numbers, named: dict[int, tuple[str, str]]) -> dict[str, list[int]]:
-    counts = np.bincount(judge_ids, minlength=1)
-    numbers = pd.Series(np.flatnonzero(counts))
-    names = numbers.map({number: name for number, (name, _) in named.items()})
-    is_own = numbers.map({number: not version_and_repeat(version)[1] for number, (_, version) in named.items()})
-    own = pd.Series(counts[numbers])[is_own.astype(bool)].groupby(names).sum()
-    order = own.sort_index().sort_values(ascending=False, kind="stable")
-    return {str(name): [int(number) for number in numbers[names.eq(name)]] for name in order.index}
-
-
-def _labels(session: Session) -> Labels:
+def _labels(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
+    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
     table = TABLES["verdict"].c
     connection = session.connection()
     last, base = (
@@ -189,10 +170,9 @@ def _labels(session: Session) -> Labels:
             numbers, codes = np.divmod(np.fromstring(joined, dtype=np.int64, sep=","), len(_CODES))
             keys, judges = np.divmod(numbers, base)
             parts.append((keys + first * ITEM_BASE, judges, codes.astype(np.int8)))
-    if not parts:
-        return Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
+    parts = parts or [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))]
     keys, judges, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Labels(keys, judges, codes)
+    return keys, judges, codes
 
 
 def _standing() -> list[ColumnElement[bool]]:
@@ -228,32 +208,30 @@ def _described(session: Session) -> Described:
     named = criterion.id.label("criterion_id"), *(criterion[name] for name in _OF_CRITERION)
     criteria = frame(session, select(*named).order_by(criterion.id)).astype({"points": float})
     both = frame(session, responses), criteria
-    return Described(*(table.astype({name: "category" for name in _NAMES if name in table}) for table in both))
+    described, known = (table.astype({name: "category" for name in _NAMES if name in table}) for table in both)
+    return described, known
 
 
 def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
     response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
-    of_response, of_criterion = _rows(described, response_ids, criterion_ids)
-    if ((of_response < 0) | (of_criterion < 0)).any():
+    for _ in range(2):  # what has come since it was described is described again
+        responses, criteria = described
+        of_response = pd.Index(responses["response_id"]).get_indexer(response_ids)
+        of_criterion = pd.Index(criteria["criterion_id"]).get_indexer(criterion_ids)
+        unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
+        if not len(unknown):
+            break
         described = _described(session)
-        of_response, of_criterion = _rows(described, response_ids, criterion_ids)
-    unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
     if len(unknown):
         first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
         msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
         raise OverreadError(msg)
-    responses, criteria = described
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names}
     items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
     order = np.lexsort((items["position"].to_numpy(), response_ids))
     return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
-
-
-def _rows(described: Described, response_ids: Numbers, criterion_ids: Numbers) -> tuple[Numbers, Numbers]:
-    of_response = pd.Index(described.responses["response_id"]).get_indexer(response_ids)
-    return of_response, pd.Index(described.criteria["criterion_id"]).get_indexer(criterion_ids)
 
 
 def _n_scored() -> Subquery:
@@ -294,9 +272,6 @@ def response_sums(session: Session) -> pd.DataFrame:
     """Points by response and judge, summed in SQL so that millions of verdicts become one row a response.
 
     Of a judge's several prompts the one with the most labels on the response counts, of equals the newest; repeats do not.
-
-    Returns:
-        One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
     """
     verdict, points, scored = TABLES["verdict"].c, TABLES["criterion"].c.points, _n_scored()
     of = verdict.example_id, verdict.response_id, verdict.rater_id
@@ -335,11 +310,15 @@ def drawings_of(
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
-    Reads have response_id, item_id, person_id and inclusion_probability (missing where not drawn). `population` has the responses that could be asked
-    about (id, dataset; None: every response, read here). `known` gives what judges say of every item: a drawing by importance is made again from it,
-    where something was read that it did not draw; None: that has its mean probability.
+    `population` has the responses that could be asked about (id, dataset; None: every one). `known` gives what judges say of every item: a drawing by
+    importance is made again from it where something was read that it did not draw; None: that has its mean probability.
     """
-    here = _read_here(session, reads, ask)
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
+    ours = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
+    ours = ours.where(task.assignment_id.in_(select(col(Assignment.id)).where(col(Assignment.ask) == ask)))
+    pairs = {(row[0], row[1]) for row in session.connection().execute(ours)}
+    of_reads = zip(reads["response_id"], reads["person_id"], strict=True)
+    here = pd.Series([pair in pairs for pair in of_reads], index=reads.index, dtype=bool)
     read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
     drawings = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
@@ -358,9 +337,7 @@ def drawings_of(
 def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
-    Returns:
-        response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
-        begun is no part of any estimate, and none of this.
+    With inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`); what nobody has begun is no part of any estimate.
     """
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
@@ -376,8 +353,7 @@ def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame
 def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
 
-    A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
-    since somebody had chosen it.
+    A drawing is read in random order: those that stand before the last one read stand for the rest.
     """
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     come = (
@@ -439,13 +415,3 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
         return None
     fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
     return frozenset(response for _, response in fitting if response is not None)
-
-
-def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
-    task, reading = (TABLES[name].c for name in ("task", "reading"))
-    asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
-    statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
-    statement = statement.where(task.assignment_id.in_(asked))
-    here = {(row[0], row[1]) for row in session.connection().execute(statement)}
-    pairs = zip(reads["response_id"], reads["person_id"], strict=True)
-    return pd.Series(np.fromiter((pair in here for pair in pairs), dtype=bool, count=len(reads)), index=reads.index)

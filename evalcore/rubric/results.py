@@ -1,7 +1,4 @@
-"""All numbers of one analysis: its part of the study, scores, differences, what each holds for, what they find.
-
-Commands, methods and bundle read and compute in one go (`compute`); pages keep frames, and call the same functions on them.
-"""
+"""All numbers of one analysis; commands, methods and bundle read and compute in one go (`compute`), pages keep frames and call the same functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +8,7 @@ import pandas as pd
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import corrected, queries
-from evalcore.rubric.benchmark import THEMES, Weighting, weighting
+from evalcore.rubric.benchmark import Weighting, weighting
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
 from evalcore.rubric.sensitivity import sensitivity
@@ -24,35 +21,27 @@ from evalcore.study.schema import Claim, Physicians
 if TYPE_CHECKING:
     from evalcore.study.db import Session
 
+# a subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)
 CONSENSUS, CLUSTER = "consensus", "cluster"
-"""A subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)."""
-CLAIMS = tuple(
-    (claim, physicians)
-    for claim in (Claim.NEW_EXAMPLES, Claim.BENCHMARK)
-    for physicians in (Physicians.IN_GENERAL, Physicians.THESE)
+CLAIMS = (  # what an interval may hold for, the widest first
+    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL),
+    (Claim.NEW_EXAMPLES, Physicians.THESE),
+    (Claim.BENCHMARK, Physicians.IN_GENERAL),
+    (Claim.BENCHMARK, Physicians.THESE),
 )
-"""What an interval may hold for, the widest first."""
-FIELDS = {
+FIELDS = {  # what may be chosen otherwise for looking, in words
     "evaluation": "data set", "subset": "examples", "judges": "judge", "claim": "claim", "physicians": "physicians",
     "settled": "adjudicated labels", "weighted": "weights",
 }  # fmt: skip
-"""What may be chosen otherwise for looking, in words."""
 
 
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
-    """The data sets of a study.
-
-    Returns:
-        One row a data set, most responses first: evaluation, n_examples, n_responses, n_models, n_repeats (most responses of one model
-        to one example), judges (tuple of those with a label on it, most labels first).
-    """
+    """The data sets of a study, a row each, most responses first: n_repeats (most of one model to one example), judges (those with a label, most first)."""
     items = rubric_data.items
-    of_response = items.drop_duplicates("response_id").groupby("evaluation", observed=True)
-    table = of_response.agg(
-        n_examples=("example_id", "nunique"), n_responses=("response_id", "size"), n_models=("model", "nunique")
-    )
-    again = ["evaluation", "model", "example_id"]
-    n_answers = items.drop_duplicates("response_id").groupby(again, observed=True).size()
+    responses = items.drop_duplicates("response_id")
+    counts = {"n_examples": ("example_id", "nunique"), "n_responses": ("response_id", "size")}
+    table = responses.groupby("evaluation", observed=True).agg(**counts, n_models=("model", "nunique"))
+    n_answers = responses.groupby(["evaluation", "model", "example_id"], observed=True).size()
     table["n_repeats"] = n_answers.groupby("evaluation", observed=True).max()
     n_labels = rubric_data.judged.groupby(items["evaluation"], observed=True).count()
     table["judges"] = [
@@ -74,12 +63,10 @@ def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, st
 
 
 def common_weighting(rubric_data: RubricData) -> Weighting | None:
-    """Weights that give each theme its share of the full benchmark; None where no example has one of its themes, or models answered different examples."""
+    """The `weighting` of a part; None also where its models answered different examples."""
     examples = rubric_data.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
     n_examples, n_models = examples["example_id"].nunique(), examples["model"].nunique()
-    if not examples["theme"].isin(list(THEMES)).any() or len(examples) != n_examples * n_models:
-        return None
-    return weighting(examples)
+    return weighting(examples) if len(examples) == n_examples * n_models else None
 
 
 def example_ids(session: "Session", spec: Analysis) -> list[int] | None:
@@ -113,8 +100,7 @@ def judges_of(known: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
     """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none.
 
-    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked. Models, themes and the like that
-    do not occur in the part are no categories any more.
+    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked.
     """
     kept = rubric_data.items["evaluation"].eq(spec.evaluation or "")
     if example_ids is not None:
@@ -197,25 +183,21 @@ def results(part: RubricData, spec: Analysis) -> Results:
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
     scores = {which: corrected.corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
-    differences = {which: _differences(inputs, *which, scores[which]) for which in CLAIMS}
+    differences = {}
+    for which, table in scores.items():
+        pairs = corrected.corrected_differences(inputs, claim=which[0], physicians=which[1])
+        enough = table.loc[table["enough"].astype(bool), "model"]
+        kept = pairs["difference"].notna() & pairs[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
+        differences[which] = pairs.loc[kept].reset_index(drop=True)
     pair = None if spec.primary is None else pair_row(differences[chosen], *spec.primary)
     names = ("difference", "low", "high", "se", "df", "p", "n_examples")
     primary = None if pair is None else {name: float(pair[name]) for name in names}
     held = None
     if primary is not None and spec.margin is not None:
         held = against_margin(primary["difference"], primary["se"], primary["df"], spec.margin)
-    own = scores[chosen], differences[chosen]
+    ranks = corrected.rank_intervals(differences[chosen])
     by_claim = _by_claim(scores), _by_claim(differences)
-    return Results(spec, by_default, *own, *by_claim, corrected.rank_intervals(own[1]), primary, held)
-
-
-def _differences(
-    inputs: Sequence[corrected.EstimatorInputs], claim: Claim, physicians: Physicians, scores: pd.DataFrame
-) -> pd.DataFrame:
-    differences = corrected.corrected_differences(inputs, claim=claim, physicians=physicians)
-    enough = scores.loc[scores["enough"].astype(bool), "model"]
-    kept = differences["difference"].notna() & differences[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
-    return differences.loc[kept].reset_index(drop=True)
+    return Results(spec, by_default, scores[chosen], differences[chosen], *by_claim, ranks, primary, held)
 
 
 def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFrame:
@@ -237,10 +219,8 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
         start = f"Primary comparison, {first} with {second}"
         return [f"{start}: too little has been read for a difference ({numbers.where})."]
     row = numbers.primary
-    words, where = (
-        difference_words(row["difference"], row["low"], row["high"]),
-        f"{numbers.where}; p {chance_words(row['p'])}",
-    )
+    words = difference_words(row["difference"], row["low"], row["high"])
+    where = f"{numbers.where}; p {chance_words(row['p'])}"
     sentences = [f"Primary comparison: {first} less {second} is {words} after correction ({where})."]
     if numbers.held is not None:
         sentences.append(margin_words(numbers.held, first, second, "corrected score"))
@@ -251,10 +231,7 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
 
 
 def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> tuple[str, ...]:
-    """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
-
-    What the statement leaves open is as `with_defaults` of these data sets (`evaluations`).
-    """
+    """What was chosen otherwise than the study states, in words; what the statement leaves open is as `with_defaults` of these data sets."""
     planned = with_defaults(stated, data_sets)
     usual = {name: getattr(planned, name) or getattr(numbers.usual, name) for name in ("claim", "physicians")}
     planned = replace(planned, **usual)
@@ -262,11 +239,7 @@ def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> t
 
 
 def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str:
-    """Whether these are the numbers of the analysis that the study states, a sentence.
-
-    >>> stated_words(None, [])
-    'No analysis is stated; these are the usual choices.'
-    """
+    """Whether these are the numbers of the analysis that the study states, a sentence."""
     if stated is None:
         return "No analysis is stated; these are the usual choices."
     if otherwise:
@@ -290,10 +263,7 @@ class ComputedAnalysis:
 def compute(
     session: "Session", changes: Mapping[str, Any] | None = None, *, rubric_data: RubricData
 ) -> ComputedAnalysis:
-    """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
-
-    Another data set brings its own usual judge, unless judges are among the changes.
-    """
+    """The numbers of the stated analysis, or with these changes of its fields; another data set brings its usual judge, unless judges are changed."""
     known, stated = evaluations(rubric_data), contents.stated_analysis(session)
     spec, changes = Analysis() if stated is None else stated.spec, changes or {}
     own = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
@@ -305,10 +275,7 @@ def compute(
 
 
 def missing(session: "Session", everything: RubricData, part: RubricData, spec: Analysis) -> pd.DataFrame:
-    """The corrected scores of an analysis, with claim and physicians, if the missing reads had all spoken for the model or all against it.
-
-    As `sensitivity` gives them; `everything` is the whole study, `part` what the analysis is about.
-    """
+    """The `sensitivity` of an analysis with claim and physicians; `everything` is the whole study, `part` what it is about."""
     unread = queries.unread(session, known=everything)
     claims: Any = {"claim": spec.claim, "physicians": spec.physicians}
     return sensitivity(part, unread, **claims, **correcting(part, spec))

@@ -1,9 +1,8 @@
 """Rubric scores by one judge, of responses, examples and groups, as HealthBench defines them (arXiv 2505.08775, openai/simple-evals).
 
-An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive
-points: never above 1, and below 0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1].
-The score of a theme, category or language is the mean of the overall scores of the examples that carry it; that of an axis, level or cluster
-is the same formula on the criteria of that tag alone.
+An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive points: never above 1, and below
+0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1]. The score of a theme, category or language is the mean of the
+overall scores of the examples that carry it; that of an axis, level or cluster is the same formula on the criteria of that tag alone.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient, sorted_codes
+from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import Label
 
@@ -36,9 +35,6 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
     By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
     it does not count). The score is NaN where nothing positive can be achieved.
-
-    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[0].tolist()
-    [0.375]
     """
     counted = ~np.isnan(met) & ~np.isnan(points)
     achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
@@ -49,12 +45,10 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every response by one judge.
 
-    Returns:
-        `RESPONSE_COLUMNS`, sorted by response_id: is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
-        negative; NaN where the response is not complete or nothing positive can be achieved). Criteria without points do not enter. A criterion
-        that the judge could not assess counts as one without a label.
+    `RESPONSE_COLUMNS`, sorted by response_id: is_complete (a label on every criterion that is asked; cannot assess is none), score (at most 1; NaN where the
+    response is not complete or nothing positive can be achieved). Criteria without points do not enter.
     """
-    items, met = rubric_data.items, _labels_of(rubric_data, judge)
+    items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
     rows = np.empty(len(response_ids), dtype=np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
@@ -65,19 +59,10 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
 
 
-def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
-    if judge not in rubric_data.judged.columns:
-        msg = f"judge: expected one of {', '.join(rubric_data.judges) or 'none, as no judge has given a label'}, got {judge}"
-        raise ValueError(msg)
-    return rubric_data.judged[judge].to_numpy(dtype=float)
-
-
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every model on every example of one evaluation by one judge: the mean over the model's responses to it.
 
-    Returns:
-        Index example_id, sorted; one column a model, sorted by name (columns.name `model`). At most 1, may be negative. NaN where no response
-        of the model has a score; a response without one is left out of the mean.
+    Index example_id, sorted; one column a model, by name. NaN where no response has a score; one without is left out of the mean.
     """
     responses = response_scores(rubric_data, judge)
     evaluations = sorted(map(str, responses["evaluation"].dropna().unique()))
@@ -102,27 +87,29 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     Of the `GROUPINGS`, `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the clusters of their criteria.
 
     Returns:
-        `GROUP_COLUMNS`, one row a model, evaluation and group, in the order of `by`, then by group, evaluation and model: group (`hedging`; `overall` for
-        everything), tag (`theme:hedging`), n_examples and n_responses with a score, n_left_out (examples that carry the tag and have no score in it),
-        n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without a score), raw_mean over
-        responses; small (fewer than 20 examples). NaN: raw_mean without a score; the bounds with one example, or where all have the same score.
+        `GROUP_COLUMNS`, one row a model, evaluation and group, in the order of `by`, then by group, evaluation and model: tag (`theme:hedging`), n_left_out
+        (examples that carry the tag and have no score in it), n_without_positive (those of them that are labelled and have no positive points in the tag),
+        n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
-    if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
-        raise ValueError(msg)
     responses = response_scores(rubric_data, judge)
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
         if grouping in OF_CRITERIA:
-            tagged = _of_criteria(rubric_data, judge, responses, grouping)
+            items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
+            names, groups = pd.factorize(items[grouping])
+            points = items["points"].to_numpy(dtype=float)
+            kept = (names >= 0) & ~np.isnan(points)
+            response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
+            cells, keys = pd.factorize(response * max(1, len(groups)) + names[kept])
+            rows, group = np.divmod(keys, max(1, len(groups)))
+            score, _ = rubric_scores(cells, points[kept], met[kept], len(keys))
+            score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
+            of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
+            tagged = responses.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
         else:
-            group = (
-                pd.Series(OVERALL, index=responses.index, dtype="category")
-                if grouping == OVERALL
-                else responses[grouping]
-            )
-            tagged = responses[["model", "evaluation", "example_id", "score", "is_complete"]].assign(group=group)
-            tagged = tagged.loc[group.notna()]
+            everything = pd.Series(OVERALL, index=responses.index, dtype="category")
+            tagged = responses.assign(group=everything if grouping == OVERALL else responses[grouping])
+            tagged = tagged.loc[tagged["group"].notna()]
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
@@ -138,21 +125,6 @@ def _tags(grouping: str, group: pd.Series) -> pd.Series:
     return names if grouping == OVERALL else of + ":" + names
 
 
-def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    items, met = rubric_data.items, _labels_of(rubric_data, judge)
-    names, groups = pd.factorize(items[grouping])
-    points = items["points"].to_numpy(dtype=float)
-    kept = (names >= 0) & ~np.isnan(points)
-    names, points, met = names[kept], points[kept], met[kept]
-    response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
-    cells, keys = pd.factorize(response * max(1, len(groups)) + names)
-    rows, group = np.divmod(keys, max(1, len(groups)))
-    score, _ = rubric_scores(cells, points, met, len(keys))
-    score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
-    tagged = responses[["model", "evaluation", "example_id", "is_complete"]].take(rows).reset_index(drop=True)
-    return tagged.assign(score=score, group=pd.Categorical.from_codes(group, pd.Index(groups, dtype=object)))
-
-
 def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     cells, table = cells_of(tagged, ["group", "evaluation", "model"])
     examples, example_ids = pd.factorize(tagged["example_id"].to_numpy(), sort=True)
@@ -160,31 +132,27 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     scored = ~np.isnan(score)
     n_cells = len(table)
     means = clustered_means(cells[scored], examples[scored], score[scored], n_cells=n_cells)
-    pairs = cells * max(1, len(example_ids)) + examples
+    width = max(1, len(example_ids))
+    pairs = cells * width + examples
     without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
+    every, lacking = (np.unique(of) // width for of in (pairs, pairs[without_positive]))
     return table.assign(
         n_examples=means["n_clusters"],
         n_responses=means["n_values"],
-        n_left_out=_n_distinct(pairs, np.ones(len(pairs), dtype=bool), cells, n_cells) - means["n_clusters"],
-        n_without_positive=_n_distinct(pairs, without_positive, cells, n_cells),
+        n_left_out=np.bincount(every, minlength=n_cells) - means["n_clusters"],
+        n_without_positive=np.bincount(lacking, minlength=n_cells),
         n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
         small=means["n_clusters"].lt(SMALL),
         **as_scores(means),
     )
 
 
-def _n_distinct(pairs: Numbers, kept: Truths, cells: Numbers, n_cells: int) -> Numbers:
-    rows = np.unique(pairs[kept], return_index=True)[1]
-    return np.bincount(cells[kept][rows], minlength=n_cells)
-
-
 def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The score of every response by every rater, overall and by tag, from a table of one verdict a rater and item (`frames.verdicts`).
 
     Returns:
-        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id, group (`overall`,
-        `theme:...`, ...), n_criteria, achieved and possible points, score at most 1: NaN where the group has no positive points, where a verdict
-        is missing (fewer than n_expected on the response) or where the rater could not assess a criterion of the group.
+        One row a response, judge (the rater), dataset (the evaluation) and group (`overall`, `theme:...`): achieved and possible points, score at most 1: NaN
+        where the group has no positive points, a verdict is missing, or the rater could not assess a criterion of the group.
     """
     response = ["model", "judge", "dataset", "response_id", "example_id"]
     columns = [*response, "group", "n_criteria", "achieved", "possible", "score"]
@@ -211,13 +179,7 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
 
 
 def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
-    """Mean scores by model, judge, data set and group of `scores_of_verdicts`.
-
-    Returns:
-        One row a model, judge, dataset and group: n_examples and n_responses with a score, n_undefined (responses
-        without one, left out), raw_mean (may be negative; NaN where nothing is defined) and score, which is
-        raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
-    """
+    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined."""
     keys = ["model", "judge", "dataset", "group"]
     example = scored["example_id"].where(scored["score"].notna())
     by_group = scored.assign(example=example).groupby(keys)
@@ -228,11 +190,7 @@ def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
-    """The overall score of each response and judge from points summed in SQL (`queries.response_sums`).
-
-    Returns:
-        The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.
-    """
+    """The overall score by points summed in SQL (`queries.response_sums`): NaN where a verdict is missing or nothing positive can be achieved."""
     complete = sums["n_judged"].ge(sums["n_expected"])
     score = quotient(sums["achieved"].fillna(0), sums["possible"].fillna(0))
     return sums.assign(score=pd.Series(score, index=sums.index).where(complete))

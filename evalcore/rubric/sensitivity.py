@@ -21,16 +21,12 @@ COLUMNS = [*MODEL, "scenario", "n_taken", "n_of", "corrected", "corrected_low", 
 class Scenario(StrEnum):
     """What is supposed of the reads that are missing: all count for the model (met, or not met where it is undesirable), or all against it."""
 
-    ESTIMATED = "as_estimated"
-    """They are like those that there are: missing at random."""
-    CANNOT_ASSESS_FOR = "cannot_assess_for"
-    """Every criterion that a physician could not assess."""
+    ESTIMATED = "as_estimated"  # they are like those that there are: missing at random
+    CANNOT_ASSESS_FOR = "cannot_assess_for"  # every criterion that a physician could not assess
     CANNOT_ASSESS_AGAINST = "cannot_assess_against"
-    UNREAD_FOR = "unread_for"
-    """Every criterion of the responses that were drawn, and that nobody has read."""
+    UNREAD_FOR = "unread_for"  # every criterion of the responses that were drawn, and that nobody has read
     UNREAD_AGAINST = "unread_against"
-    ALL_FOR = "all_for"
-    """Both."""
+    ALL_FOR = "all_for"  # both
     ALL_AGAINST = "all_against"
 
 
@@ -49,15 +45,13 @@ def sensitivity(
 ) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model, or all against it (bounds as of Manski 1990).
 
-    As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read is as if
-    the drawing had been smaller. Where the fit gives an item a weight of the other sign, which is rare, the bounds are not quite the extremes. What an
-    adjudicator has settled stays. Unread responses (`queries.unread`) are shared out in turn among the physicians who read the model.
-    `correcting` is for `estimator_inputs`.
+    As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read as if the drawing
+    had been smaller. Where the fit gives an item a weight of the other sign, which is rare, the bounds are not quite the extremes. What an adjudicator
+    has settled stays. Unread responses (`queries.unread`) are shared out in turn among the physicians who read the model.
 
     Returns:
-        One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess: reads of the blind reads of
-        drawn items; unread: responses of those drawn; all: both together; as estimated: 0 of the reads), corrected, corrected_low, corrected_high, and shift
-        (corrected less that as estimated). NaN where too little is read.
+        `COLUMNS`, one row a model, evaluation and `Scenario`: n_taken of n_of (reads of drawn items, responses drawn, or both), the corrected score, and
+        shift (less that as estimated). NaN where too little is read.
     """
     drawn = first_reads(rubric_data.reads).loc[is_drawn]
     drawn = drawn.join(rubric_data.items[MODEL].astype(str), on="row")
@@ -69,7 +63,14 @@ def sensitivity(
     waiting = items[["item_id", "example_id", "response_id"]].join(items[MODEL].astype(str)).rename_axis("row")
     waiting["inclusion_probability"] = items["response_id"].map(chances).astype(float)
     waiting = waiting.reset_index()  # the items of responses that were drawn and that nobody has read blind
-    amounts = _amounts(drawn, waiting)
+    reads = drawn.groupby(MODEL)
+    n_unread, n_read = (rows.groupby(MODEL)["response_id"].nunique() for rows in (waiting, drawn))
+    counts = {"n_reads": reads.size(), "n_known": reads["met"].count(), "n_read": n_read, "n_unread": n_unread}
+    amounts = pd.DataFrame(counts).fillna(0).astype(int)
+    amounts["n_unknown"], amounts["n_drawn"] = (
+        amounts["n_reads"] - amounts["n_known"],
+        amounts["n_read"] + amounts["n_unread"],
+    )
     plain: pd.DataFrame | None = None
     tables = []
     for scenario in Scenario:
@@ -88,15 +89,6 @@ def sensitivity(
         table["shift"] = table[CORRECTED] - plain[CORRECTED]
         tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
     return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
-
-
-def _amounts(drawn: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
-    reads = drawn.groupby(MODEL)
-    n_unread, n_read = (rows.groupby(MODEL)["response_id"].nunique() for rows in (waiting, drawn))
-    counts = {"n_reads": reads.size(), "n_known": reads["met"].count(), "n_read": n_read, "n_unread": n_unread}
-    amounts = pd.DataFrame(counts).fillna(0).astype(int)
-    n_unknown, n_drawn = amounts["n_reads"] - amounts["n_known"], amounts["n_read"] + amounts["n_unread"]
-    return amounts.assign(n_unknown=n_unknown, n_drawn=n_drawn)
 
 
 def _filled(
@@ -118,9 +110,8 @@ def _filled(
     # a read of every item of the responses that nobody has read
     readers = {model: sorted(names) for model, names in drawn.groupby(MODEL)["rater"].unique().items()}
     raters = []
-    for number, *model in zip(
-        pd.factorize(waiting["response_id"], sort=True)[0], *(waiting[name] for name in MODEL), strict=True
-    ):
+    numbers = pd.factorize(waiting["response_id"], sort=True)[0]
+    for number, *model in zip(numbers, *(waiting[name] for name in MODEL), strict=True):
         names: Sequence[str] = readers.get(tuple(model), ["nobody"])
         raters.append(names[number % len(names)])
     met, unit = helps[waiting["row"].to_numpy()], waiting["response_id"]
@@ -175,11 +166,7 @@ def missing_columns(table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def bounds_words(*scores: float) -> str:
-    """A score, or two as the ends of what could be; a dash where there is none.
-
-    >>> bounds_words(0.5123, 0.5401), bounds_words(-0.02), bounds_words(-0.0001, 0.0001), bounds_words(np.nan)
-    ('0.512 to 0.540', '−0.020', '0.000', '–')
-    """
+    """A score, or two as the ends of what could be; a dash where there is none."""
     if any(np.isnan(score) for score in scores):
         return NO_VALUE
     return " to ".join(dict.fromkeys(decimal(score, 3) for score in scores))

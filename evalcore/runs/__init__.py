@@ -4,24 +4,20 @@ A run is a row, found again by the fingerprint of what it asks; its questions ar
 each takes questions in small lots by writing its number on them, and says every two seconds that it lives. What a dead one held is free again.
 """
 
-from evalcore.runs.acts import Planned, check_asked, check_bounds, failures, plan, retry, spent, start, stop
+from evalcore.runs.acts import Planned, failures, plan, retry, start, stop
 from evalcore.runs.asking import Stop, on_interrupt
 from evalcore.runs.prompts import spec_for
-from evalcore.runs.worker import Worked, finish, work
+from evalcore.runs.worker import Worked, work
 
 __all__ = [
     "Planned",
     "Stop",
     "Worked",
-    "check_asked",
-    "check_bounds",
     "failures",
-    "finish",
     "on_interrupt",
     "plan",
     "retry",
     "spec_for",
-    "spent",
     "start",
     "stop",
     "work",

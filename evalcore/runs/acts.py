@@ -2,29 +2,26 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
-from evalcore.errors import RunRefused
 from evalcore.judges import queries as jury_queries
 from evalcore.runs import item_queries, queries, store
 from evalcore.runs.item_queries import Usage
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
-from evalcore.runs.spec import RunSpec, is_address
+from evalcore.runs.spec import RunSpec, is_address, refuse
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies
 from evalcore.study.schema import CASES, JURY, PARSER, RULES, STREAK, Format, Outcome, RunKind, RunState, Viewer
 from evalcore.triage.predictions import JURY as MAJORITY
+from evalcore.triage.setting_queries import confidence_meanings
 
 MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20
 CHARACTERS_A_TOKEN, N_DRAWN = 4, 100
 VERDICT_TOKENS, ANSWER_TOKENS = 120, 600
 """What a verdict and an answer come to before the first was seen: a few sentences of JSON, and a page."""
-
-
-# ---------------------------------------------------------------- acts
 
 
 def start(
@@ -74,9 +71,6 @@ def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.Da
         allow(session, viewer, check_can_see_replies)
         queries.run(session, run_id)
         return queries.failures(session, run_id, **which)
-
-
-# ---------------------------------------------------------------- plans
 
 
 @dataclass(frozen=True)
@@ -136,11 +130,11 @@ def plan(session: Session, spec: RunSpec) -> Planned:
 
 def expected(session: Session, spec: RunSpec) -> Usage:
     """What a question of a run is expected to take, all its calls together (see `plan`)."""
-    before = item_queries.usage_before(session, spec) or Usage(0, None, None, None)
+    before = item_queries.usage_before(session, spec)
     prompt, completion = before.prompt_tokens, before.completion_tokens
     if prompt is None:
         asker, questions = Asker(spec), item_queries.drawn(session, spec, N_DRAWN)
-        asked = asker.prepared(questions, queries.texts(session, questions))
+        asked = asker.prepared(session, questions)
         requests = [asker.request(one) for one in asked if one.case]
         n_characters = sum(len(message.content) for request in requests for message in request.messages)
         prompt = n_characters / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0
@@ -158,36 +152,25 @@ def spent(session: Session, run_id: int) -> float | None:
     return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
 
 
-# ---------------------------------------------------------------- refusals
-
-
 def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
     """Raise RunRefused, with one sentence, where a run cannot be held to these."""
     if not 1 <= concurrency <= MAX_CONCURRENCY:
-        _refuse(f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}")
+        refuse(f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}")
     if max_failures < 1:
-        _refuse(f"max failures: expected 1 or more, got {max_failures}")
+        refuse(f"max failures: expected 1 or more, got {max_failures}")
     if max_cost is not None and not max_cost > 0:
-        _refuse(f"max cost: expected more than 0 US dollars, got {max_cost}")
+        refuse(f"max cost: expected more than 0 US dollars, got {max_cost}")
     if max_cost is not None and not spec.model.has_prices:
-        _refuse(
+        refuse(
             f"max cost: {spec.model.name!r} has no prices, so what it costs is not known; set price_in and price_out"
         )
-
-
-def check_asked(session: Session, spec: RunSpec) -> None:
-    """Raise RunRefused, with one sentence, where who is asked cannot be asked in this way, whatever there will be to ask about."""
-    _check_spec(spec)
-    _check_as_before(session, spec)
-    if spec.kind is RunKind.JUDGE:
-        _check_judge(session, spec)
 
 
 def check_prompt(spec: RunSpec, *, of: str = "") -> None:
     """Raise RunRefused where a run was asked with another prompt than this version of Overread has."""
     version = prompt_version(spec)
     if spec.prompt_version != version:
-        _refuse(
+        refuse(
             f"{of}prompt: expected {version!r}, with which this version of Overread asks, got {spec.prompt_version!r}; start a new run"
         )
 
@@ -196,49 +179,49 @@ def _check(session: Session, spec: RunSpec) -> None:
     check_asked(session, spec)
     known = queries.datasets(session)
     if spec.dataset not in known:
-        _refuse(f"data set: expected one of {_some(known) or 'none: the study has no examples'}, got {spec.dataset!r}")
+        refuse(f"data set: expected one of {_some(known) or 'none: the study has no examples'}, got {spec.dataset!r}")
     if spec.kind is not RunKind.JUDGE:
         return
     models = queries.models_of(session, spec.dataset)
     kind = "responses with a text in the format conversation" if spec.dataset == CASES else "responses"
     if not models:
-        _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
+        refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
     unknown = sorted(set(spec.of_models) - set(models))
     if unknown:
-        _refuse(f"models: expected some of {_some(models)}, of which {spec.dataset!r} has {kind}, got {_some(unknown)}")
+        refuse(f"models: expected some of {_some(models)}, of which {spec.dataset!r} has {kind}, got {_some(unknown)}")
 
 
-def _check_spec(spec: RunSpec) -> None:
-    name, is_triage = spec.model.name, spec.kind is RunKind.TRIAGE
+def check_asked(session: Session, spec: RunSpec) -> None:
+    """Raise RunRefused, with one sentence, where who is asked cannot be asked in this way, whatever there will be to ask about."""
+    name, is_triage, is_judge = spec.model.name, spec.kind is RunKind.TRIAGE, spec.kind is RunKind.JUDGE
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
-        _refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
-    if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
-        _refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
+        refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
+    if is_judge and name in (PARSER, RULES, MAJORITY):
+        refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
     if "@" in spec.model.base_url:  # the address itself is not shown
-        _refuse(
+        refuse(
             f"base URL of {name!r}: expected no user name or password in it; name the variable that holds the key instead"
         )
     if not is_address(spec.model.base_url):
-        _refuse(f"base URL of {name!r}: expected one such as http://127.0.0.1:8000/v1, got no address")
+        refuse(f"base URL of {name!r}: expected one such as http://127.0.0.1:8000/v1, got no address")
     for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):
         if number is not None and number < 1:
-            _refuse(f"{word}: expected 1 or more, got {number}")
+            refuse(f"{word}: expected 1 or more, got {number}")
     if is_triage and not (spec.formats and set(spec.formats) <= set(Format)):
-        _refuse(f"formats: expected one or both of {', '.join(Format)}, got {', '.join(spec.formats) or 'nothing'}")
-    if is_triage != (spec.dataset == CASES) and spec.kind is not RunKind.JUDGE:
+        refuse(f"formats: expected one or both of {', '.join(Format)}, got {', '.join(spec.formats) or 'nothing'}")
+    if is_triage != (spec.dataset == CASES) and not is_judge:
         other = "" if is_triage else "another than "
-        _refuse(f"data set: expected {other}{CASES!r} for {spec.kind}, got {spec.dataset!r}")
+        refuse(f"data set: expected {other}{CASES!r} for {spec.kind}, got {spec.dataset!r}")
     check_prompt(spec)
-
-
-def _check_judge(session: Session, spec: RunSpec) -> None:
-    name = spec.model.name
+    _check_as_before(session, spec)
+    if not is_judge:
+        return
     if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
-        _refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
-    meaning = queries.confidence_meaning(session, name)
-    if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
-        _refuse(
-            f"judge: the study says that the confidence of {name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
+        refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
+    meaning = confidence_meanings(session).get(name, CONFIDENCE_MEANING)
+    if spec.with_confidence and meaning is not CONFIDENCE_MEANING:
+        refuse(
+            f"judge: the study says that the confidence of {name!r} means {meaning.value!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
             "call this judge otherwise"
         )
 
@@ -246,22 +229,19 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
 def _check_as_before(session: Session, spec: RunSpec) -> None:
     """Answers of one name come from one model: its earlier runs were asked in the same way."""
     for row in queries.rows(session, name=spec.model.name):
-        if row.spec.model.asked_how == spec.model.asked_how or not _stand_together(row.spec, spec):
+        one = row.spec
+        if one.model.asked_how == spec.model.asked_how:
             continue
+        if one.prompt_version != spec.prompt_version:  # answers to the same may stand together all the same
+            is_same = one.kind is spec.kind and spec.kind is not RunKind.JUDGE and one.dataset == spec.dataset
+            if not is_same or (one.kind is RunKind.TRIAGE and not set(one.formats) & set(spec.formats)):
+                continue
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
         if row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]:
-            _refuse(
-                f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
+            refuse(
+                f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(one)}), and now with {_how(spec)}; call it otherwise, "
                 "so that its answers are not mixed up"
             )
-
-
-def _stand_together(one: RunSpec, other: RunSpec) -> bool:
-    if one.prompt_version == other.prompt_version:
-        return True
-    if one.kind is not other.kind or one.kind is RunKind.JUDGE:
-        return False
-    return one.dataset == other.dataset and (one.kind is RunKind.RESPOND or bool(set(one.formats) & set(other.formats)))
 
 
 def _how(spec: RunSpec) -> str:
@@ -273,7 +253,3 @@ def _how(spec: RunSpec) -> str:
 def _some(names: list[str]) -> str:
     n_more = len(names) - MOST_LISTED
     return ", ".join(names[:MOST_LISTED]) + (f" and {n_more} more" if n_more > 0 else "")
-
-
-def _refuse(sentence: str) -> NoReturn:
-    raise RunRefused(sentence)

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from types import FrameType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
 from evalcore.runs import queries, spec, store
-from evalcore.runs.model_client import CallFailed
+from evalcore.runs.model_client import CallFailed, ModelClient
 from evalcore.runs.prompts import Asked, Asker
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
 from evalcore.runs.replies import Judged
-from evalcore.runs.store import Answer, Saving, save_answers
+from evalcore.runs.store import Answer, Saved, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, writing
@@ -38,65 +37,45 @@ SUM_SHARE = 20  # how the run stands is added up for at most one part in so many
 MAX_CALLS = 3  # calls of one question whose replies cannot be read, in all
 LEAST_LOT, MOST_LOT = 20, 500
 
+TAKEN_OVER = ("status", "prompt_tokens", "completion_tokens", "attempts", "seconds")
+
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
-# ---------------------------------------------------------------- one call
-
-
-class Client(Protocol):
-    """Who is asked, e.g. `model_client.ModelClient`."""
-
-    async def ask(self, request: spec.ChatRequest) -> spec.Reply:
-        """The reply; raises `CallFailed`."""
-
-
-class Called(NamedTuple):
-    """What came of a call; it may be asked again where a whole reply came that cannot be read."""
-
-    call: spec.Call
-    answer: Judged | str | None = None
-    may_be_asked_again: bool = False
-
-
-async def call(client: Client, asker: Asker, asked: Asked, model: spec.ModelSettings) -> Called:
-    """Ask once."""
+async def call(
+    client: ModelClient, asker: Asker, asked: Asked, model: spec.ModelSettings
+) -> tuple[spec.Call, Judged | str | None, bool]:
+    """Ask once: the call, its answer, and whether it may be asked again, since a whole reply came that cannot be read."""
     number = asked.question.question_id
 
     def told(came: spec.Reply | CallFailed, outcome: Outcome, error: str | None, raw: str | None = None) -> spec.Call:
         return spec.Call(
             question_id=number,
             outcome=outcome,
-            status=came.status,
             error=None if error is None else spec.storable(error)[: spec.MAX_RAW],
             reply=None if raw is None else spec.storable(raw)[: spec.MAX_RAW],
-            prompt_tokens=came.prompt_tokens,
-            completion_tokens=came.completion_tokens,
             cost=model.cost(came.prompt_tokens, came.completion_tokens),
-            attempts=came.attempts,
-            seconds=came.seconds,
+            **{name: getattr(came, name) for name in TAKEN_OVER},
         )
 
     try:
         request = asker.request(asked)
     except RunRefused as error:  # these texts cannot be asked about; those of other questions can
         sentence = spec.storable(str(error))[: spec.MAX_RAW]
-        return Called(spec.Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0))
+        return spec.Call(question_id=number, outcome=Outcome.REJECTED, error=sentence, attempts=0), None, False
     try:
         reply = await client.ask(request)
     except CallFailed as failed:
-        return Called(told(failed, failed.outcome, failed.sentence, failed.raw))
+        return told(failed, failed.outcome, failed.sentence, failed.raw), None, False
     is_cut = reply.finish == "length"
     try:
         answer = asker.read(asked, reply.text)
     except JudgeReplyInvalid as invalid:
         sentence = f"{invalid}{' (the reply was cut off at its longest)' if is_cut else ''}"
-        return Called(told(reply, Outcome.UNREADABLE, sentence, reply.text), may_be_asked_again=True)
-    return Called(told(reply, Outcome.ANSWERED, spec.CUT_OFF if is_cut and isinstance(answer, str) else None), answer)
-
-
-# ---------------------------------------------------------------- being told to stop
+        return told(reply, Outcome.UNREADABLE, sentence, reply.text), None, True
+    cut_off = spec.CUT_OFF if is_cut and isinstance(answer, str) else None
+    return told(reply, Outcome.ANSWERED, cut_off), answer, False
 
 
 class Stop:
@@ -137,11 +116,10 @@ class Stop:
 @contextmanager
 def on_interrupt(stop: Stop) -> Iterator[None]:
     """Within the block Ctrl-C (and SIGTERM, as a cluster or a container sends it) presses `stop` instead of raising; in the main thread only."""
-
-    def pressed(_number: int, _frame: FrameType | None) -> None:
-        stop.press()
-
-    before = {number: signal.signal(number, pressed) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda _number, _frame: stop.press())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
@@ -149,18 +127,12 @@ def on_interrupt(stop: Stop) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# ---------------------------------------------------------------- saving
-
-
 class DatabaseGone(OverreadError):
     """The database has not taken what was to be written, for as long as it was tried."""
 
 
 class DatabaseThread:
-    """The one thread of a worker that speaks to the database, one transaction after the other: the event loop never waits for it.
-
-    It is troubled while the last transaction was not taken, and is being tried again.
-    """
+    """The one thread of a worker that speaks to the database; it is troubled while a transaction that was not taken is tried again."""
 
     def __init__(self, engine: Engine, *, changed: Callable[[], None]) -> None:
         self.is_troubled = False
@@ -207,16 +179,18 @@ class DatabaseThread:
 
 
 class Keeping:
-    """Answers on their way from the event loop into the database; `end` is called with the fault where they cannot be written.
-
-    Counted are answers that could not be saved (n_lost), and those that were not kept, since the item had one by then (n_there).
-    """
+    """Answers on their way into the database; `end` is called with the fault where they cannot be written. n_lost, n_there: as in `Worked`."""
 
     def __init__(
-        self, database: DatabaseThread, saving: Saving, *, changed: Callable[[], None], end: Callable[..., None]
+        self,
+        database: DatabaseThread,
+        save: Callable[..., Saved],
+        *,
+        changed: Callable[[], None],
+        end: Callable[..., None],
     ) -> None:
         self.n_lost = self.n_there = 0
-        self._database, self._saving, self._changed, self._end = database, saving, changed, end
+        self._database, self._save_answers, self._changed, self._end = database, save, changed, end
         self._arrived: list[Answer] = []
         self._oldest = 0.0
         self._in_hand: list[Answer] = []  # being saved, in order: what is through is taken off its front
@@ -243,15 +217,11 @@ class Keeping:
         """Begin to save, where enough has arrived or has waited, beside what else goes on."""
         is_due = len(self._arrived) >= SAVE_ANSWERS or time.monotonic() - self._oldest >= SAVE_SECONDS
         if self._arrived and is_due and self._being_saved is None and not self._is_database_gone:
-            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside(self._taken_in_hand()))
+            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside())
 
-    def _taken_in_hand(self) -> list[Answer]:
-        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
-        return [*self._in_hand]
-
-    async def _save_beside(self, batch: list[Answer]) -> None:
+    async def _save_beside(self) -> None:
         try:
-            await self._save(batch)
+            await self._save_next()
         except DatabaseGone as error:
             self._is_database_gone = True  # what is still in hand is tried once more at the end
             self._end(error)
@@ -259,11 +229,14 @@ class Keeping:
             self._being_saved = None
             self._changed()
 
-    async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
+    async def _save_next(self, *, seconds: float | None = None) -> None:
+        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
+        await self._save([*self._in_hand], seconds=seconds)
+
+    async def _save(self, batch: list[Answer], *, seconds: float | None) -> None:
         """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
-        save = partial(save_answers, saving=self._saving, answers=batch)
         try:
-            saved = await self._database.write(save, seconds=seconds)
+            saved = await self._database.write(partial(self._save_answers, answers=batch), seconds=seconds)
         except DatabaseGone:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
@@ -286,13 +259,10 @@ class Keeping:
         self._arrived[:0] = self._in_hand  # after a cancellation some of it may have been saved: that is seen now
         while self._arrived:
             try:
-                await self._save(self._taken_in_hand(), seconds=LAST_SECONDS)
+                await self._save_next(seconds=LAST_SECONDS)
             except DatabaseGone as error:
                 self.n_lost += len(self._in_hand)
                 self._end(error)
-
-
-# ---------------------------------------------------------------- the loop
 
 
 class Asking:
@@ -301,10 +271,10 @@ class Asking:
     def __init__(
         self,
         engine: Engine,
-        saving: Saving,
-        *,
-        client: Client,
         run: RunRow,
+        worker_id: int,
+        *,
+        client: ModelClient,
         figures: Figures,
         stop: Stop,
         progress: Callable[[Progress], None] | None,
@@ -313,15 +283,15 @@ class Asking:
         self.reason: str | None = None
         self.for_all = self.is_urgent = False
         self.figures = figures
-        self._saving, self._client, self._stop, self._progress = saving, client, stop, progress
-        self._asker = Asker(saving.spec)
-        self._concurrency, self._max_failures = run.concurrency, run.max_failures
+        self._run, self._worker_id, self._client, self._stop, self._progress = run, worker_id, client, stop, progress
+        self._asker = Asker(run.spec)
         self._lot = min(max(2 * run.concurrency, LEAST_LOT), MOST_LOT)
         self._to_take = math.inf if most is None else most
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._database = DatabaseThread(engine, changed=self._changed.set)
-        self.kept = Keeping(self._database, saving, changed=self._changed.set, end=self._end_by)
+        save = partial(save_answers, run=run, worker_id=worker_id)
+        self.kept = Keeping(self._database, save, changed=self._changed.set, end=self._end_by)
         self._stock: deque[Asked] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._n_landed = self._looked_at = 0
@@ -336,7 +306,8 @@ class Asking:
             task.add_done_callback(self._end_if_faulty)
         try:
             with self._stop.wakes(lambda: self._loop.call_soon_threadsafe(self._changed.set)):
-                await self._until_done()
+                while not self._is_over():
+                    await self._changed.wait()
         except asyncio.CancelledError:  # Ctrl-C where nobody has said what it means
             self._end("broken off")
             self.is_urgent = True
@@ -346,22 +317,20 @@ class Asking:
                 task.cancel()
             await self._wind_up()
 
-    async def _until_done(self) -> None:
-        while True:
-            self._changed.clear()
-            if self._stop.is_asked:
-                self._end("stopped by hand")
-            if self._stop.is_urgent:
-                self.is_urgent = True
-                return
-            self._fetch_if_short()
-            self._begin()
-            self.kept.save_if_due()
-            if self._is_over():
-                return
-            await self._changed.wait()
-
     def _is_over(self) -> bool:
+        """Whether all is done, after a look at what can be taken, asked and saved now."""
+        self._changed.clear()
+        if self._stop.is_asked:
+            self._end("stopped by hand")
+        if self._stop.is_urgent:
+            self.is_urgent = True
+            return True
+        is_short = len(self._stock) <= self._lot // 2 and self._to_take > 0 and not self._is_ending
+        is_last_look = not self._stock and not self._flying and self._looked_at != self._n_landed
+        if is_short and self._fetching is None and (not self._is_exhausted or is_last_look):
+            self._fetching = self._loop.create_task(self._fetch())
+        self._begin()
+        self.kept.save_if_due()
         if self._flying or self._is_ending:
             return not self._flying
         is_exhausted = self._to_take <= 0 or (self._is_exhausted and self._looked_at == self._n_landed)
@@ -374,23 +343,22 @@ class Asking:
             self.reason, self.for_all = reason, for_all
             self._changed.set()
 
-    # ------------------------------------------------------------ asking
-
     def _begin(self) -> None:
-        while self._stock and len(self._flying) < self._concurrency and not self._is_ending and not self._must_wait():
+        while self._stock and len(self._flying) < self._run.concurrency and not self._is_ending:
+            # its machine may have slept: by the wall clock, which goes on meanwhile
+            is_stale = time.time() - self._seen_at > STALE_SECONDS
+            if is_stale or self._database.is_troubled or self.kept.n_unsaved >= MOST_UNSAVED:
+                return
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
                 if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
-                    self._end(self.figures.no_more_words(), for_all=True)
+                    n, most = self.figures.n_workers, self.figures.max_cost
+                    one = "the next question" if n == 1 else f"a question for each of {n} processes"
+                    self._end(f"{one} would bring the cost above {most:g} US dollars", for_all=True)
                 return
             task = self._loop.create_task(self._ask(self._stock.popleft()))
             self._flying.add(task)
             task.add_done_callback(self._landed)
-
-    def _must_wait(self) -> bool:
-        """For the database, or for a sign of life; by the wall clock, which goes on while a machine sleeps."""
-        is_stale = time.time() - self._seen_at > STALE_SECONDS
-        return self._database.is_troubled or is_stale or self.kept.n_unsaved >= MOST_UNSAVED
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._flying.discard(task)
@@ -407,52 +375,31 @@ class Asking:
             self._end(f"the database does not take what arrives: {error}", for_all=True)
             return
         is_sql = isinstance(error, DBAPIError)  # SQLAlchemy's own words show what was to be written
-        _log.error("a fault in Overread stopped run %s", self._saving.run_id, exc_info=None if is_sql else error)
+        _log.error("a fault in Overread stopped run %s", self._run.run_id, exc_info=None if is_sql else error)
         words = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())[:300]
         self._end(f"a fault in Overread: {type(error).__name__}: {words}", for_all=True)
 
     async def _ask(self, asked: Asked) -> None:
         """One question, with all its calls. Whatever breaks it off, what its calls took is kept, and it stays open."""
         calls: list[spec.Call] = []
-        answer: Judged | str | None = None
-        outcome: Outcome | None = None
+        answer, outcome, is_through = None, None, False
         try:
-            while outcome is None:
-                if calls and (self._is_ending or not self.figures.affords(len(self._flying))):
-                    break
-                called = await call(self._client, self._asker, asked, self._saving.spec.model)
-                calls.append(called.call)
-                self.figures.count_call(called.call)
-                if not called.may_be_asked_again or len(calls) == MAX_CALLS:
-                    answer, outcome = called.answer, called.call.outcome
+            while not is_through and not (calls and (self._is_ending or not self.figures.affords(len(self._flying)))):
+                made, answer, may_be_asked_again = await call(self._client, self._asker, asked, self._run.spec.model)
+                calls.append(made)
+                self.figures.count_call(made)
+                is_through = not may_be_asked_again or len(calls) == MAX_CALLS
         finally:
             if calls:
-                self._arrive(asked, tuple(calls), outcome, answer)
+                outcome = calls[-1].outcome if is_through else None
+                self.kept.add(Answer(asked.question, tuple(calls), outcome, answer, asked.suspects))
         if outcome is None:
             self._stock.appendleft(asked)
-
-    def _arrive(
-        self, asked: Asked, calls: tuple[spec.Call, ...], outcome: Outcome | None, answer: Judged | str | None
-    ) -> None:
-        said: dict[str, Any] = {"text": answer}
-        if isinstance(answer, Judged):
-            said = {"label": answer.label, "explanation": answer.explanation or None, "confidence": answer.confidence}
-        self.kept.add(Answer(asked.question, calls, outcome, suspects=asked.suspects, **said))
-        if outcome is None:
             return
         self.figures.count_end(outcome)
-        if self.figures.streak >= self._max_failures:
-            n_failures = counted(self._max_failures, "question")
+        if self.figures.streak >= self._run.max_failures:
+            n_failures = counted(self._run.max_failures, "question")
             self._end(f"{n_failures} in a row failed{spec.LAST_ONE}{calls[-1].error}", for_all=True)
-
-    # ------------------------------------------------------------ taking
-
-    def _fetch_if_short(self) -> None:
-        if self._is_ending or self._fetching is not None or self._to_take <= 0 or len(self._stock) > self._lot // 2:
-            return
-        is_last_look = not self._stock and not self._flying and self._looked_at != self._n_landed
-        if not self._is_exhausted or is_last_look:
-            self._fetching = self._loop.create_task(self._fetch())
 
     async def _fetch(self) -> None:
         self._looked_at = self._n_landed
@@ -472,10 +419,8 @@ class Asking:
     def _take(self, session: Session) -> tuple[list[Asked], bool, float]:
         at = time.time()  # now, not when the loop comes to hear of it: the machine may sleep in between
         most = int(min(self._lot, self._to_take))
-        questions, was_dead = store.take(session, self._saving.run_id, self._saving.worker_id, most)
-        return self._asker.prepared(questions, queries.texts(session, questions)), was_dead, at
-
-    # ------------------------------------------------------------ beside
+        questions, was_dead = store.take(session, self._run.run_id, self._worker_id, most)
+        return self._asker.prepared(session, questions), was_dead, at
 
     async def _say_alive(self) -> None:
         while True:
@@ -501,7 +446,7 @@ class Asking:
 
     def _beat(self, session: Session) -> tuple[store.Orders, tuple[Counts, Calls] | None, float]:
         """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
-        run_id, worker_id = self._saving.run_id, self._saving.worker_id
+        run_id, worker_id = self._run.run_id, self._worker_id
         at = time.time()
         orders, begun = store.say_alive(session, run_id, worker_id), time.monotonic()
         # where workers are fewer, what is left is shared anew, without what the others have spent

@@ -17,12 +17,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import ceil
 from multiprocessing import resource_tracker
-from typing import Any, NoReturn
+from typing import Any
 
-from evalcore.errors import OverreadError, RunRefused
-from evalcore.runs import Stop, Worked, acts, finish, queries, work
+from evalcore.runs import Stop, Worked, acts, queries, work
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
+from evalcore.runs.spec import refuse
+from evalcore.runs.worker import finish
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.schema import Outcome, RunState, Viewer
@@ -98,7 +99,7 @@ def work_on_cluster(
         run_id=run_id,
         state=at.state,
         reason=(why or None) if at.n_open else None,
-        cost=at.cost,
+        cost=at.calls.cost,
         n_left=at.n_open,
         n_held=n_held,
         outcomes=sum((one.outcomes for one in ended), Counter[Outcome]()),
@@ -111,33 +112,29 @@ def check(engine: Engine, address: str) -> None:
     """Raise RunRefused, with one sentence, where a run of this study cannot be given to such a cluster; whether it answers is seen later."""
     kind, _, number = address.partition(":")
     if find_spec("distributed") is None:
-        _refuse("--cluster needs Dask: install overread with its extra `cluster`")
+        refuse("--cluster needs Dask: install overread with its extra `cluster`")
     if kind == "local":
         if not number.isdecimal() or not 1 <= int(number) <= MOST_LOCAL:
-            _refuse(f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}")
+            refuse(f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}")
     elif engine.dialect.name == "sqlite":
         expected = "use PostgreSQL, or --cluster local:N"
-        _refuse(f"--cluster: the study is a SQLite file, which other machines cannot write to; {expected}")
-
-
-def _refuse(sentence: str, kind: type[OverreadError] = RunRefused, cause: BaseException | None = None) -> NoReturn:
-    raise kind(sentence) from cause
+        refuse(f"--cluster: the study is a SQLite file, which other machines cannot write to; {expected}")
 
 
 def _work(run_id: int, fingerprint: str, most: int) -> Worked:
     here = f"on {socket.gethostname()}"
     if not os.environ.get(DATABASE):
         give = "give every worker of the cluster the database's address in its environment"
-        _refuse(f"{DATABASE} is not set {here}: {give}", OverreadError)
+        refuse(f"{DATABASE} is not set {here}: {give}")
     engine = open_study(settings().db)
     try:
         with reading(engine) as session:
             spec = queries.run(session, run_id).spec
         if spec.fingerprint != fingerprint:
-            _refuse(f"{DATABASE} {here} is another study: run {run_id} is not the one that was started", OverreadError)
+            refuse(f"{DATABASE} {here} is another study: run {run_id} is not the one that was started")
         return work(engine, run_id, key=key_of(spec.model), stop=Stop(), most=most)
     except DBAPIError as error:  # its own words would show what was to be written
-        _refuse(f"the database refused {here}: {' '.join(str(error.orig).split())[:300]}", OverreadError)
+        refuse(f"the database refused {here}: {' '.join(str(error.orig).split())[:300]}")
     finally:
         engine.dispose()
 
@@ -151,9 +148,7 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
             client = dask.Client(address, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             tried = f"{address!r} ({type(error).__name__})"
-            _refuse(
-                f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N", cause=error
-            )
+            refuse(f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N")
         with client:
             yield client
         return
@@ -162,28 +157,25 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
     before = os.environ.get(DATABASE)
     os.environ[DATABASE] = here  # for the processes that begin here
     try:
-        with _workers_here(int(address.removeprefix("local:"))) as cluster, dask.Client(cluster) as client:
+        resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
+        # Ctrl-C, which a terminal sends to all of a command, shall not reach the workers: the run being stopped tells them to finish.
+        # Dask's threads inherit that, and so do the processes that they start, now or in the place of one that died.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            cluster = dask.LocalCluster(
+                n_workers=int(address.removeprefix("local:")),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                protocol="tcp",
+                silence_logs=logging.CRITICAL,  # what went wrong is told; a worker that ends while it reports to Dask is nobody's concern
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        with cluster, dask.Client(cluster) as client:
             yield client
     finally:
         if before is None:
             del os.environ[DATABASE]
         else:
             os.environ[DATABASE] = before
-
-
-def _workers_here(n_workers: int) -> Any:
-    """Processes here that Ctrl-C, which a terminal sends to all of a command, does not reach: the run being stopped tells the workers to finish."""
-    local_cluster = import_module("distributed").LocalCluster
-    resource_tracker.ensure_running()  # where Python starts it later, it unblocks the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:  # Dask's threads inherit that, and so do the processes that they start, now or in the place of one that died
-        return local_cluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            protocol="tcp",
-            silence_logs=logging.CRITICAL,  # what went wrong is told; a worker that ends while it reports to Dask is nobody's concern
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

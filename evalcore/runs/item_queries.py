@@ -3,19 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Float,
-    Integer,
-    Select,
-    case,
-    cast,
-    exists,
-    func,
-    literal_column,
-    null,
-    select,
-)
+from sqlalchemy import ColumnElement, Float, Integer, Select, case, cast, exists, func, literal_column, null, select
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows
@@ -24,6 +12,7 @@ from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, St
 from evalcore.study.tables import TABLES
 
 _NOTHING: Any = cast(null(), Integer)
+_QUESTION = TABLES["run_question"].c
 
 
 class Part(NamedTuple):
@@ -96,44 +85,40 @@ def items(spec: RunSpec, part: Part) -> Items:
         model = TABLES["model"].c
         statement = statement.where(response.model_id.in_(select(model.id).where(model.name.in_(spec.of_models))))
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
-    mixed = _mixed(*(number for number in numbers if number is not _NOTHING))
+    # products of small numbers: below 2**31 in PostgreSQL's arithmetic
+    factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
+    mixed: Any = sum((number % 20_011 * factor for number, factor in factors), 0) % 19_997
     return Items(statement.order_by(*order), key, _is_there(spec, part, *key), mixed)
 
 
 def open_questions(run_id: int, spec: RunSpec, part: Part) -> Select[Any]:
     """The items of a part that have no answer and are no question of the run yet: the columns of `run_question`, from run_id to repeat."""
-    found, question = items(spec, part), TABLES["run_question"].c
+    found = items(spec, part)
     example_id, response_id, criterion_id = found.key
     is_asked = exists().where(
         *_of_part(run_id, part),
-        question.example_id == example_id,
-        _or_0(question.response_id) == _or_0(response_id),
-        _or_0(question.criterion_id) == _or_0(criterion_id),
+        _QUESTION.example_id == example_id,
+        _or_0(_QUESTION.response_id) == _or_0(response_id),
+        _or_0(_QUESTION.criterion_id) == _or_0(criterion_id),
     )
     constant: tuple[Any, ...] = (literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat))
     columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
     return columns.where(~found.is_there, ~is_asked)
 
 
-def not_answered(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
-    """The conditions of a run's questions of this part that are open or have failed."""
-    outcome = TABLES["run_question"].c.outcome
-    return *_of_part(run_id, part), func.coalesce(outcome, literal_column("''")) != Outcome.ANSWERED.value
-
-
-def has_answer(spec: RunSpec, part: Part) -> ColumnElement[bool]:
-    """The condition that a question of this part (a row of `run_question`) has an answer."""
-    question = TABLES["run_question"].c
-    return _is_there(spec, part, question.example_id, question.response_id, question.criterion_id)
+def not_answered(run_id: int, spec: RunSpec, part: Part, *, is_there: bool) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of a run's questions of this part that are open or have failed, whose item has an answer by now or has none."""
+    still = func.coalesce(_QUESTION.outcome, literal_column("''")) != Outcome.ANSWERED.value
+    there = _is_there(spec, part, _QUESTION.example_id, _QUESTION.response_id, _QUESTION.criterion_id)
+    return *_of_part(run_id, part), still, there if is_there else ~there
 
 
 def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
-    question = TABLES["run_question"].c
     return (
-        question.run_id == run_id,
-        question.format == part.format,
-        question.sample_index == part.sample_index,
-        question.repeat == part.repeat,
+        _QUESTION.run_id == run_id,
+        _QUESTION.format == part.format,
+        _QUESTION.sample_index == part.sample_index,
+        _QUESTION.repeat == part.repeat,
     )
 
 
@@ -169,16 +154,6 @@ def _literal(value: int) -> Any:
     return literal_column(str(int(value)))
 
 
-def _mixed(*columns: Any) -> ColumnElement[int]:
-    """Products of small numbers: below 2**31 in PostgreSQL's arithmetic."""
-    total = sum((column % 20_011 * factor for column, factor in zip(columns, (7_919, 10_477), strict=False)), 0)
-    mixed: ColumnElement[int] = total % 19_997
-    return mixed
-
-
-# ---------------------------------------------------------------- how many, and which
-
-
 def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
     """All items of a run, and those that have an answer."""
     n_all = n_there = 0
@@ -193,11 +168,11 @@ def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
 
 def left(session: Session, run_id: int, spec: RunSpec) -> tuple[int, int]:
     """Questions of a run whose items have no answer, whichever way it came: still to be asked, and failed."""
-    outcome = TABLES["run_question"].c.outcome
     n_open = n_failed = 0
     for part in parts(spec):
-        of_part = (*not_answered(run_id, part), ~has_answer(spec, part))
-        every, ended = session.connection().execute(select(func.count(), func.count(outcome)).where(*of_part)).one()
+        of_part = not_answered(run_id, spec, part, is_there=False)
+        numbers = select(func.count(), func.count(_QUESTION.outcome)).where(*of_part)
+        every, ended = session.connection().execute(numbers).one()
         n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
     return n_open, n_failed
 
@@ -216,7 +191,7 @@ def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
 
 
 class Usage(NamedTuple):
-    """What so many questions took on average, all their calls together; tokens are None where no server has counted them."""
+    """What so many questions took on average, all their calls together; tokens: None where no server has counted them."""
 
     n_questions: int
     prompt_tokens: float | None
@@ -224,8 +199,8 @@ class Usage(NamedTuple):
     seconds: float | None
 
 
-def usage_before(session: Session, spec: RunSpec) -> Usage | None:
-    """What questions of runs with this model and prompt took; None before the first answer."""
+def usage_before(session: Session, spec: RunSpec) -> Usage:
+    """What questions of runs with this model and prompt took."""
     numbers = [
         row.run_id
         for row in rows(session, name=spec.model.name)
@@ -238,6 +213,4 @@ def usage_before(session: Session, spec: RunSpec) -> Usage | None:
         call.run_id.in_(numbers), call.outcome.in_(replied)
     )
     n, n_calls, *each = session.connection().execute(summed).one()
-    if not n:
-        return None
     return Usage(int(n), *(None if mean is None else float(mean) * n_calls / n for mean in each))

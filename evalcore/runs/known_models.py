@@ -4,13 +4,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from evalcore.errors import RunRefused, shape_fault
-from evalcore.runs.spec import LONGEST_WORDS, ModelSettings, is_address
+from evalcore.errors import shape_fault
+from evalcore.runs.spec import LONGEST_WORDS, ModelSettings, is_address, refuse
 from evalcore.settings import settings, shipped
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
@@ -43,34 +43,29 @@ def load(path: Path) -> dict[str, ModelSettings]:
     try:
         content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
-        _refuse(f"{path}: cannot be read: {error.strerror or error}")
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
     except UnicodeDecodeError:
-        _refuse(f"{path.name}: expected UTF-8")
+        refuse(f"{path.name}: expected UTF-8")
     except msgspec.DecodeError as error:
-        _refuse(f"{path.name}: cannot be read as TOML: {error}")
+        refuse(f"{path.name}: cannot be read as TOML: {error}")
     _check_keys(content, ["models"], f"{path.name}: ")
     tables = content.get("models", {})
     if not isinstance(tables, dict):
-        _refuse(f'{path.name}: models: expected tables such as [models."NAME"]')
+        refuse(f'{path.name}: models: expected tables such as [models."NAME"]')
     return {name: _model(name, table, f'{path.name}: models."{name}"') for name, table in tables.items()}
-
-
-def _refuse(sentence: str) -> NoReturn:
-    raise RunRefused(sentence) from None  # the cause may quote a value, which may be a key
 
 
 def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
     """The settings of one model, by the study's name: what the options (keys of the file; None: not said) say, else what the file says.
 
-    A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file
-    does, or the same without encryption, the file's key is not sent there: `key_variable` has to be said, too. RunRefused: as `load`; or nobody says
-    where the model is.
+    A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file does, or the
+    same without encryption, the file's key is not sent there: `key_variable` has to be said, too. RunRefused: as `load`; or nobody says where the model is.
     """
     known = load(path) if path is not None else {}
     chosen = {key: value for key, value in options.items() if value is not None}
     if name not in known and "base_url" not in chosen:
         place = "no file of models was named" if path is None else f"{path.name} has {', '.join(known) or 'no model'}"
-        _refuse(f"{name}: nobody says where this model is: {place}, expected it there, or a base URL")
+        refuse(f"{name}: nobody says where this model is: {place}, expected it there, or a base URL")
     of_file = {key: getattr(known[name], key) for key in _KEYS} if name in known else {}
     model = _model(name, {key: value for key, value in of_file.items() if value is not None} | chosen, name)
     if of_file and "key_variable" not in chosen and urlsplit(model.base_url)[:2] != urlsplit(of_file["base_url"])[:2]:
@@ -85,13 +80,13 @@ def key_of(settings: ModelSettings) -> str | None:
     key = os.environ.get(settings.key_variable, "").strip()
     if not key:
         unset = f"the environment variable {settings.key_variable} is not set"
-        _refuse(f"{settings.name}: {unset}; it holds the key for {settings.base_url}")
+        refuse(f"{settings.name}: {unset}; it holds the key for {settings.base_url}")
     return key
 
 
 def _model(name: str, table: object, place: str) -> ModelSettings:
     if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_WORDS:
-        _refuse(f"{place}: expected a name of 1 to {LONGEST_WORDS} printable characters")
+        refuse(f"{place}: expected a name of 1 to {LONGEST_WORDS} printable characters")
     if isinstance(table, dict):
         _check_keys(table, _KEYS, f"{place}.")
         table = {"name": name, "api_model": name} | table
@@ -100,10 +95,10 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
     except msgspec.ValidationError as error:
         field, colon, expected = shape_fault(error, {}).rpartition(": ")
         expected = _PATTERNS.get(field, expected) if "regex" in expected else expected
-        _refuse(f"{place}.{field}: {expected}" if colon else f"{place}: {expected}")
+        refuse(f"{place}.{field}: {expected}" if colon else f"{place}: {expected}")
     if not is_address(model.base_url):
         such = "such as http://127.0.0.1:8000/v1, without user name, password and query"
-        _refuse(f"{place}.base_url: expected an address up to and without /chat/completions, {such}")
+        refuse(f"{place}.base_url: expected an address up to and without /chat/completions, {such}")
     return msgspec.structs.replace(model, base_url=model.base_url.rstrip("/"))
 
 
@@ -111,4 +106,4 @@ def _check_keys(table: Mapping[str, Any], known: Iterable[str], place: str) -> N
     for key in table:
         if key not in known:
             never = ". A key is never kept in this file: put it into an environment variable, and write its name as key_variable"
-            _refuse(f"{place}{key}: it is not known, expected {', '.join(known)}{never if _SECRET.search(key) else ''}")
+            refuse(f"{place}{key}: it is not known, expected {', '.join(known)}{never if _SECRET.search(key) else ''}")

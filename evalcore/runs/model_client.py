@@ -7,12 +7,11 @@ import logging
 import math
 import random
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
@@ -23,7 +22,7 @@ import stamina
 from httpx_aiohttp import AiohttpTransport
 
 from evalcore.errors import OverreadError, RunRefused
-from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address, storable
+from evalcore.runs.spec import MAX_RAW, ChatRequest, ModelSettings, Reply, is_address, refuse, storable
 from evalcore.study.schema import Outcome
 
 HIDDEN = "[key]"  # what stands where a server has echoed the key
@@ -31,55 +30,112 @@ SHORTEST_KEY = 6  # fewer characters are a placeholder (EMPTY, none), and may be
 _MAX_SENTENCE = 300
 _MAX_TOKENS = 2**31 - 1
 _FILTERED = ("content_filter", "content_policy_violation")
+MAX_REPLY = 4_000_000  # bytes of a reply that are read: the longest answers have a tenth
+_AGAIN = frozenset({408, 409, 429})
+_OK, _NOT_OK, _SERVER_ERROR = 200, 300, 500
+_SCHEMA_NOT_TAKEN = (400, 422)
 
 
-class NoCompletion(ValueError):
-    """A body that is no whole chat completion: the sentence says what came."""
+class Received:
+    """What came of one try; `broke` says why it is not whole."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.retry_after: str | None = None
+        self.body = bytearray()
+        self.is_long = False
+        self.broke = ""
 
 
-class Completion(msgspec.Struct, frozen=True, gc=False):
-    """A whole chat completion; `refusal` says why it is no answer, `finish` why it ended, as the server says."""
+class CallFailed(OverreadError):
+    """No answer came of a question.
 
-    text: str
-    refusal: str | None
-    finish: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    UNREADABLE are whole replies, none of them a chat completion. `raw` is what the last reply held, without the key, at most `MAX_RAW` characters; `wait`:
+    seconds after which another try may bring one, where the server says so.
+    """
+
+    status: int | None = None
+    raw: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    attempts: int = 1
+    seconds: float = 0.0
+
+    def __init__(self, outcome: Outcome, sentence: str, *, wait: float | None = None) -> None:
+        super().__init__(outcome, sentence)
+        self.outcome, self.sentence, self.wait = outcome, sentence, wait
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
-def read(body: bytes) -> Completion:
-    """The completion that a body holds. NoCompletion: it is not whole JSON, or has no choice with a text or a refusal."""
+class TryAgain(CallFailed):
+    """No whole reply: another try may bring one."""
+
+
+class NoSchema(CallFailed):
+    """The server does not take the JSON schema."""
+
+
+def completion_of(received: Received, *, may_drop_schema: bool) -> Reply:
+    """The reply that was received. NoSchema: the server does not take the schema; TryAgain: no whole reply; CallFailed: for good."""
+    if received.broke:
+        raise TryAgain(Outcome.UNREACHABLE, received.broke)
+    status, body = received.status or 0, bytes(received.body)
+    if not _OK <= status < _NOT_OK:
+        words = error_message(body)
+        phrase = next((f" {known.phrase}" for known in HTTPStatus if known == status), "")
+        sentence = f"the server answered {status}{phrase}{f': {words}' if words else ''}"
+        if status in _AGAIN or status >= _SERVER_ERROR:
+            wait = retry_after(received.retry_after, datetime.now(UTC))
+            raise TryAgain(Outcome.UNREACHABLE, sentence, wait=wait)
+        if may_drop_schema and status in _SCHEMA_NOT_TAKEN and (b"response_format" in body or b"json_schema" in body):
+            raise NoSchema(Outcome.REJECTED, sentence)
+        raise CallFailed(Outcome.REFUSED if is_filtered(body) else Outcome.REJECTED, sentence)
+    if received.is_long:
+        msg = f"expected a reply of at most {MAX_REPLY:,} bytes, got more"
+        raise CallFailed(Outcome.UNREADABLE, msg)
+    return read(body, status)
+
+
+def read(body: bytes, status: int = _OK) -> Reply:
+    """The reply that a body holds. TryAgain: it is not whole JSON, or has no choice with a text or a refusal; CallFailed: it is a refusal."""
     try:
         whole = orjson.loads(body)
     except orjson.JSONDecodeError:
         came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is no JSON"
         msg = f"expected a chat completion, got {came}"
-        raise NoCompletion(msg) from None
+        raise TryAgain(Outcome.UNREADABLE, msg) from None
     choices = whole.get("choices") if isinstance(whole, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         words = error_message(body) if isinstance(whole, dict) and whole.get("error") else ""
         msg = f"expected a chat completion{f': {words}' if words else ''}, got JSON without choices"
-        raise NoCompletion(msg)
+        raise TryAgain(Outcome.UNREADABLE, msg)
     message, finish = choices[0].get("message"), choices[0].get("finish_reason")
     if not isinstance(message, dict):
         msg = "expected a chat completion, got a choice without a message"
-        raise NoCompletion(msg)
+        raise TryAgain(Outcome.UNREADABLE, msg)
+    usage = whole.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    tokens: dict[str, Any] = {
+        name: counts[name] if type(counts.get(name)) is int and 0 <= counts[name] <= _MAX_TOKENS else None
+        for name in ("prompt_tokens", "completion_tokens")
+    }
     text, declined, refusal = message.get("content"), message.get("refusal"), None
     if isinstance(declined, str) and declined.strip():
         refusal = f"the model refused: {one_line(declined)}"
     elif finish == "content_filter":
         refusal = "the server's content filter held the answer back"
-    if not isinstance(text, str) and refusal is None:
+    if refusal is not None:
+        failed = CallFailed(Outcome.REFUSED, refusal)
+        failed.prompt_tokens, failed.completion_tokens = tokens.values()
+        raise failed
+    if not isinstance(text, str):
         kinds = {type(None): "null", dict: "an object", list: "a list", bool: "true or false"}
         kind = kinds.get(type(text), "a number")
         msg = f"expected text, got a message whose content is {kind} (it ended with {str(finish)!r})"
-        raise NoCompletion(msg)
-    usage = whole.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    tokens = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
-    prompt, completion = (n if type(n) is int and 0 <= n <= _MAX_TOKENS else None for n in tokens)
-    said, ending = (storable(word) if isinstance(word, str) else None for word in (text, finish))
-    return Completion(said or "", refusal, ending, prompt, completion)
+        raise TryAgain(Outcome.UNREADABLE, msg)
+    return Reply(storable(text), status, finish=storable(finish) if isinstance(finish, str) else None, **tokens)
 
 
 def error_message(body: bytes) -> str:
@@ -166,90 +222,6 @@ class Hider:
         return text[:MAX_RAW] or None
 
 
-MAX_REPLY = 4_000_000  # bytes of a reply that are read: the longest answers have a tenth
-_AGAIN = frozenset({408, 409, 429})
-_OK, _NOT_OK, _SERVER_ERROR = 200, 300, 500
-_SCHEMA_NOT_TAKEN = (400, 422)
-
-
-class Received:
-    """What came of one try; `broke` says why it is not whole."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.retry_after: str | None = None
-        self.body = bytearray()
-        self.is_long = False
-        self.broke = ""
-
-
-class CallFailed(OverreadError):
-    """No answer came of a question.
-
-    UNREADABLE are whole replies, none of them a chat completion. `raw` is what the last reply held, without the key, at most `MAX_RAW` characters; `wait`:
-    seconds after which another try may bring one, where the server says so.
-    """
-
-    def __init__(
-        self, outcome: Outcome, sentence: str, *, status: int | None = None, raw: str | None = None,
-        prompt_tokens: int | None = None, completion_tokens: int | None = None, wait: float | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(outcome, sentence)
-        self.outcome, self.sentence, self.wait = outcome, sentence, wait
-        self.status, self.raw = status, raw
-        self.prompt_tokens, self.completion_tokens = prompt_tokens, completion_tokens
-        self.attempts, self.seconds = 1, 0.0
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def take_down(self, received: Received, hider: Hider) -> None:
-        """Keep what was received, and no key in any word."""
-        self.sentence = hider.sentence(self.sentence)
-        self.args = (self.outcome, self.sentence)
-        self.status, self.raw = received.status, hider.kept(bytes(received.body))
-
-
-class TryAgain(CallFailed):
-    """No whole reply: another try may bring one."""
-
-
-class NoSchema(CallFailed):
-    """The server does not take the JSON schema."""
-
-
-def completion_of(received: Received, *, may_drop_schema: bool) -> Completion:
-    """The completion that was received. NoSchema: the server does not take the schema; TryAgain: no whole reply; CallFailed: for good."""
-    body = bytes(received.body)
-    if received.broke:
-        raise TryAgain(Outcome.UNREACHABLE, received.broke)
-    if received.status is None or not _OK <= received.status < _NOT_OK:
-        _raise_status(received, body, may_drop_schema=may_drop_schema)
-    if received.is_long:
-        msg = f"expected a reply of at most {MAX_REPLY:,} bytes, got more"
-        raise CallFailed(Outcome.UNREADABLE, msg)
-    try:
-        completion = read(body)
-    except NoCompletion as error:
-        raise TryAgain(Outcome.UNREADABLE, str(error)) from None
-    if completion.refusal is not None:
-        tokens = {name: getattr(completion, name) for name in ("prompt_tokens", "completion_tokens")}
-        raise CallFailed(Outcome.REFUSED, completion.refusal, **tokens)
-    return completion
-
-
-def _raise_status(received: Received, body: bytes, *, may_drop_schema: bool) -> NoReturn:
-    status, words = received.status or 0, error_message(body)
-    phrase = next((f" {known.phrase}" for known in HTTPStatus if known == status), "")
-    sentence = f"the server answered {status}{phrase}{f': {words}' if words else ''}"
-    if status in _AGAIN or status >= _SERVER_ERROR:
-        wait = retry_after(received.retry_after, datetime.now(UTC))
-        raise TryAgain(Outcome.UNREACHABLE, sentence, wait=wait)
-    if may_drop_schema and status in _SCHEMA_NOT_TAKEN and (b"response_format" in body or b"json_schema" in body):
-        raise NoSchema(Outcome.REJECTED, sentence)
-    raise CallFailed(Outcome.REFUSED if is_filtered(body) else Outcome.REJECTED, sentence)
-
-
 KEEP_ALIVE_SECONDS = 4.0
 """An idle connection is given up before the server does so: many servers do after 5 seconds, and a question sent then is lost."""
 CONNECT_SECONDS = 20.0
@@ -285,8 +257,7 @@ class ModelClient:
         self, settings: ModelSettings, *, concurrency: int, key: str | None, patience: Patience | None = None
     ) -> None:
         if key and not (key.isascii() and key.isprintable() and " " not in key):
-            msg = "the key holds a blank, a line break or another character that no key has; copy it again"
-            raise RunRefused(msg)
+            refuse("the key holds a blank, a line break or another character that no key has; copy it again")
         self.settings = settings
         self._hider = Hider(key)
         self._patience = patience or Patience()
@@ -311,9 +282,7 @@ class ModelClient:
         self._transport = AiohttpTransport(limits=limits, proxy=self._proxy)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         if self._transport is not None:
             await self._transport.aclose()
             self._transport = None
@@ -373,13 +342,14 @@ class ModelClient:
         asked.tries += 1
         received = await self._sent(self._body(request, with_schema=asked.with_schema))
         try:
-            completion = completion_of(received, may_drop_schema=asked.with_schema and self.settings.structured is None)
-        except CallFailed as error:
-            error.take_down(received, self._hider)
+            reply = completion_of(received, may_drop_schema=asked.with_schema and self.settings.structured is None)
+        except CallFailed as error:  # what was received is kept, and no key in any word
+            error.sentence = self._hider.sentence(error.sentence)
+            error.args = (error.outcome, error.sentence)
+            error.status, error.raw = received.status, self._hider.kept(bytes(received.body))
             raise
-        text, finish = self._hider.hide(completion.text), completion.finish and self._hider.hide(completion.finish)
-        tokens = completion.prompt_tokens, completion.completion_tokens
-        return Reply(text, received.status or 0, *tokens, finish, asked.tries, asked.seconds)
+        said = {"text": self._hider.hide(reply.text), "finish": reply.finish and self._hider.hide(reply.finish)}
+        return msgspec.structs.replace(reply, attempts=asked.tries, seconds=asked.seconds, **said)
 
     def _body(self, request: ChatRequest, *, with_schema: bool) -> bytes:
         settings = self.settings
@@ -399,28 +369,26 @@ class ModelClient:
         if transport is None:
             msg = "a client is used inside its `async with`"
             raise RuntimeError(msg)
+        request = httpx.Request("POST", self._url, headers=self._headers, content=body, extensions=self._limits)
         async with self._slots:
             try:
                 async with asyncio.timeout(self.settings.timeout_seconds):
-                    await self._receive(transport, body, received)
+                    response = await transport.handle_async_request(request)
+                    received.status, received.retry_after = response.status_code, response.headers.get("Retry-After")
+                    async with aclosing(response):
+                        async for part in response.aiter_bytes():
+                            received.body += part
+                            received.is_long = len(received.body) > MAX_REPLY
+                            if received.is_long:
+                                break
             except TimeoutError:
                 received.broke = f"no whole reply came within {self.settings.timeout_seconds:g} seconds"
+            except httpx.ProxyError:  # its words may name the proxy with its password
+                received.broke = "the proxy did not let the question through"
             except Exception as error:  # noqa: BLE001 - whatever a library raises of one reply, the question has failed and the run goes on
-                received.broke = _how(error)
+                cause = error.__cause__ or error  # of httpx-aiohttp, which calls every broken connection a timeout
+                received.broke = f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
         return received
-
-    async def _receive(self, transport: AiohttpTransport, body: bytes, received: Received) -> None:
-        request = httpx.Request("POST", self._url, headers=self._headers, content=body, extensions=self._limits)
-        response = await transport.handle_async_request(request)
-        received.status, received.retry_after = response.status_code, response.headers.get("Retry-After")
-        try:
-            async for part in response.aiter_bytes():
-                received.body += part
-                if len(received.body) > MAX_REPLY:
-                    received.is_long = True
-                    break
-        finally:
-            await response.aclose()
 
 
 class _Asked:
@@ -431,14 +399,6 @@ class _Asked:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._started
-
-
-def _how(error: Exception) -> str:
-    """Why there is no whole reply. An error of a proxy may name the proxy with its password, and is not quoted."""
-    if isinstance(error, httpx.ProxyError):
-        return "the proxy did not let the question through"
-    cause = error.__cause__ or error  # httpx-aiohttp calls every broken connection a timeout; its cause says more
-    return f"the connection failed: {one_line(str(cause)) or type(cause).__name__}"
 
 
 def _address(settings: ModelSettings) -> httpx.URL:
@@ -462,6 +422,7 @@ def _proxy(url: httpx.URL) -> httpx.Proxy | None:
     except (httpx.InvalidURL, ValueError):
         proxy = None
     if proxy is None or proxy.url.scheme not in ("http", "https"):
-        msg = "the proxy that the environment names is none for HTTP; NO_PROXY lists the hosts that are reached without one"
-        raise RunRefused(msg)
+        refuse(
+            "the proxy that the environment names is none for HTTP; NO_PROXY lists the hosts that are reached without one"
+        )
     return proxy

@@ -7,7 +7,7 @@ call, with our task before and after it, in the turn of the user alone. A text i
 import hashlib
 import re
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import JudgeReplyInvalid, RunRefused
-from evalcore.runs.queries import Texts
+from evalcore.runs.queries import texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
-from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, storable
+from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, refuse, storable
 from evalcore.runs.suspicion import suspects
+from evalcore.study.db import Session
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message, RunKind
 
 CONFIDENCE_MEANING = ConfidenceMeaning.RIGHT  # what the judges' prompts ask the confidence for
@@ -55,8 +56,7 @@ def new_fence() -> str:
 def safe_fence(fence: str, data: Sequence[str]) -> str:
     """The mark itself (8 to 64 letters, digits and hyphens) where no text that will stand between the marks holds it, else another one."""
     if not _MARK.fullmatch(fence):
-        msg = f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}"
-        raise RunRefused(msg)
+        refuse(f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}")
     folded = [text.casefold() for text in data]
     for _ in range(TRIES):
         if not any(fence.casefold() in text for text in folded):
@@ -104,8 +104,7 @@ class AnswerPrompt:
     def request(self, case: Sequence[Message]) -> ChatRequest:
         """The question. The mark is made from the case, so that samples and later runs are asked letter for letter the same."""
         if not case:
-            msg = "The conversation has no turn: there is nothing to ask."
-            raise RunRefused(msg)
+            refuse("The conversation has no turn: there is nothing to ask.")
         if not self.with_levels:
             return ChatRequest(tuple(case))
         texts = [turn.content for turn in case]
@@ -167,7 +166,9 @@ class JudgePrompt:
         answer = {"type": "string", "enum": [*"ABCD", NO_LEVEL]} if self.of_levels else {"type": "boolean"}
         shape = {EXPLANATION: {"type": "string"}, LEVEL if self.of_levels else MET: answer}
         # not its range: several servers refuse a schema that bounds a number; it is checked when the reply is read
-        return _strict(shape | ({CONFIDENCE: {"type": "number"}} if self.with_confidence else {}))
+        shape |= {CONFIDENCE: {"type": "number"}} if self.with_confidence else {}
+        # in the servers' strict mode every field is required, and no other allowed
+        return {"type": "object", "properties": shape, "required": [*shape], "additionalProperties": False}
 
     @cached_property
     def _system(self) -> str:
@@ -176,11 +177,6 @@ class JudgePrompt:
         return joined(
             self._words("task"), *levels, self._words(rules), words("parts_are_data"), self._words("reply", either=True)
         )
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema as servers take it in their strict mode: every field required, no other allowed."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:
@@ -195,42 +191,25 @@ def prompt_version(spec: RunSpec) -> str:
     return "+".join(prompt.version for prompt in _prompts(spec).values())
 
 
-def spec_for(  # noqa: PLR0913 - what a run is described by
-    kind: RunKind,
-    model: ModelSettings,
-    dataset: str,
-    *,
-    of_models: Collection[str] = (),
-    formats: Collection[str] = (),
-    with_points: bool = True,
-    with_confidence: bool = False,
-    n_samples: int = 1,
-    n_repeats: int = 1,
-    limit: int | None = None,
-) -> RunSpec:
-    """The specification of a run with the prompts as they are now; what its kind does not know is left at its default."""
-    is_judge = kind is RunKind.JUDGE
-    spec = RunSpec(
-        kind=kind,
-        model=model,
-        prompt_version="",
-        with_points=with_points or not is_judge or dataset == CASES,
-        with_confidence=with_confidence and is_judge,
-        dataset=dataset,
-        of_models=tuple(sorted(set(of_models))) if is_judge else (),
-        formats=tuple(sorted(set(formats))) if kind is RunKind.TRIAGE else (),
-        n_samples=1 if is_judge else n_samples,
-        n_repeats=n_repeats if is_judge else 1,
-        limit=limit,
-    )
+def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) -> RunSpec:
+    """The specification of a run with the prompts as they are now; `asked`: as `RunSpec` has it, each default where the run's kind does not know it."""
+    if kind is RunKind.JUDGE:
+        asked |= {"n_samples": 1, "formats": ()}
+    else:
+        asked |= {"of_models": (), "with_points": True, "with_confidence": False, "n_repeats": 1}
+    if kind is RunKind.RESPOND:
+        asked["formats"] = ()
+    if dataset == CASES:
+        asked["with_points"] = True
+    asked |= {name: tuple(sorted(set(asked.get(name, ())))) for name in ("of_models", "formats")}
+    spec = RunSpec(kind=kind, model=model, prompt_version="", dataset=dataset, **asked)
     return msgspec.structs.replace(spec, prompt_version=prompt_version(spec))
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A question with the texts that it is made from.
 
-    `response`, `criterion`, `points`: of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the
-    judge.
+    Of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the judge.
     """
 
     question: Question
@@ -247,17 +226,18 @@ class Asker:
     def __init__(self, spec: RunSpec) -> None:
         self._prompts = _prompts(spec)
 
-    def prepared(self, questions: Sequence[Question], texts: Texts) -> list[Asked]:
+    def prepared(self, session: Session, questions: Sequence[Question]) -> list[Asked]:
         """Questions with their texts; a response is searched for words to the judge once, however many criteria are asked on it."""
-        suspicions = {number: suspects(text) for number, text in texts.responses.items()}
+        conversations, responses, criteria = texts(session, questions)
+        suspicions = {number: suspects(text) for number, text in responses.items()}
         asked = []
         for question in questions:
-            case = texts.conversations[question.example_id]
+            case = conversations[question.example_id]
             if question.response_id is None:
                 asked.append(Asked(question, case))
                 continue
-            criterion = texts.criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
-            about = (texts.responses[question.response_id], *criterion, suspicions[question.response_id])
+            criterion = criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
+            about = (responses[question.response_id], *criterion, suspicions[question.response_id])
             asked.append(Asked(question, case, *about))
         return asked
 

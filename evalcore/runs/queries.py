@@ -26,6 +26,8 @@ UNSEEN_SECONDS = 30.0  # a worker that has not said for so long that it lives is
 FAILURES = tuple(outcome for outcome in Outcome if outcome is not Outcome.ANSWERED)
 CHUNK = 500  # bound variables in one statement
 _FIRST_NAMESPACE = "pid:[4026531836]"
+_CALL, _QUESTION, _FLAGGED = (TABLES[name].c for name in ("run_call", "run_question", "suspect_response"))
+_EXAMPLE, _MODEL, _RESPONSE, _VERDICT = (TABLES[name].c for name in ("example", "model", "response", "verdict"))
 
 
 class RunRow(NamedTuple):
@@ -45,10 +47,7 @@ class RunRow(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What the calls of a run took: tokens as far as servers count them, US dollars as far as they are known (None: of no call).
-
-    Without cost are calls that brought a reply and whose cost is not known.
-    """
+    """What the calls of a run took, as far as servers count it; without cost are calls that brought a reply and whose cost is not known."""
 
     n_calls: int
     prompt_tokens: int
@@ -60,25 +59,17 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; its calls as `Calls` has them.
-
-    `outcomes`: questions by what came of them; those that are still open are not in it. `rate`: questions that ended in the last half minute, by the second.
-    """
+    """How far a run is. `outcomes`: of ended questions; `rate`: of the last half minute, a second."""
 
     run_id: int
     state: RunState
     reason: str | None
     n_questions: int
     outcomes: dict[Outcome, int]
-    n_calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-    n_without_cost: int
+    calls: Calls
     max_cost: float | None
     rate: float
     n_workers: int
-    n_with_cost: int = 0
 
     @property
     def n_asked(self) -> int:
@@ -104,9 +95,6 @@ class Progress:
     def seconds_left(self) -> float | None:
         """At the rate of the last half minute; None where nothing has ended in it."""
         return self.n_open / self.rate if self.rate > 0 else None
-
-
-# ---------------------------------------------------------------- runs
 
 
 def run(session: Session, run_id: int) -> RunRow:
@@ -142,14 +130,17 @@ def progress(session: Session, run_id: int) -> Progress:
     alive = [worker for worker in workers(session, run_id) if worker.lives]
     rate = 0.0
     if alive:  # over the last half minute, or since the first of the present workers began
-        call, at = TABLES["run_call"].c, clock(session)
+        at = clock(session)
         since = max(at - timedelta(seconds=LATELY_SECONDS), min(worker.started_at for worker in alive))
-        lately = select(func.count(distinct(call.question_id))).where(call.run_id == run_id, call.at > since)
+        lately = select(func.count(distinct(_CALL.question_id))).where(_CALL.run_id == run_id, _CALL.at > since)
         seconds = (at - since).total_seconds()
         rate = _number(session, lately) / seconds if seconds > 0 else 0.0
     stands = counts(session, run_id)
-    took = calls(session, run_id)._asdict() | {"max_cost": row.max_cost, "rate": rate, "n_workers": len(alive)}
-    return Progress(run_id, row.state, row.reason, stands.n_questions, dict(stands.outcomes), **took)
+    took = calls(session, run_id)
+    outcomes = dict(stands.outcomes)
+    return Progress(
+        run_id, row.state, row.reason, stands.n_questions, outcomes, took, row.max_cost, rate, n_workers=len(alive)
+    )
 
 
 class Counts(NamedTuple):
@@ -162,9 +153,8 @@ class Counts(NamedTuple):
 
 def counts(session: Session, run_id: int) -> Counts:
     """How many questions a run has."""
-    question = TABLES["run_question"].c
-    grouped = select(question.outcome, func.count(), func.count(question.worker_id)).where(question.run_id == run_id)
-    found = session.connection().execute(grouped.group_by(question.outcome)).all()
+    grouped = select(_QUESTION.outcome, func.count(), func.count(_QUESTION.worker_id)).where(_QUESTION.run_id == run_id)
+    found = session.connection().execute(grouped.group_by(_QUESTION.outcome)).all()
     outcomes = Counter({Outcome(word): int(n) for word, n, _ in found if word is not None})
     n_held = sum(int(n) for word, _, n in found if word is None)
     return Counts(sum(int(n) for _, n, _ in found), outcomes, n_held)
@@ -172,13 +162,12 @@ def counts(session: Session, run_id: int) -> Counts:
 
 def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls:
     """What the calls of a run took so far; `besides`: without those of this worker."""
-    call = TABLES["run_call"].c
-    unknown = case((call.cost.is_(None) & call.outcome.not_in([Outcome.REJECTED, Outcome.UNREACHABLE]), 1), else_=0)
-    tokens = (func.coalesce(func.sum(column), 0) for column in (call.prompt_tokens, call.completion_tokens))
-    cost = (func.sum(call.cost), func.count(call.cost), func.coalesce(func.sum(unknown), 0))
-    summed = select(func.count(), *tokens, *cost).where(call.run_id == run_id)
+    unknown = case((_CALL.cost.is_(None) & _CALL.outcome.not_in([Outcome.REJECTED, Outcome.UNREACHABLE]), 1), else_=0)
+    tokens = (func.coalesce(func.sum(column), 0) for column in (_CALL.prompt_tokens, _CALL.completion_tokens))
+    cost = (func.sum(_CALL.cost), func.count(_CALL.cost), func.coalesce(func.sum(unknown), 0))
+    summed = select(func.count(), *tokens, *cost).where(_CALL.run_id == run_id)
     if besides is not None:
-        summed = summed.where(func.coalesce(call.worker_id, 0) != besides)
+        summed = summed.where(func.coalesce(_CALL.worker_id, 0) != besides)
     n_calls, prompt, completion, dollars, n_with, n_without = session.connection().execute(summed).one()
     return Calls(int(n_calls), int(prompt), int(completion), dollars, int(n_with), int(n_without))
 
@@ -224,19 +213,13 @@ def failures(
 
 
 def listed(session: Session) -> pd.DataFrame:
-    """Every run, newest first.
-
-    Returns:
-        One row a run: run_id, kind, name, dataset, prompt_version, state, reason, n_questions, n_answered, n_failed, n_open, cost (US dollars;
-        missing where unknown), max_cost, n_workers (that live), started_by, created_at, ended_at.
-    """
-    question, call = TABLES["run_question"].c, TABLES["run_call"].c
+    """Every run, newest first, with the columns of `LIST_COLUMNS`: cost is missing where it is unknown, n_workers are those that live."""
     connection = session.connection()
-    grouped = select(question.run_id, question.outcome, func.count()).group_by(question.run_id, question.outcome)
+    grouped = select(_QUESTION.run_id, _QUESTION.outcome, func.count()).group_by(_QUESTION.run_id, _QUESTION.outcome)
     counts: dict[int, Counter[str | None]] = {}
     for run_id, outcome, n in connection.execute(grouped):
         counts.setdefault(run_id, Counter())[outcome] = int(n)
-    summed = select(call.run_id, func.sum(call.cost)).group_by(call.run_id)
+    summed = select(_CALL.run_id, func.sum(_CALL.cost)).group_by(_CALL.run_id)
     costs = dict(map(tuple, connection.execute(summed)))
     n_workers = Counter(worker.run_id for worker in workers(session) if worker.lives)
     lines = []
@@ -267,26 +250,21 @@ class Subject(NamedTuple):
 
 def subject(session: Session, run_id: int) -> Subject:
     """What the questions of a run are about; of a million it takes a second, so keep it: it changes only with their number."""
-    question, response = (TABLES[name].c for name in ("run_question", "response"))
-    counted = select(func.count(distinct(question.example_id)), func.count(distinct(question.response_id)))
-    n_examples, n_responses = session.connection().execute(counted.where(question.run_id == run_id)).one()
-    judged = select(question.response_id).where(question.run_id == run_id)
-    by = select(func.count(distinct(response.model_id))).where(response.id.in_(judged))
+    counted = select(func.count(distinct(_QUESTION.example_id)), func.count(distinct(_QUESTION.response_id)))
+    n_examples, n_responses = session.connection().execute(counted.where(_QUESTION.run_id == run_id)).one()
+    judged = select(_QUESTION.response_id).where(_QUESTION.run_id == run_id)
+    by = select(func.count(distinct(_RESPONSE.model_id))).where(_RESPONSE.id.in_(judged))
     return Subject(int(n_examples), int(n_responses), _number(session, by) if n_responses else 0)
 
 
 def n_cut_off(session: Session, run_id: int) -> int:
     """How many answers of a run the server cut off at max_tokens, or at its own limit; of a judge's run none."""
-    call = TABLES["run_call"].c
-    of_run = (call.run_id == run_id, call.outcome == Outcome.ANSWERED.value, call.error == CUT_OFF)
+    of_run = (_CALL.run_id == run_id, _CALL.outcome == Outcome.ANSWERED.value, _CALL.error == CUT_OFF)
     return _number(session, select(func.count()).where(*of_run))
 
 
 def _number(session: Session, statement: Any) -> int:
     return int(session.connection().execute(statement).scalar_one())
-
-
-# ---------------------------------------------------------------- workers
 
 
 class WorkerRow(NamedTuple):
@@ -348,48 +326,29 @@ def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
     ]
 
 
-# ---------------------------------------------------------------- what is asked about
-
-
 def datasets(session: Session) -> list[str]:
     """The data sets of which there are examples."""
-    example = TABLES["example"].c
-    return [*session.connection().execute(select(example.dataset).distinct().order_by(example.dataset)).scalars()]
+    return [*session.connection().execute(select(_EXAMPLE.dataset).distinct().order_by(_EXAMPLE.dataset)).scalars()]
 
 
 def models_of(session: Session, dataset: str) -> list[str]:
     """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
-    example, response, model = (TABLES[name].c for name in ("example", "response", "model"))
     to_judge = exists().where(
-        response.model_id == model.id, response.example_id == example.id, example.dataset == dataset
+        _RESPONSE.model_id == _MODEL.id, _RESPONSE.example_id == _EXAMPLE.id, _EXAMPLE.dataset == dataset
     )
     if dataset == CASES:
-        to_judge = to_judge.where(response.dataset == Format.CONVERSATION.evaluation, response.text != "")
-    return [*session.connection().execute(select(model.name).where(to_judge).order_by(model.name)).scalars()]
+        to_judge = to_judge.where(_RESPONSE.dataset == Format.CONVERSATION.evaluation, _RESPONSE.text != "")
+    return [*session.connection().execute(select(_MODEL.name).where(to_judge).order_by(_MODEL.name)).scalars()]
 
 
-def confidence_meaning(session: Session, judge: str) -> str | None:
-    """What the study says that this judge's confidence is the probability of."""
-    table = TABLES["judge_confidence"].c
-    meaning: str | None = session.connection().execute(select(table.meaning).where(table.judge == judge)).scalar()
-    return meaning
-
-
-class Texts(NamedTuple):
-    """What some questions are about, by the numbers of the rows; of a criterion text and points."""
-
-    conversations: dict[int, tuple[Message, ...]]
-    responses: dict[int, str]
-    criteria: dict[int, tuple[str, int | None]]
-
-
-def texts(session: Session, questions: Iterable[Question]) -> Texts:
-    """The texts of some questions; each is read once, however many questions are about it."""
-    asked = list(questions)
+def texts(
+    session: Session, asked: Collection[Question]
+) -> tuple[dict[int, tuple[Message, ...]], dict[int, str], dict[int, tuple[str, int | None]]]:
+    """What some questions are about, by the numbers of the rows, each read once: conversations, responses, criteria with their points."""
     examples = _of(session, "example", {one.example_id for one in asked}, "messages")
     responses = _of(session, "response", {one.response_id for one in asked}, "text")
     criteria = _of(session, "criterion", {one.criterion_id for one in asked}, "text", "points")
-    return Texts(
+    return (
         {number: msgspec.json.decode(messages, type=tuple[Message, ...]) for number, messages in examples},
         {number: text or "" for number, text in responses},
         {number: (text, points) for number, text, points in criteria},
@@ -416,17 +375,15 @@ def suspects_of(session: Session, response_ids: Collection[int]) -> dict[int, tu
 
 def judged_text(session: Session, response_id: int) -> str:
     """The text of a response on which a judge has given a verdict; "" where none has, or where there is no text."""
-    response, verdict = (TABLES[name].c for name in ("response", "verdict"))
-    is_judged = exists().where(verdict.response_id == response.id, verdict.stage == Stage.JUDGE.value)
-    found = session.connection().execute(select(response.text).where(response.id == response_id, is_judged))
+    is_judged = exists().where(_VERDICT.response_id == _RESPONSE.id, _VERDICT.stage == Stage.JUDGE.value)
+    found = session.connection().execute(select(_RESPONSE.text).where(_RESPONSE.id == response_id, is_judged))
     return found.scalar() or ""
 
 
 def are_suspect(session: Session) -> dict[int, bool]:
     """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
-    question, call, flagged = (TABLES[name].c for name in ("run_question", "run_call", "suspect_response"))
-    is_answered = (question.id == call.question_id, call.outcome == Outcome.ANSWERED.value)
-    connection, of_response = session.connection(), question.response_id.is_not(None)
-    searched = connection.execute(select(question.response_id).distinct().where(*is_answered, of_response)).scalars()
-    suspect = connection.execute(select(flagged.response_id)).scalars()
+    is_answered = (_QUESTION.id == _CALL.question_id, _CALL.outcome == Outcome.ANSWERED.value)
+    connection, of_response = session.connection(), _QUESTION.response_id.is_not(None)
+    searched = connection.execute(select(_QUESTION.response_id).distinct().where(*is_answered, of_response)).scalars()
+    suspect = connection.execute(select(_FLAGGED.response_id)).scalars()
     return dict.fromkeys(searched, False) | dict.fromkeys(suspect, True)

@@ -2,12 +2,13 @@
 
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, NoReturn
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
+from evalcore.errors import RunRefused
 from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
@@ -20,6 +21,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 LONGEST_WORDS = 200
 Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Raise RunRefused; without the cause, which may quote a key."""
+    raise RunRefused(sentence) from None
 
 
 def storable(text: str) -> str:
@@ -110,18 +116,14 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """SHA-256 over all of it, except what changes no answer: address, prices, family, time limits, the name of the key's variable."""
         model = (self.model.name, *self.model.asked_how)
-        rest = (
-            self.kind, self.prompt_version, self.with_points, self.with_confidence, self.dataset, self.of_models, self.formats, self.n_samples,
-            self.n_repeats, self.limit,
-        )  # fmt: skip
+        rest = [getattr(self, name) for name in self.__struct_fields__ if name != "model"]
         return hashlib.sha256(msgspec.json.encode((model, rest))).hexdigest()
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):
     """One thing that is asked of the model, as its row holds it.
 
-    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage (`schema.Format`); ""
-    otherwise.
+    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage, else "".
     """
 
     question_id: int
@@ -134,10 +136,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """A whole reply of a model; tokens as the server counts them, `finish` as it says ("stop", "length", ...).
-
-    Attempts count the last; seconds are from the first try to the reply.
-    """
+    """A whole reply of a model; tokens and `finish` ("stop", "length", ...) as the server says; seconds from the first try to the reply."""
 
     text: str
     status: int

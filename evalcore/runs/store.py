@@ -13,22 +13,12 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, InternalError, Operat
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, NotFound
-from evalcore.runs.item_queries import evaluation, has_answer, not_answered, open_questions, parts
-from evalcore.runs.queries import CHUNK, clock, this_host, workers
+from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
+from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
+from evalcore.runs.replies import Judged
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
-from evalcore.study.schema import (
-    ANSWERS_SAVED,
-    Acuity,
-    ConfidenceMeaning,
-    Label,
-    Outcome,
-    RaterKind,
-    RunKind,
-    RunState,
-    Stage,
-    Verdict,
-    repeat_version,
-)
+from evalcore.study.schema import ANSWERS_SAVED, Outcome, RaterKind, RunKind, RunState, Stage, Verdict, repeat_version
 from evalcore.study.store import Bulk, append_event, ensure_rater, written
 from evalcore.study.tables import TABLES, now
 from evalcore.triage.store import set_confidence_meaning
@@ -39,9 +29,6 @@ NOT_TAKEN = (DatabaseFault, OperationalError, InternalError, InterfaceError)
 MAX_REASON = 2_000
 _COLUMNS = ("run_id", "example_id", "response_id", "criterion_id", "format", "sample_index", "repeat")
 _RUN, _WORKER, _QUESTION = (TABLES[name] for name in ("run", "run_worker", "run_question"))
-
-
-# ---------------------------------------------------------------- runs
 
 
 def start_run(
@@ -58,7 +45,14 @@ def start_run(
     connection.execute(_upsert(session, "run").values(row).on_conflict_do_nothing())
     same = select(_RUN.c.id).where(_RUN.c.fingerprint == spec.fingerprint).with_for_update(key_share=True)
     run_id = int(connection.execute(same).scalar_one())  # its row is held until the transaction ends
-    n_new = _add_questions(session, run_id, spec)
+    counted = select(func.count()).select_from(_QUESTION).where(_QUESTION.c.run_id == run_id)
+    n_before, n_new = int(connection.execute(counted).scalar_one()), 0
+    for part in parts(spec):  # a row for each item without an answer, by the database itself: there may be a million
+        missing = open_questions(run_id, spec, part)
+        if spec.limit is not None:
+            missing = missing.limit(max(spec.limit - n_before - n_new, 0))
+        added = insert(_QUESTION).from_select(_COLUMNS, missing, include_defaults=False)
+        n_new += connection.execute(added, execution_options={"preserve_rowcount": True}).rowcount
     _close_answered(session, run_id, spec)
     is_open = exists().where(_QUESTION.c.run_id == run_id, _QUESTION.c.outcome.is_(None))
     left = bool(connection.execute(select(is_open)).scalar_one())
@@ -85,23 +79,9 @@ def _tell(session: Session, action: str, run_id: int, actor: str, detail: Mappin
     append_event(session, actor=actor, action=action, subject=f"run {run_id}", detail={"run": run_id} | dict(detail))
 
 
-def _add_questions(session: Session, run_id: int, spec: RunSpec) -> int:
-    """A row for each item without an answer that has none yet, by the database itself: there may be a million."""
-    connection, n_new = session.connection(), 0
-    counted = select(func.count()).select_from(_QUESTION).where(_QUESTION.c.run_id == run_id)
-    n_before = int(connection.execute(counted).scalar_one())
-    for part in parts(spec):
-        missing = open_questions(run_id, spec, part)
-        if spec.limit is not None:
-            missing = missing.limit(max(spec.limit - n_before - n_new, 0))
-        added = insert(_QUESTION).from_select(_COLUMNS, missing, include_defaults=False)
-        n_new += connection.execute(added, execution_options={"preserve_rowcount": True}).rowcount
-    return n_new
-
-
 def _close_answered(session: Session, run_id: int, spec: RunSpec) -> None:
     for part in parts(spec):
-        closed = update(_QUESTION).where(*not_answered(run_id, part), has_answer(spec, part))
+        closed = update(_QUESTION).where(*not_answered(run_id, spec, part, is_there=True))
         session.connection().execute(closed.values(outcome=Outcome.ANSWERED.value, worker_id=None))
 
 
@@ -146,26 +126,13 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
     return row.state, row.spec
 
 
-# ---------------------------------------------------------------- workers
-
-
 class Orders(NamedTuple):
-    """What a worker is told when it says that it lives: to finish and end; whether it was taken for dead, so that what it held is free.
-
-    Others are those of the run that live; max_cost is of its latest start.
-    """
+    """What a worker is told when it says that it lives; `was_dead`: it was taken for dead, so that what it held is free."""
 
     stop: bool
     was_dead: bool
     n_others: int
     max_cost: float | None
-
-
-class Lot(NamedTuple):
-    """What a worker has taken, and whether it was taken for dead before, so that what it held is not its own any more."""
-
-    questions: list[Question]
-    was_dead: bool
 
 
 class Ended(NamedTuple):
@@ -202,13 +169,16 @@ def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
     return bool(before.stop_asked), before.ended_at is not None
 
 
-def take(session: Session, run_id: int, worker_id: int, most: int) -> Lot:
-    """Questions that nobody holds, now held by this worker; in their order, at most so many. Where there are none: what dead workers held."""
+def take(session: Session, run_id: int, worker_id: int, most: int) -> tuple[list[Question], bool]:
+    """Questions that nobody holds, now held by this worker; in their order, at most so many. Where there are none: what dead workers held.
+
+    And whether it was taken for dead before, so that what it held is not its own any more.
+    """
     _, was_dead = _revived(session, worker_id)  # first: who holds anything has not ended
     questions = _taken(session, run_id, worker_id, most)
     if not questions and _free_of_the_dead(session, run_id):
         questions = _taken(session, run_id, worker_id, most)
-    return Lot(questions, was_dead)
+    return questions, was_dead
 
 
 def _taken(session: Session, run_id: int, worker_id: int, most: int) -> list[Question]:
@@ -270,63 +240,44 @@ def _free(session: Session, run_id: int, worker_ids: Any) -> int:
     return int(session.connection().execute(update(_QUESTION).where(*held).values(worker_id=None)).rowcount)
 
 
-# ---------------------------------------------------------------- answers
-
-
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """What came of one question.
 
-    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. A model's answer is a text; a judge's has a label.
+    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. `came`: a judge's verdict or a model's text.
     """
 
     question: Question
     calls: tuple[Call, ...]
     outcome: Outcome | None
-    text: str | None = None
-    label: Label | Acuity | None = None
-    explanation: str | None = None
-    confidence: float | None = None
+    came: Judged | str | None = None
     suspects: tuple[str, ...] = ()
 
 
 class Saved(NamedTuple):
-    """What a transaction has written; n_there: answers that were not kept.
-
-    Their item has one by now: it came with a file, from another run, or from a worker that took the question over.
-    """
+    """What a transaction has written; n_there: answers not kept, since the item has one by now: from a file, another run or another worker."""
 
     n_answers: int
     n_there: int
 
 
-class Saving(NamedTuple):
-    """Whose answers are written; `meaning`: what a judge's confidence is the probability of, where it states one."""
-
-    run_id: int
-    worker_id: int
-    spec: RunSpec
-    actor: str
-    meaning: ConfidenceMeaning | None = None
-
-
-def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) -> Saved:
-    """Write answers, at most some hundreds at once.
+def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> Saved:
+    """Write answers of a worker, at most some hundreds at once.
 
     A question that has an outcome by now, or is another worker's, is left alone; the calls that it cost are told in the event.
     """
     at, bulk = now(), Bulk(session)
     ended = [answer for answer in answers if answer.outcome is not None]
-    ours = _end_questions(session, saving.worker_id, ended)
+    ours = _end_questions(session, worker_id, ended)
     kept = [answer for answer in ended if answer.question.question_id in ours]
     good = [answer for answer in kept if answer.outcome is Outcome.ANSWERED]
-    if saving.spec.kind is RunKind.JUDGE:
-        n_new = _save_verdicts(session, bulk, saving, good, at) if good else 0
+    if run.kind is RunKind.JUDGE:
+        n_new = _save_verdicts(session, bulk, run, good, at) if good else 0
         # also where the judge's reply could not be read: other judges have read the response, or will
         flag_suspects(session, {one.question.response_id or 0: one.suspects for one in kept if one.suspects})
     else:
-        n_new = _save_responses(session, bulk, saving.spec, good) if good else 0
+        n_new = _save_responses(session, bulk, run.spec, good) if good else 0
     written_calls = [*kept, *(answer for answer in answers if answer.outcome is None)]
-    whose = {"run_id": saving.run_id, "worker_id": saving.worker_id}
+    whose = {"run_id": run.run_id, "worker_id": worker_id}
     calls = [call for answer in written_calls for call in answer.calls]
     rows = [whose | msgspec.structs.asdict(call) | {"outcome": call.outcome.value, "at": at} for call in calls]
     bulk.insert_only("run_call", rows)
@@ -336,7 +287,7 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     if n_there or lost:
         calls = [call for answer in lost for call in answer.calls]
         detail |= {"not_kept": n_there, "calls_of_others": len(calls), "cost_of_others": _cost(calls)}
-    _tell(session, ANSWERS_SAVED, saving.run_id, saving.actor, detail)
+    _tell(session, ANSWERS_SAVED, run.run_id, run.started_by, detail)
     return Saved(n_new, n_there)
 
 
@@ -358,8 +309,8 @@ def _end_questions(session: Session, worker_id: int, ended: Sequence[Answer]) ->
     return ours
 
 
-def _save_verdicts(session: Session, bulk: Bulk, saving: Saving, good: Sequence[Answer], at: datetime) -> int:
-    name, version = saving.spec.model.name, saving.spec.prompt_version
+def _save_verdicts(session: Session, bulk: Bulk, run: RunRow, good: Sequence[Answer], at: datetime) -> int:
+    name, version = run.spec.model.name, run.spec.prompt_version
     raters = {
         repeat: ensure_rater(session, RaterKind.JUDGE, name, prompt_version=repeat_version(version, repeat))
         for repeat in sorted({answer.question.repeat for answer in good})
@@ -370,20 +321,20 @@ def _save_verdicts(session: Session, bulk: Bulk, saving: Saving, good: Sequence[
     given = select(verdict.response_id, verdict.criterion_id, verdict.rater_id)
     rows = session.connection().execute(given.where(verdict.response_id.in_(numbers), *by_judge))
     there = {tuple(row) for row in rows}
-    new, verdicts = [], []
+    verdicts = []
     for answer in good:
         asked = answer.question
         item = (asked.response_id, asked.criterion_id, raters[asked.repeat])
-        if item not in there:
-            new.append(answer)
-            said = {name: getattr(answer, name) for name in ("label", "confidence", "explanation")}
-            said |= zip(("response_id", "criterion_id", "rater_id"), item, strict=True)
-            verdicts.append(Verdict(example_id=asked.example_id, stage=Stage.JUDGE, created_at=at, **said))
+        if item not in there and isinstance(answer.came, Judged):
+            said: dict[str, Any] = dict(zip(("response_id", "criterion_id", "rater_id"), item, strict=True))
+            said |= {"label": answer.came.label, "confidence": answer.came.confidence}
+            said |= {"explanation": answer.came.explanation or None, "example_id": asked.example_id}
+            verdicts.append(Verdict(stage=Stage.JUDGE, created_at=at, **said))
     bulk.verdicts(verdicts)
-    if saving.meaning is not None and any(answer.confidence is not None for answer in new):
-        set_confidence_meaning(session, name, saving.meaning, actor=saving.actor)
-    _await_index(bulk, ((answer.question.example_id, answer.explanation) for answer in new))
-    return len(new)
+    if run.spec.with_confidence and any(verdict.confidence is not None for verdict in verdicts):
+        set_confidence_meaning(session, name, CONFIDENCE_MEANING, actor=run.started_by)
+    _await_index(bulk, ((verdict.example_id, verdict.explanation) for verdict in verdicts))
+    return len(verdicts)
 
 
 def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[Answer]) -> int:
@@ -397,7 +348,8 @@ def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[
     wanted = {}
     for answer in good:
         asked = answer.question
-        wanted[asked.example_id, evaluation(spec, asked.format), asked.sample_index] = answer.text or ""
+        text = answer.came if isinstance(answer.came, str) else ""
+        wanted[asked.example_id, evaluation(spec, asked.format), asked.sample_index] = text
     places, there = list(wanted), set[tuple[Any, ...]]()
     for start in range(0, len(places), CHUNK):
         taken = select(*place).where(tuple_(*place).in_(places[start : start + CHUNK]), response.model_id == model_id)

@@ -105,28 +105,15 @@ class Figures:
         since = self._spent(self.mine) - self._spent_then
         return (since + n_in_flight * self.expected_cost) * self.n_workers <= left
 
-    def no_more_words(self) -> str:
-        """Why nothing more is asked where not even one call may be in flight."""
-        one = "the next question" if self.n_workers == 1 else f"a question for each of {self.n_workers} processes"
-        return f"{one} would bring the cost above {self.max_cost:g} US dollars"
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars of all calls whose cost is known; None where none is."""
-        return _sum(self.calls, self.mine).cost
-
     def progress(self) -> Progress:
         """The figures as the page has them."""
         at = time.monotonic()
         seconds = min(LATELY_SECONDS, at - self._started)
         n_lately = sum(count for second, count in self._lately if second >= at - LATELY_SECONDS - 1)
         rate = n_lately / seconds if seconds > 0 else 0.0
-        took = _sum(self.calls, self.mine)._asdict() | {"rate": rate, "max_cost": self.max_cost}
-        outcomes = dict(self.outcomes + (self.ended - self._ended_then))
-        return Progress(self.run_id, RunState.OPEN, None, self.n_questions, outcomes, n_workers=self.n_workers, **took)
-
-
-# ---------------------------------------------------------------- words
+        outcomes, took = dict(self.outcomes + (self.ended - self._ended_then)), _sum(self.calls, self.mine)
+        stands = (self.run_id, RunState.OPEN, None, self.n_questions, outcomes, took)
+        return Progress(*stands, self.max_cost, rate, n_workers=self.n_workers)
 
 
 def asked_words(spec: RunSpec, subject: Subject, *, name: str | None = None) -> str:
@@ -173,7 +160,7 @@ def told(at: Progress) -> list[str]:
     parts = [f"{at.n_answered:,} of {at.n_questions:,} answered", f"{at.n_failed:,} failed"]
     if at.n_workers:
         parts.append(f"{at.rate:,.1f} a second")
-    parts.append(cost_words(at))
+    parts.append(cost_words(at.calls))
     if at.n_workers and at.n_open and at.seconds_left is not None:
         parts.append(f"{duration(at.seconds_left)} left")
     return parts
@@ -210,11 +197,12 @@ def how_words(model: ModelSettings) -> str:
     return ", ".join(parts) + key
 
 
-def cost_words(at: Progress) -> str:
-    """What a run has cost, and how many calls are not in it since their cost is not known."""
-    if not at.n_without_cost:
-        return dollars(at.cost or 0.0)
-    return "cost unknown" if at.cost is None else f"{dollars(at.cost)} and {at.n_without_cost:,} calls of unknown cost"
+def cost_words(calls: Calls) -> str:
+    """What calls have cost, and of how many the cost is not known."""
+    if not calls.n_without_cost:
+        return dollars(calls.cost or 0.0)
+    known = f"{dollars(calls.cost)} and {calls.n_without_cost:,} calls of unknown cost"
+    return "cost unknown" if calls.cost is None else known
 
 
 def cut_off_words(n_cut_off: int) -> str:

@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
 INVISIBLE = "It holds invisible or control characters"
 ENCODED = "It holds encoded text"
@@ -156,15 +155,12 @@ def _decoded(run: str) -> str:
     return read if is_text and _READABLE.search(read) else ""
 
 
-class _Pattern(NamedTuple):
-    tells: str
-    needs: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
 @cache
-def _patterns(name: str) -> tuple[_Pattern, ...]:
-    """The patterns of a file. In english.txt a space is whatever parts words, and … other words of the sentence; its pieces stand for {name}."""
+def _patterns(name: str) -> list[tuple[str, list[str], re.Pattern[str]]]:
+    """The patterns of a file: what each tells, words of which one has to be there, and the pattern.
+
+    In english.txt a space is whatever parts words, and … other words of the sentence; its pieces stand for {name}.
+    """
     is_english = name == "english.txt"
     pieces: dict[str, str] = {}
     patterns, section = [], ""
@@ -180,8 +176,8 @@ def _patterns(name: str) -> tuple[_Pattern, ...]:
             if is_english:
                 pattern = _with_pieces(pattern, pieces).replace(" ", _APART).replace("…", _WITHIN)
             flags = re.NOFLAG if is_english else re.IGNORECASE | re.MULTILINE
-            patterns.append(_Pattern(section, tuple(needs.split("|")), re.compile(pattern, flags)))
-    return tuple(patterns)
+            patterns.append((section, needs.split("|"), re.compile(pattern, flags)))
+    return patterns
 
 
 def _with_pieces(pattern: str, pieces: dict[str, str]) -> str:

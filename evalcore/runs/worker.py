@@ -17,14 +17,14 @@ from threading import Thread
 from typing import Any
 
 import evalcore
-from evalcore.errors import DatabaseFault, RunRefused
+from evalcore.errors import DatabaseFault
 from evalcore.runs import acts, queries, store
 from evalcore.runs.asking import Asking, Stop
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
-from evalcore.runs.prompts import CONFIDENCE_MEANING
 from evalcore.runs.queries import Progress, RunRow, WorkerRow
-from evalcore.runs.store import Ended, Saving
+from evalcore.runs.spec import refuse
+from evalcore.runs.store import Ended
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
@@ -120,31 +120,31 @@ def work(
     if at is not None:  # left as it is; but whoever ended it may have been killed before it had read the levels
         is_done = row.state is RunState.DONE and most is None
         levels = finish(engine, row, stop=stop) if is_done else None
-        return Worked(run_id, row.state, row.reason, at.cost, at.n_open, 0, levels=levels)
-    spec = row.spec
-    acts.check_prompt(spec, of=f"run {run_id}: ")
-    asked = client or ModelClient(spec.model, concurrency=row.concurrency, key=key)
+        return Worked(run_id, row.state, row.reason, at.calls.cost, at.n_open, 0, levels=levels)
+    acts.check_prompt(row.spec, of=f"run {run_id}: ")
+    asked = client or ModelClient(row.spec.model, concurrency=row.concurrency, key=key)
     with writing(engine) as session:
         worker_id = store.add_worker(session, run_id, pid=os.getpid())
-    saving = Saving(run_id, worker_id, spec, row.started_by, CONFIDENCE_MEANING if spec.with_confidence else None)
 
     async def ask() -> Asking:
         async with asked as opened:
-            asking = Asking(
-                engine, saving, client=opened, run=row, figures=figures, stop=stop, progress=progress, most=most
-            )  # fmt: skip
+            how: dict[str, Any] = {"figures": figures, "stop": stop, "progress": progress, "most": most}
+            asking = Asking(engine, row, worker_id, client=opened, **how)
             await asking.run()
         return asking
 
     try:
-        with reading(engine) as session:
-            figures = _figures(session, row)  # not before: of two who begin at once one knows of the other
+        with reading(engine) as session:  # not before: of two who begin at once one knows of the other
+            each, stands = acts.expected(session, row.spec), queries.counts(session, run_id)
+            calls, n_workers = queries.calls(session, run_id), len(alive(session, run_id))
+        cost_each = row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0))
+        figures = Figures(run_id, stands.n_questions, stands.outcomes, calls, row.max_cost, cost_each, n_workers)
         with _seldom_collected():
             asking = asyncio.run(ask())
     except BaseException:  # Ctrl-C where nobody has said what it means, and faults of ours: others can go on at once
-        _end(engine, saving, "broken off", for_all=False)
+        _end(engine, row, worker_id, "broken off", for_all=False)
         raise
-    ended = _end(engine, saving, asking.reason, for_all=asking.for_all)
+    ended = _end(engine, row, worker_id, asking.reason, for_all=asking.for_all)
     is_whole = most is None  # else whoever shares out the questions does what follows, at the end
     return Worked(
         run_id=run_id,
@@ -154,7 +154,7 @@ def work(
         n_calls=figures.mine.n_calls,
         prompt_tokens=figures.mine.prompt_tokens,
         completion_tokens=figures.mine.completion_tokens,
-        cost=figures.cost,
+        cost=figures.progress().calls.cost,
         n_left=ended.n_left if ended is not None else None,
         n_held=ended.n_held if ended is not None else None,
         n_there=asking.kept.n_there,
@@ -200,25 +200,14 @@ def _seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _figures(session: Session, row: RunRow) -> Figures:
-    each, stands = acts.expected(session, row.spec), queries.counts(session, row.run_id)
-    cost_each = row.spec.model.cost(ceil(each.prompt_tokens or 0.0), ceil(each.completion_tokens or 0.0))
-    calls, n_workers = queries.calls(session, row.run_id), len(alive(session, row.run_id))
-    return Figures(row.run_id, stands.n_questions, stands.outcomes, calls, row.max_cost, cost_each, n_workers)
-
-
-def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -> Ended | None:
+def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for_all: bool) -> Ended | None:
     """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
+    why: dict[str, Any] = {"actor": row.started_by, "reason": reason, "for_all": for_all}
     try:
         with writing(engine) as session:
-            return store.end_worker(
-                session, saving.run_id, saving.worker_id, actor=saving.actor, reason=reason, for_all=for_all
-            )
+            return store.end_worker(session, row.run_id, worker_id, **why)
     except (DatabaseFault, DBAPIError):
         return None
-
-
-# ---------------------------------------------------------------- a process of its own
 
 
 def start_worker(engine_location: str, run_id: int) -> int:
@@ -234,8 +223,7 @@ def start_worker(engine_location: str, run_id: int) -> int:
         with reading(engine) as session:
             row = queries.run(session, run_id)
         if row.state is not RunState.OPEN:
-            msg = f"run {run_id} is {row.state}: start it first"
-            raise RunRefused(msg)
+            refuse(f"run {run_id} is {row.state}: start it first")
         key_of(row.spec.model)
         process, log = _started(engine_location, run_id)
         end = time.monotonic() + START_SECONDS
@@ -249,8 +237,7 @@ def start_worker(engine_location: str, run_id: int) -> int:
         engine.dispose()
     if process.returncode:
         words = " ".join(log.read_text("utf-8", "replace").split())[-_MAX_WORDS:]
-        msg = f"run {run_id}: the process that was started has ended: {words or 'it said nothing'} (see {log})"
-        raise RunRefused(msg)
+        refuse(f"run {run_id}: the process that was started has ended: {words or 'it said nothing'} (see {log})")
     return process.pid
 
 

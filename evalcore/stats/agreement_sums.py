@@ -40,10 +40,7 @@ class Coefficient(StrEnum):
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as numbers 0, 1, ..., one row a label: unit (the item), rater (none twice on a unit) and value (the category, in order).
-
-    Group and example are of each unit, not label.
-    """
+    """Labels as numbers from 0, a row a label: unit (the item), rater (once a unit), value (the category, in order); group and example are of each unit."""
 
     unit: Numbers
     rater: Numbers
@@ -88,10 +85,7 @@ class Without:
 
 @dataclass(frozen=True)
 class Jackknife:
-    """The sums of each group, and of each group without each of its examples that has a label in it.
-
-    Of each group, n_examples with an item that has two labels or more, and n_labels on such items.
-    """
+    """The sums of each group whole and without each of its examples; n_examples with an item that has two labels or more, n_labels on such items."""
 
     whole: Sums
     examples: Without
@@ -116,7 +110,7 @@ def jackknife(labels: Labels) -> Jackknife:
     without = Sums(all_pairs[group] - pairs, all_coincidences[group] - coincidences, all_shares[group] - shares, chance)
     has_pairs = pairs.sum(axis=(1, 2)) > 0
     return Jackknife(
-        Sums(all_pairs, all_coincidences, all_shares, _chance(by_rater)),
+        Sums(all_pairs, all_coincidences, all_shares, _squared(by_rater.sum(axis=1)) - _own(by_rater)),
         Without(_clean(without), group),
         np.bincount(group, weights=has_pairs, minlength=n_groups).astype(np.int64),
         np.bincount(labels.group, weights=np.where(is_pairable, n_of_unit, 0), minlength=n_groups).astype(np.int64),
@@ -169,10 +163,6 @@ def _by_rater(labels: Labels, counted: Truths) -> Floats:
     return np.asarray(np.bincount(place[counted], minlength=math.prod(shape)).reshape(shape), dtype=np.float64)
 
 
-def _chance(by_rater: Floats) -> Floats:
-    return _squared(by_rater.sum(axis=1)) - _own(by_rater)
-
-
 def _own(by_rater: Floats) -> Floats:
     return np.asarray(np.einsum("grk,grl->gkl", by_rater, by_rater))
 
@@ -213,10 +203,7 @@ def _clean(sums: Sums) -> Sums:
 
 
 def values(coefficient: Coefficient, sums: Sums) -> Floats:
-    """The coefficient of each row: 1 - (disagreement seen) / (disagreement by chance).
-
-    NaN without an item with two labels, and where chance alone would always agree: nothing but one category was used.
-    """
+    """1 - (disagreement seen) / (disagreement by chance) of each row; NaN without an item with two labels, or where chance alone would always agree."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seen, by_chance = _disagreement(coefficient, sums)
         coefficients = 1 - seen / by_chance
@@ -244,7 +231,12 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
         used, power = sums.coincidences.sum(axis=2), _ALPHAS[coefficient]
         by_chance = _squared(used)
         by_chance[:, np.arange(n_categories), np.arange(n_categories)] -= used
-        distance = _ordinal(used) if power is None else distances(n_categories, power)
+        if power is None:
+            # the square of the labels between two categories, half of each of the two counted, as a share of all: (rows, K, K)
+            middle = (used.cumsum(axis=1) - used / 2) / used.sum(axis=1, keepdims=True)
+            distance = np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
+        else:
+            distance = distances(n_categories, power)
         return _weighted(sums.coincidences, distance), _weighted(by_chance, distance)
     distance = distances(n_categories, _GWETS.get(coefficient, 0))
     seen = _weighted(sums.pairs, distance)
@@ -260,9 +252,3 @@ def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]
 
 def _weighted(matrix: Floats, distance: Floats) -> Floats:
     return np.asarray((matrix * distance).sum(axis=(1, 2)) / matrix.sum(axis=(1, 2)))
-
-
-def _ordinal(used: Floats) -> Floats:
-    """The square of the labels between two categories, half of each of the two counted, as a share of all labels: (rows, K, K)."""
-    middle = (used.cumsum(axis=1) - used / 2) / used.sum(axis=1, keepdims=True)
-    return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)

@@ -13,21 +13,13 @@ Truths = npt.NDArray[np.bool_]
 
 
 def quotient(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Floats:
-    """NaN where the denominator is not positive.
-
-    >>> quotient([1, 2], [4, 0]).tolist()
-    [0.25, nan]
-    """
+    """NaN where the denominator is not positive."""
     above, below = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     return np.asarray(np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0))
 
 
 def codes_of(column: pd.Series) -> tuple[Numbers, list[Any]]:
-    """Each value as a number, and the values in order; -1 where it is missing. Of a categorical column the categories, used or not.
-
-    >>> codes_of(pd.Series(["b", None, "a"], dtype="category"))
-    (array([ 1, -1,  0]), ['a', 'b'])
-    """
+    """Each value as a number, and the values in order; -1 where it is missing. Of a categorical column the categories, used or not."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy().astype(np.int64), list(column.cat.categories)
     codes, values = pd.factorize(column, sort=True)
@@ -35,11 +27,7 @@ def codes_of(column: pd.Series) -> tuple[Numbers, list[Any]]:
 
 
 def sorted_codes(column: pd.Series) -> tuple[Numbers, npt.NDArray[np.object_]]:
-    """Each name's place among the names that occur, sorted, and these names; none may be missing.
-
-    >>> sorted_codes(pd.Series(["b", "a", "b"]).astype("category"))
-    (array([1, 0, 1]), array(['a', 'b'], dtype=object))
-    """
+    """Each name's place among the names that occur, sorted, and these names; none may be missing."""
     categories = column.astype("category").cat
     codes = categories.codes.to_numpy().astype(np.int64)
     names = np.asarray(categories.categories, dtype=object)
@@ -51,12 +39,7 @@ def sorted_codes(column: pd.Series) -> tuple[Numbers, npt.NDArray[np.object_]]:
 
 
 def cells_of(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
-    """Number of each row's combination of names (none missing), and the combinations that occur by their number, sorted.
-
-    >>> cells, keys = cells_of(pd.DataFrame({"model": ["b", "a", "b"], "evaluation": ["x", "x", "x"]}), ["model", "evaluation"])
-    >>> cells.tolist(), keys["model"].tolist()
-    ([1, 0, 1], ['a', 'b'])
-    """  # fmt: skip
+    """Number of each row's combination of names (none missing), and the combinations that occur by their number, sorted."""  # fmt: skip
     coded = [sorted_codes(table[name]) for name in names]
     sizes = [max(1, len(values)) for _, values in coded]
     numbers = np.zeros(len(table), dtype=np.int64)

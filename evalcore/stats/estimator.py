@@ -169,10 +169,7 @@ def benchmark_parts(sample: Sample, deviation: Floats) -> Floats:
 
 
 def unseen_variance(population: Population, sample: Sample) -> float:
-    """The least that V_A is taken to be: that of three votes that are not as predicted, 3 x mean of (1 - pi) (a/pi)^2.
-
-    Where all of k votes are as predicted V_A would be 0, yet up to 3/k of all may not be (the rule of three). 0 where everything was read.
-    """
+    """The least that V_A is taken to be: three votes that are not as predicted (rule of three), 3 x mean of (1 - pi) (a/pi)^2; 0 where all was read."""
     if not len(sample.rows):
         return np.nan
     single = (1 - sample.probabilities) * (population.moves[sample.rows] / sample.probabilities) ** 2
@@ -251,9 +248,7 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     if 0 < readers < room:
         freedom = freedom_of_sum(draw, freedom, readers, freedom_of_noise)
     n_reads = np.bincount(sample.units[sample.places], minlength=k)
-    per_read = np.bincount(sample.units, minlength=k) / n_reads.clip(
-        min=1
-    )  # 1/r, r the mean number of reads of its items
+    per_read = np.bincount(sample.units, minlength=k) / n_reads.clip(min=1)  # 1/r, r the mean reads of its items
     apart = ((per_read * effective - 1) / max(effective - 1, ROUNDING)).clip(0, 1)
     differing = np.bincount(sample.units, roots**2 * per_reader / sample.probabilities, minlength=k)
     alike = float(apart @ squares) + (noise * float((1 - apart) @ differing) if noise < np.inf else 0.0)
@@ -310,15 +305,7 @@ def spread(apart: Floats, loads: Floats) -> tuple[float, float]:
 def with_strictness(
     base: float, base_freedom: float, between: tuple[float, float], alike: float
 ) -> tuple[float, float]:
-    """A variance for physicians in general, and its degrees of freedom.
-
-    To `base`, for physicians who are all equally strict, it adds what `between_physicians` has above `alike`, its mean if they were.
-
-    >>> with_strictness(1.0, 100, (3.0, 2), 1.0)
-    (3.0, 2.0)
-    >>> with_strictness(1.0, 100, (0.5, 2), 1.0)[0]
-    1.0
-    """
+    """A variance for physicians in general: to `base`, if all were equally strict, it adds what `between` has above `alike`; and its freedom."""
     apart, degrees = between
     if np.isnan(apart):
         return np.nan, np.nan
@@ -328,11 +315,7 @@ def with_strictness(
 
 
 def effective_readers(loads: Floats) -> float:
-    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965).
-
-    >>> round(effective_readers(np.array([12, 1, 1, 1, 1])), 1), effective_readers(np.array([5, 5, 5]))
-    (1.7, 3.0)
-    """
+    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965)."""
     return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
 
 
@@ -344,11 +327,7 @@ def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> F
 
 
 def freedom_of_sum(first: float, first_degrees: float, second: float, second_degrees: float) -> float:
-    """Degrees of freedom of the sum of two variances (Welch and Satterthwaite): (V + W)^2 / (V^2/df_V + W^2/df_W).
-
-    >>> freedom_of_sum(1.0, 3, 0.0, 99), freedom_of_sum(1.0, 10, 1.0, 10)
-    (3.0, 20.0)
-    """
+    """Degrees of freedom of the sum of two variances (Welch and Satterthwaite): (V + W)^2 / (V^2/df_V + W^2/df_W)."""
     if not first + second:
         return first_degrees
     return (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)

@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from evalcore.stats.arrays import Floats, Numbers, quotient
-from evalcore.stats.wording import NO_VALUE as NO_VALUE  # noqa: PLC0414 - half of the screens know the dash from here
-from evalcore.stats.wording import decimal
+from evalcore.stats.wording import (
+    NO_VALUE as NO_VALUE,  # noqa: PLC0414 - half of the screens know the dash from here
+    decimal,
+)
 
 LEVEL = 0.95
 ROUNDING = 1e-12  # an error or a difference below this is what rounding leaves of none
@@ -23,10 +25,7 @@ AnyNumbers = npt.NDArray[Any]
 
 
 class Share(msgspec.Struct, frozen=True):
-    """n_hits of n items, which come from n_clusters examples.
-
-    share, low and high are in [0, 1]; design_effect, by how much clustering widens the variance, is at least 1. All four are NaN without items.
-    """
+    """n_hits of n items from n_clusters examples; design_effect, by which clustering widens the variance, is at least 1. NaN without items."""
 
     n: int
     n_hits: int
@@ -62,7 +61,7 @@ def share_interval(
         msg = f"expected truth values with a cluster each, got {len(counted)} hits of type {counted.dtype} with {len(names)} clusters"
         raise ValueError(msg)
     codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
-    row = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0]
+    row = grouped_shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0]
     n, n_hits, n_clusters = (int(row[name]) for name in ("n", "n_hits", "n_clusters"))
     share, low, high, effect = (float(row[name]) for name in ("share", "low", "high", "design_effect"))
     return Share(n, n_hits, share, low, high, n_clusters, effect)
@@ -76,6 +75,7 @@ def grouped_shares(
     *,
     sizes: AnyNumbers | None = None,
     weights: AnyNumbers | None = None,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
 
@@ -85,22 +85,8 @@ def grouped_shares(
     interval. Clusters and groups are codes from 0; a group below 0 is none.
 
     Returns:
-        One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
+        One row a group, by its code: n (trials), n_hits (0..n; both not weighted), share, low, high (NaN without items), n_clusters, design_effect.
     """
-    shares = _shares(hits, clusters, groups, n_groups, sizes=sizes, weights=weights)
-    return shares.drop(columns="design_effect")
-
-
-def _shares(
-    hits: AnyNumbers,
-    clusters: AnyNumbers,
-    groups: AnyNumbers,
-    n_groups: int,
-    *,
-    sizes: AnyNumbers | None = None,
-    weights: AnyNumbers | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
     hit = hits[kept].astype(float)
@@ -186,45 +172,25 @@ def as_scores(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def share_words(n_hits: int, n: int, share: float, *, weighted: bool = False) -> str:
-    """A share as screens say it; a dash where there is none. The two counts are told only where they make the share.
-
-    >>> share_words(92, 148, 92 / 148), share_words(0, 0, math.nan), share_words(92, 148, 0.5816, weighted=True)
-    ('62 % (92/148)', '– (0/0)', '58 % (weighted, n = 148)')
-    """
+    """A share as screens say it; a dash where there is none. The two counts are told only where they make the share."""
     return f"{percent_words(share)} ({f'weighted, n = {n:,}' if weighted else f'{n_hits:,}/{n:,}'})"
 
 
 def interval_words(low: float, high: float) -> str:
-    """An interval as screens say it.
-
-    >>> interval_words(0.5404, 0.6958)
-    '[54 %, 70 %]'
-    """
+    """An interval as screens say it."""
     return NO_VALUE if math.isnan(low) else f"[{percent_words(low)}, {percent_words(high)}]"
 
 
 def rate_words(share: float, low: float, high: float, *, n_hits: int, n: int, weighted: bool) -> str:
-    """A share as `share_words` says it, with its interval.
-
-    >>> rate_words(92 / 148, 0.5404, 0.6958, n_hits=92, n=148, weighted=False)
-    '62 % (92/148) [54 %, 70 %]'
-    """
+    """A share as `share_words` says it, with its interval."""
     return f"{share_words(n_hits, n, share, weighted=weighted)} {interval_words(low, high)}"
 
 
 def percent_words(share: float) -> str:
-    """A share alone.
-
-    >>> percent_words(0.6216), percent_words(math.nan)
-    ('62 %', '–')
-    """
+    """A share alone."""
     return NO_VALUE if math.isnan(share) else f"{decimal(100 * share, 0)} %"
 
 
 def signed_points(difference: float) -> str:
-    """A difference of shares in percentage points, with its sign; nought has none.
-
-    >>> signed_points(0.094), signed_points(-0.3), signed_points(-0.001), signed_points(math.nan)
-    ('+9', '−30', '0', '–')
-    """
+    """A difference of shares in percentage points, with its sign; nought has none."""
     return decimal(100 * difference, 0, signed=True)

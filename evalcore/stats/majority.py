@@ -15,10 +15,7 @@ MIN_VOTERS = 3  # fewest votes whose majority is a confidence: two that agree ar
 
 
 class Decisions(msgspec.Struct, frozen=True):
-    """What becomes of the items that any of n_judges has labelled: n_items = n_decided + n_tied + n_open, n_unanimous of those decided.
-
-    Tied are items that all have labelled, half met and half not met; open those without a majority because a judge gave no label.
-    """
+    """Items that any judge has labelled: n_decided + n_tied (all labelled it, half met) + n_open (a label is missing); n_unanimous of those decided."""
 
     n_judges: int
     n_items: int
@@ -29,15 +26,7 @@ class Decisions(msgspec.Struct, frozen=True):
 
 
 def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """What more than half of the votes on an item say: the one rule for the majority of labels. n_votes counts those for met or not met.
-
-    Returns:
-        The label (1.0 met, 0.0 not met; NaN where they are evenly split or there is none), and the share of the votes that say so, in (0.5, 1] (NaN likewise).
-
-    >>> label, share = most([2, 1, 0, 0], [3, 2, 2, 0])
-    >>> label.tolist(), share.round(2).tolist()
-    ([1.0, nan, 0.0, nan], [0.67, nan, 1.0, nan])
-    """
+    """What more than half of n_votes (met or not met) on an item say: 1.0 met, 0.0 not met, NaN where evenly split; and the share that says so, in (0.5, 1]."""
     met, n = np.asarray(n_met, dtype=float), np.asarray(n_votes, dtype=float)
     label = np.select([2 * met > n, 2 * met < n], [1.0, 0.0], math.nan)
     share = np.where(np.isnan(label), math.nan, np.maximum(met, n - met) / np.maximum(n, 1))
@@ -45,10 +34,7 @@ def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
 
 
 def majority(judged: pd.DataFrame) -> pd.Series:
-    """What more than half of the judges say of each item (`RubricData.judged`): 1.0, 0.0, or NaN where there is no majority.
-
-    A judge without a label counts neither way, so that the missing label could not change what is decided.
-    """
+    """What more than half of all judges say of each item: 1.0, 0.0, or NaN, so that a missing label could not change what is decided."""
     n_met, n_not_met, n_judges = _votes(judged)
     label, _ = most(n_met, n_met + n_not_met)
     decided = 2 * np.maximum(n_met, n_not_met) > n_judges
@@ -77,11 +63,7 @@ def _votes(judged: pd.DataFrame) -> tuple[Numbers, Numbers, int]:
 
 
 def jury_names(judges: Iterable[str]) -> tuple[str, str]:
-    """What the majority and the mean of these judges are called beside them; neither is the name of one of them.
-
-    >>> jury_names(["Magpie", "Wren", "Rook"])
-    ('majority of 3 judges', 'mean of 3 judges')
-    """
+    """What the majority and the mean of these judges are called beside them; neither is the name of one of them."""
     names = set(judges)
     majority_name, mean_name = f"majority of {len(names)} judges", f"mean of {len(names)} judges"
     while names & {majority_name, mean_name}:
@@ -90,11 +72,7 @@ def jury_names(judges: Iterable[str]) -> tuple[str, str]:
 
 
 def words(jury: Decisions) -> str:
-    """A jury's decisions in words, for the screen.
-
-    >>> words(Decisions(n_judges=2, n_items=10, n_decided=7, n_unanimous=7, n_tied=2, n_open=1))
-    'Of 10 criteria that any of the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 has too few labels.'
-    """
+    """A jury's decisions in words, for the screen."""
     tied, has = "is" if jury.n_tied == 1 else "are", "has" if jury.n_open == 1 else "have"
     return (
         f"Of {jury.n_items:,} criteria that any of the {jury.n_judges} judges labelled, {jury.n_decided:,} have a majority "

@@ -1,8 +1,4 @@
-"""Tests of pairs: resampled examples and sign flips that all pairs share, p adjusted for their number, and a difference against a stated margin.
-
-Resamples and flips are matrices, so that a bootstrap or a test over all pairs of models is a matrix product. The same generator, seeded alike,
-gives the same numbers.
-"""
+"""Tests of pairs: resampled examples and sign flips that all pairs share, as matrices; p adjusted for their number; a difference against a margin."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -11,7 +7,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
-from scipy.stats import false_discovery_control
 
 from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.intervals import LEVEL, ROUNDING
@@ -40,10 +35,7 @@ def sign_flips(n: int, n_flips: int, *, rng: np.random.Generator, block: int = B
 
 
 def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamples: int) -> Floats:
-    """The mean of each column of `values` (a row an example, NaN where it does not enter) in each resample of the rows; all columns share the resamples.
-
-    A row a resample; NaN where a resample holds no example that enters.
-    """
+    """The mean of each column (a row an example, NaN: not in it) in each resample of the rows, a row each; all columns share the resamples."""
     table = np.asarray(values, dtype=float)
     entered = ~np.isnan(table)
     sizes = entered.astype(float)
@@ -81,23 +73,17 @@ def percentiles(means: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Lower and upper bound of the percentile interval of each column; resamples without a mean (NaN) are left out, NaN where all are."""
     tail = (1 - level) / 2
     low, high = np.full((2, means.shape[1]), np.nan)
-    missing = np.isnan(means)
-    whole = ~missing.any(axis=0)
-    if whole.any() and len(means):
-        low[whole], high[whole] = np.quantile(means[:, whole], [tail, 1 - tail], axis=0)
-    for column in np.flatnonzero(~whole & ~missing.all(axis=0)):
-        low[column], high[column] = np.quantile(means[~missing[:, column], column], [tail, 1 - tail])
+    known = ~np.isnan(means).all(axis=0)
+    if known.any():
+        low[known], high[known] = np.nanquantile(means[:, known], [tail, 1 - tail], axis=0)
     return low, high
 
 
 def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -> tuple[Floats, Floats]:
-    """Two-sided p of the mean of each column being nought, alone and against the largest of all columns.
+    """Two-sided p in (0, 1] of the mean of each column (a pair; 0 where it lacks the example) being nought: alone, and against the largest of all.
 
-    With T = sum d_i and T* = sum s_i d_i for fair signs s, p = (#{|T*| >= |T|} + 1) / (n_flips + 1). Under flips sum d_i^2 stays as it
-    is, so dividing by its root makes columns comparable for the largest, and changes no p.
-    `gaps` has one row an example and one column a pair; 0 where the pair does not have the example.
-
-    Each column's p alone, and against the largest |T*| / sqrt(sum d_i^2) of all columns; both in (0, 1], 1 for a column of zeros.
+    With T = sum d_i and T* = sum s_i d_i for fair signs s, p = (#{|T*| >= |T|} + 1) / (n_flips + 1). Under flips sum d_i^2 stays as it is, so dividing by its
+    root makes columns comparable for the largest, and changes no p.
     """
     n_examples, n_pairs = gaps.shape
     root = np.sqrt((gaps**2).sum(axis=0))
@@ -113,16 +99,8 @@ def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -
     return alone / (n_flips + 1), over_all / (n_flips + 1)
 
 
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Benjamini and Hochberg's adjusted p (1995), for the rate of false discoveries."""
-    return np.asarray(false_discovery_control(p), dtype=np.float64)
-
-
 def holm(p: Floats) -> Floats:
-    """Holm's adjusted p (1979): the smallest times m, the next times m - 1, ..., never falling, at most 1.
-
-    (statsmodels' `multipletests` gives the same, and stops the whole process for a collection of garbage.)
-    """
+    """Holm's adjusted p (1979); statsmodels' `multipletests` gives the same, and stops the whole process for a collection of garbage."""
     order = np.argsort(p, kind="stable")
     adjusted_p = np.empty(len(p))
     adjusted_p[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)).clip(max=1)
@@ -208,10 +186,7 @@ def _above(distance: float, se: float, df: float) -> float:
 
 
 def margin_words(held: Verdict, first: str, second: str, value: str, *, as_percent: bool = False) -> str:
-    """What is shown against the margin, in one or two sentences.
-
-    `first` is the model that is asked about, `value` what differs, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points.
-    """
+    """What is shown against the margin, of `value`, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points."""
 
     def size(value: float) -> str:
         return f"{decimal(100 * value, 1).removesuffix('.0')} percentage points" if as_percent else f"{value:.3f}"

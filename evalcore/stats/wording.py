@@ -8,11 +8,7 @@ LEAST_P, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN.
-
-    >>> decimal(-0.0712), decimal(-0.004), decimal(0.021, 3, signed=True), decimal(1234.5, 0), decimal(math.nan)
-    ('−0.07', '0.00', '+0.021', '1,234', '–')
-    """
+    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN."""
     if math.isnan(value):
         return NO_VALUE
     text = f"{value:{'+' if signed else ''},.{digits}f}"
@@ -21,11 +17,7 @@ def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
 
 
 def chance_words(p: float) -> str:
-    """A p value, never with more digits than it deserves.
-
-    >>> chance_words(0.0002), chance_words(0.0314), chance_words(0.42), chance_words(math.nan)
-    ('< 0.001', '0.031', '0.42', '–')
-    """
+    """A p value, never with more digits than it deserves."""
     if math.isnan(p):
         return NO_VALUE
     if p < LEAST_P:
@@ -34,19 +26,11 @@ def chance_words(p: float) -> str:
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """A number with what it counts; several are called `many`, or `one` with an s.
-
-    >>> counted(1, "response"), counted(1_200, "response"), counted(0, "criterion", "criteria")
-    ('1 response', '1,200 responses', '0 criteria')
-    """
+    """A number with what it counts; several are called `many`, or `one` with an s."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def listed(names: Iterable[object], joined: str = "and") -> str:
-    """Names one after the other, at least one.
-
-    >>> listed(["Magpie"]), listed(["A", "B", "C"]), listed(["A", "B"], "or")
-    ('Magpie', 'A, B and C', 'A or B')
-    """
+    """Names one after the other, at least one."""
     *first, last = map(str, names)
     return f"{', '.join(first)} {joined} {last}" if first else last

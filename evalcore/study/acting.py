@@ -8,16 +8,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import NotAllowed, ReadOnly
-from evalcore.study import contents, families, store
+from evalcore.study import contents, families, policies, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import PATIENT_SECONDS, PERSON, open_study, reading, writing
-from evalcore.study.policies import (
-    check_can_add_people,
-    check_can_assign,
-    check_can_set_families,
-    check_can_state_analysis,
-    check_is_first,
-)
 from evalcore.study.schema import Administrator, Role, Rules, Viewer
 
 
@@ -64,7 +57,7 @@ def prepare_search(engine: Engine) -> None:
 def add_person(engine: Engine, name: str, *, actor: Viewer, **profile: Iterable[str]) -> None:
     """`store.add_person` with roles, specialties and languages, by a lead."""
     with writing(engine) as session:
-        allow(session, actor, check_can_add_people)
+        allow(session, actor, policies.check_can_add_people)
         store.add_person(session, name, **profile, actor=actor.signature)
 
 
@@ -72,33 +65,33 @@ def begin(engine: Engine, name: str) -> None:
     """Make the first person of a study, with every role: they act for themselves."""
     with writing(engine) as session:
         store.wait_for_others(session)
-        check_is_first(len(contents.people(session, everybody=True)))
+        policies.check_is_first(len(contents.people(session, everybody=True)))
         store.add_person(session, name, roles=list(Role), actor=name.strip() or "first person")
 
 
 def set_families(engine: Engine, table: families.Table, *, actor: Viewer) -> bool:
     """`store.set_families`, by a researcher or a lead."""
     with writing(engine) as session:
-        allow(session, actor, check_can_set_families)
+        allow(session, actor, policies.check_can_set_families)
         return store.set_families(session, table, actor=actor.signature)
 
 
 def state_analysis(engine: Engine, spec: Analysis, *, actor: Viewer) -> int | None:
     """`store.state_analysis`, by a researcher or a lead."""
     with writing(engine) as session:
-        allow(session, actor, check_can_state_analysis)
+        allow(session, actor, policies.check_can_state_analysis)
         return store.state_analysis(session, spec, actor=actor.signature)
 
 
 def set_guideline(engine: Engine, guideline: str, *, actor: Viewer) -> int:
     """`store.set_guideline`, by a lead."""
     with writing(engine) as session:
-        allow(session, actor, check_can_assign)
+        allow(session, actor, policies.check_can_assign)
         return store.set_guideline(session, guideline, actor=actor.signature)
 
 
 def set_rules(engine: Engine, rules: Rules, *, actor: Viewer) -> None:
     """`store.set_rules`, by a lead."""
     with writing(engine) as session:
-        allow(session, actor, check_can_assign)
+        allow(session, actor, policies.check_can_assign)
         store.set_rules(session, rules, actor=actor.signature)

@@ -4,10 +4,9 @@ Models, `compare`, the methods, the bundle and Triage take it from here. A new s
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -22,7 +21,6 @@ MARGINS = {
     "margin_under": "of the under-triage rate",
     "margin_missed": "of the rate of missed emergencies",
 }
-"""The margins, with their words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,42 +70,35 @@ def check(
     judges: Collection[str],
     subsets: Collection[str],
     models: Collection[str],
-) -> Analysis:
-    """The statement, if the study holds what it names."""
+) -> None:
+    """Refuse a statement that names what the study does not hold, or that does not fit together."""
     named: Mapping[str, tuple[Sequence[str | None], Collection[str]]] = {
         "Data set": ([spec.evaluation], evaluations),
         "Judges": (spec.judges, judges),
         "Examples": ([spec.subset], subsets),
         "Primary comparison": (spec.primary or (), models),
     }
-    for fault in _faults(spec, named):
-        raise OverreadError(fault)
-    return spec
-
-
-def _faults(spec: Analysis, named: Mapping[str, tuple[Sequence[str | None], Collection[str]]]) -> Iterator[str]:
+    faults = []
     for field, (names, known) in named.items():
-        for unknown in (name for name in names if name is not None and name not in known):
-            some = f"{'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}"
-            yield f"{field}: expected {some}, found {unknown!r}"
+        some = f"{'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}"
+        unknown = (name for name in names if name is not None and name not in known)
+        faults += [f"{field}: expected {some}, found {name!r}" for name in unknown]
     if len(set(spec.judges)) < len(spec.judges):
-        yield f"Judges: expected each once, found {', '.join(spec.judges)}"
+        faults.append(f"Judges: expected each once, found {', '.join(spec.judges)}")
     if spec.primary is not None and spec.primary[0] == spec.primary[1]:
-        yield f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice"
+        faults.append(f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice")
     for name, words in MARGINS.items():
         margin = getattr(spec, name)
         if margin is not None and not (math.isfinite(margin) and 0 < margin <= 1):
-            yield f"Margin {words}: expected a number above 0 and at most 1, found {margin}"
+            faults.append(f"Margin {words}: expected a number above 0 and at most 1, found {margin}")
         if margin is not None and spec.primary is None:
-            yield f"Margin {words}: expected a primary comparison of two models with it, found none"
+            faults.append(f"Margin {words}: expected a primary comparison of two models with it, found none")
+    if faults:
+        raise OverreadError(faults[0])
 
 
 def to_json(spec: Analysis) -> str:
-    """As it is stored.
-
-    >>> of_json(to_json(Analysis(judges=("Magpie",), margin=0.05))) == Analysis(judges=("Magpie",), margin=0.05)
-    True
-    """
+    """As it is stored."""
     return msgspec.json.encode(spec).decode()
 
 
@@ -116,17 +107,8 @@ def of_json(text: str) -> Analysis:
     return msgspec.json.decode(text.encode(), type=Analysis)
 
 
-def plain(spec: Analysis) -> dict[str, Any]:
-    """By the names of its fields, as JSON has it."""
-    return {field.name: getattr(spec, field.name) for field in fields(spec)}
-
-
 def words(spec: Analysis) -> dict[str, str]:
-    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated.
-
-    >>> words(Analysis(judges=("Magpie",)))["Judges"], words(Analysis())["Holds for"]
-    ('Magpie', 'the widest that can be had')
-    """
+    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated."""
     said = {
         "Data set": spec.evaluation or "the judged one with most responses",
         "Examples": spec.subset or "all",
@@ -142,12 +124,7 @@ def words(spec: Analysis) -> dict[str, str]:
 
 
 def when_words(stated: StatedAnalysis) -> str:
-    """Whether it was stated before anything was read.
-
-    >>> from datetime import UTC
-    >>> when_words(StatedAnalysis(2, Analysis(), "Dr. A", datetime(2026, 3, 1, tzinfo=UTC), 1_200))
-    'stated on 2026-03-01, after 1,200 reads'
-    """
+    """Whether it was stated before anything was read."""
     n = stated.n_reads_before
     reads = f"after {n:,} {'read' if n == 1 else 'reads'}" if n else "before the first read"
     return f"stated on {stated.stated_at:%Y-%m-%d}, {reads}"

@@ -6,23 +6,43 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from sqlalchemy import Engine
+from sqlalchemy import ColumnElement, Engine, func, or_, select
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
-from evalcore.study import trail
+from evalcore.study import trail, triggers
 from evalcore.study.acting import allow
 from evalcore.study.db import reading
+from evalcore.study.frames import frame
 from evalcore.study.policies import check_can_see_audit
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import (
+    FILE_IMPORTED,
+    LABELS_EXPORTED,
+    PART_IMPORTED,
+    SIGN_IN_REFUSED,
+    SIGNED_IN,
+    SIGNED_OUT,
+    Viewer,
+)
 from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
-from evalcore.study.tables import AuditEvent
+from evalcore.study.tables import TABLES, AuditEvent
 
+TELL_NO_LABEL = frozenset(
+    {
+        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
+        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
+        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "roles changed",
+        "person deactivated", "person let in again",
+    }
+)  # fmt: skip
+"""Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
+said otherwise, and how many acts lie between two others tells how many there were."""
+_ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
+_EVENT = TABLES["audit_event"].c
 _HASH = re.compile(r"[0-9a-f]{64}")
 _WORDS = {
     "acuity_case": "case",
@@ -34,13 +54,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class ChainReport:
-    """How far the trail holds.
+    """How far the trail holds: up to and with the event that does not fit (`broken_event`, `why`), and what else does not hold (`faults`).
 
-    Attributes:
-        n_events: Events walked, up to and with the first that does not fit (`broken_event`, and `why`).
-        last_hash: Of the last event that holds: write it down, and a trail that was shortened or written anew shows too.
-        n_verdicts, n_rows: Verdicts, and rows that they rest on, whose hash was recomputed; none where the chain is broken.
-        faults: What else does not hold, in sentences.
+    `last_hash`: of the last event that holds: written down elsewhere, it shows a trail that was shortened or written anew. `n_verdicts`, `n_rows`: whose hash
+    was recomputed; none where the chain is broken.
     """
 
     n_events: int
@@ -69,42 +86,67 @@ class ChainReport:
         )
 
 
-def check(engine: Engine, viewer: Viewer) -> None:
-    """The first thing of whoever is shown the trail, or what was found in it: no researcher and no lead is refused."""
-    with reading(engine) as session:
-        allow(session, viewer, check_can_see_audit)
-
-
-def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> tuple[pd.DataFrame, int]:
-    """A page of the trail and how many events fit, by the words of `trail.audit_trail`.
+def events(
+    engine: Engine,
+    viewer: Viewer,
+    *,
+    is_blind: bool,
+    search: str = "",
+    actor: str | None = None,
+    action: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[pd.DataFrame, int]:
+    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
 
     Args:
-        is_blind: Something waits for the viewer's own read: then only what tells them nothing.
+        is_blind: Something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.
     """
+    conditions = _open_to(viewer, is_blind=is_blind)
+    for word in search.split():
+        searched = (_EVENT.actor, _EVENT.action, _EVENT.subject, _EVENT.detail)
+        conditions.append(or_(*(column.ilike(f"%{word.translate(_ESCAPED)}%", escape="\\") for column in searched)))
+    if actor:
+        conditions.append(_EVENT.actor == actor)
+    if action:
+        conditions.append(_EVENT.action == action)
+    fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
+    further = (_EVENT[name] for name in ("at", "actor", "action", "subject", "detail", "hash"))
+    page = select(_EVENT.id.label("event"), *further).where(*conditions).order_by(_EVENT.id.desc())
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
-        return trail.audit_trail(session, blind=viewer if is_blind else None, **wanted)
+        n_fitting = int(session.connection().execute(fitting).scalar_one())
+        return frame(session, page.limit(limit).offset(offset)), n_fitting
 
 
 def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
     """Who and what occur in that trail: actor, action."""
+    columns = {name: select(_EVENT[name]).where(*_open_to(viewer, is_blind=is_blind)) for name in ("actor", "action")}
     with reading(engine) as session:
         allow(session, viewer, check_can_see_audit)
-        return trail.audit_words(session, viewer if is_blind else None)
+        found = session.connection().execute
+        return {name: sorted(found(column.distinct()).scalars()) for name, column in columns.items()}
+
+
+def _open_to(viewer: Viewer, *, is_blind: bool) -> list[ColumnElement[bool]]:
+    return [or_(_EVENT.action.in_(sorted(TELL_NO_LABEL)), _EVENT.actor == viewer.name)] if is_blind else []
 
 
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:
     """Recompute every hash: of the events, each from the one before it, then of the rows that they name; and look at the triggers.
 
-    A trail that somebody shortened, or wrote anew with all its hashes, holds in itself: only a hash that was kept elsewhere shows that.
-
-    Args:
-        expected: A hash that is the last event's, or once was.
+    A trail that was shortened, or written anew, holds in itself: only a hash kept elsewhere (`expected`: the last event's, or once was; `kept`) shows it.
     """
     if expected is not None and not _HASH.fullmatch(expected):
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"
         raise OverreadError(msg)
-    wanted = _kept_hashes(kept) | ({expected: "--expect"} if expected else {})
+    wanted: dict[str, str] = {}
+    if kept is not None and kept.exists():
+        with kept.open(encoding="utf-8", errors="replace") as lines:
+            numbered = ((line.split(), number) for number, line in enumerate(lines, start=1))
+            wanted = {words[-1]: f"{kept} line {number}" for words, number in numbered if words}
+    if expected:
+        wanted[expected] = "--expect"
     acts = {VERDICT: _Acts("verdict"), LEDGER: _Acts("kept hash")}
     n_events, last = 0, FIRST_PREVIOUS_HASH
     for number, event in trail.events(session):
@@ -145,14 +187,6 @@ def _wrong(event: AuditEvent | None, last: str) -> str:
     except (TypeError, ValueError):  # bytes where text was, or text that is no UTF-8
         fits = False
     return "" if fits else "its content was changed after it was written"
-
-
-def _kept_hashes(kept: Path | None) -> dict[str, str]:
-    if kept is None or not kept.exists():
-        return {}
-    with kept.open(encoding="utf-8", errors="replace") as lines:
-        numbered = ((line.split(), number) for number, line in enumerate(lines, start=1))
-        return {words[-1]: f"{kept} line {number}" for words, number in numbered if words}
 
 
 class _Tally:
@@ -242,7 +276,7 @@ def _content_faults(session: Session, table: str) -> tuple[int, list[str]]:
 
 
 def _guard_faults(session: Session) -> list[str]:
-    present, expected = trail.triggers(session), trail.expected_triggers(session)
+    present, expected = trail.triggers(session), triggers.texts(session.get_bind().dialect.name)
     off = {name for name, text in present.items() if "(switched off)" in text}
     names = {
         "is missing": expected.keys() - present.keys(),

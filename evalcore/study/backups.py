@@ -51,9 +51,24 @@ def restore(path: Path, location: str) -> ChainReport:
             found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
             msg = f"{path}: expected a backup of a study in {wanted}, as --db names, found one in {found} or something else"
             raise OverreadError(msg)
-        return _restored_file(path, Path(engine.url.database or "")) if is_sqlite else _load(engine, path)
+        if not is_sqlite:
+            return _load(engine, path)
     finally:
         engine.dispose()
+    with _unfinished(Path(engine.url.database or "")) as copy:
+        with (
+            closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            try:
+                source.backup(target)
+            except sqlite3.DatabaseError as error:
+                msg = f"{path}: the file is damaged: {error}. Nothing was restored."
+                raise OverreadError(msg) from error
+        open_study(str(copy)).dispose()  # brings an older one up to date
+        for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
+            earlier.unlink()  # the backup itself is what was before
+        return proved(copy)
 
 
 @contextmanager
@@ -80,9 +95,6 @@ def _unfinished(path: Path) -> Iterator[Path]:
             copy.with_name(name).unlink(missing_ok=True)
 
 
-# ---------------------------------------------------------------- SQLite
-
-
 def proved(copy: Path) -> ChainReport:
     """Read every page and every row of a SQLite file, which stays as it is."""
     try:
@@ -99,26 +111,6 @@ def proved(copy: Path) -> ChainReport:
             return verify(session)
     finally:
         engine.dispose()
-
-
-def _restored_file(path: Path, target: Path) -> ChainReport:
-    with _unfinished(target) as copy:
-        with (
-            closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as source,
-            closing(sqlite3.connect(copy)) as file,
-        ):
-            try:
-                source.backup(file)
-            except sqlite3.DatabaseError as error:
-                msg = f"{path}: the file is damaged: {error}. Nothing was restored."
-                raise OverreadError(msg) from error
-        open_study(str(copy)).dispose()  # brings an older one up to date
-        for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
-            earlier.unlink()  # the backup itself is what was before
-        return proved(copy)
-
-
-# ---------------------------------------------------------------- PostgreSQL
 
 
 def _tables(connection: Connection) -> dict[str, list[str]]:

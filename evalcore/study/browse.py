@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -16,7 +16,6 @@ from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater
 
 OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
 READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
-"""What physicians have done with an item: differ from a judge, differ from each other, anything, nothing."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Filters:
 
     def on_responses(self) -> bool:
         """Whether any filter asks about responses as a whole."""
-        return any(value is not None for value in (self.model, self.format, self.level))
+        return (self.model, self.format, self.level) != (None, None, None)
 
     def on_what_was_said(self) -> bool:
         """Whether what fits may tell what somebody said of a conversation: words are looked for in explanations and notes as well."""
@@ -88,7 +87,15 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         members = select(col(ExampleSubset.example_id)).where(col(ExampleSubset.subset) == filters.subset)
         statement = statement.where(table.c.id.in_(members))
     if filters.search.strip():
-        statement = statement.where(table.c.id.in_(_holding(session, filters.search)))
+        is_sqlite = session.get_bind().dialect.name == "sqlite"
+        query = (sqlite_query if is_sqlite else postgresql_query)(filters.search)
+        match = text("search_text MATCH :query" if is_sqlite else "body @@ CAST(:query AS tsquery)")
+        found: Select[Any] = (
+            select(literal_column("rowid")).select_from(text("search_text")).where(match.bindparams(query=query))
+        )
+        entry = TABLES["search_entry"].c
+        held = select(entry.example_id).where(entry.id.in_(found) if query else false())
+        statement = statement.where(table.c.id.in_(held))
     if filters.on_items():
         fits: ColumnElement[bool] = table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id)))
         if filters.reads is not None and not filters.on_criteria():
@@ -98,19 +105,6 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
     return frame(session, statement.order_by(table.c.id))
-
-
-def _holding(session: Session, search: str) -> Any:
-    if session.get_bind().dialect.name == "sqlite":
-        query = sqlite_query(search)
-        match = text("SELECT rowid FROM search_text WHERE search_text MATCH :query")
-    else:
-        query = postgresql_query(search)
-        match = text("SELECT rowid FROM search_text WHERE body @@ CAST(:query AS tsquery)")
-    entry = TABLES["search_entry"].c
-    if not query:
-        return select(entry.example_id).where(text("1 = 0"))
-    return select(entry.example_id).where(entry.id.in_(match.bindparams(query=query)))
 
 
 def response_conditions(filters: Filters) -> list[ColumnElement[bool]]:
@@ -156,17 +150,12 @@ def item_pairs(filters: Filters) -> Select[Any]:
         statement = statement.where(_given(*label, kind=RaterKind.JUDGE, judge=filters.judge))
     if filters.judges_differ:
         statement = statement.where(_given(*_differ(_same_item, RaterKind.JUDGE), kind=RaterKind.JUDGE))
-    if filters.reads is None:
-        return statement
     if filters.reads == UNREAD:
         return statement.where(~_given(kind=RaterKind.REVIEWER))
-    conditions: list[ColumnElement[bool]] = []
-    if filters.reads == CONFLICTING:
-        conditions = _differ(_same_item, RaterKind.REVIEWER)
-        statement = statement.where(~_given(col(Verdict.stage) == Stage.ADJUDICATED, kind=RaterKind.REVIEWER))
-    elif filters.reads == OVERRIDDEN:
-        conditions = [_judged(_same_item, filters.judge, differs=True), _last_word(_same_item, Verdict)]
-    return statement.where(_given(*conditions, kind=RaterKind.REVIEWER))
+    if filters.reads is not None:
+        read = _read(_same_item, filters.reads, filters.judge)
+        statement = statement.where(_given(*read, kind=RaterKind.REVIEWER))
+    return statement
 
 
 def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None = None) -> ColumnElement[bool]:
@@ -190,16 +179,8 @@ def _level_reads(filters: Filters) -> Select[Any]:
         read = read.where(col(Verdict.response_id).in_(responses))
     if judge is not None:
         read = read.where(_judged(_same_level, judge))
-    if filters.reads == OVERRIDDEN:
-        return read.where(_judged(_same_level, judge, differs=True), _last_word(_same_level, Verdict))
-    if filters.reads == CONFLICTING:
-        settled = aliased(Verdict)
-        is_settled = exists(select(col(settled.id))).where(
-            _same_level(settled, Verdict), _stands(settled, RaterKind.REVIEWER), col(settled.stage) == Stage.ADJUDICATED
-        )
-        return read.where(*_differ(_same_level, RaterKind.REVIEWER), ~is_settled)
     if filters.reads != UNREAD:
-        return read
+        return read.where(*_read(_same_level, filters.reads, judge))
     cases = TABLES["acuity_case"].c
     unread = select(cases.example_id).where(cases.example_id.not_in(read))
     if responses is not None:
@@ -213,8 +194,6 @@ def _level_reads(filters: Filters) -> Select[Any]:
         unread = unread.where(cases.example_id.in_(judged))
     return unread
 
-
-# ---------------------------------------------------------------- verdicts beside a verdict
 
 _Same = Callable[[Any, Any], ColumnElement[bool]]
 """Whether two verdicts are on the same item: a criterion of a response, or the level of a response or case."""
@@ -230,6 +209,18 @@ def _same_level(other: Any, one: Any) -> ColumnElement[bool]:
         col(other.response_id).is_not_distinct_from(col(one.response_id)),
         col(other.criterion_id).is_(None),
     )
+
+
+def _read(same: _Same, reads: str | None, judge: str | None) -> list[ColumnElement[bool]]:
+    """What a physician's verdict must be so that its item is overridden or conflicting; of read ones any will do."""
+    if reads == OVERRIDDEN:
+        return [_judged(same, judge, differs=True), _last_word(same, Verdict)]
+    if reads == READ:
+        return []
+    settled = aliased(Verdict)
+    settles = (same(settled, Verdict), _stands(settled, RaterKind.REVIEWER), col(settled.stage) == Stage.ADJUDICATED)
+    is_settled = exists(select(col(settled.id)).where(*settles).correlate(Verdict))
+    return [*_differ(same, RaterKind.REVIEWER), ~is_settled]
 
 
 def _raters(kind: RaterKind, name: str | None = None) -> Select[Any]:

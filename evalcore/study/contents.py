@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import BigInteger, case, cast, func, select
-from sqlmodel import Session, SQLModel, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families, tables
@@ -84,13 +83,10 @@ def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
 
 
 def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
-    """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts.
+    """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts; cases of examples, samples of responses.
 
-    Physicians (reviewers) are those with a verdict, and their verdicts are counted, without conversations that may not be seen: how many
-    verdicts stand there moves with every read that was revised, and a read is revised where the judge says otherwise.
-
-    Of the examples so many are cases of triage (cases), of the responses so many answer them (samples). A judge counts once, whatever
-    prompts it was asked with, and its repeats not at all; the parser and the rules of triage are no judges.
+    Physicians (reviewers) and their verdicts are counted without conversations that may not be seen: how many stand there moves with every read that is
+    revised. A judge counts once, its repeats not at all; the parser and the rules of triage are no judges.
     """
 
     def of(table: type[SQLModel]) -> Any:
@@ -121,15 +117,7 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
 
 
 def holdings(counts: Mapping[str, int]) -> str:
-    """Responses to conversations, and answers to cases of triage; what is not there is not named.
-
-    >>> holdings({"examples": 31, "cases": 1, "responses": 100, "samples": 10, "models": 3})
-    '90 responses of 3 models to 30 conversations and 10 answers to 1 case of triage'
-    >>> holdings({"examples": 1, "cases": 1, "responses": 10, "samples": 10, "models": 3})
-    '10 answers of 3 models to 1 case of triage'
-    >>> holdings({"examples": 0, "cases": 0, "responses": 0, "samples": 0, "models": 0})
-    '0 responses of 0 models to 0 conversations'
-    """
+    """Responses to conversations, and answers to cases of triage; what is not there is not named."""
     n_others, n_cases = counts["examples"] - counts["cases"], counts["cases"]
     n_responses, by = counts["responses"] - counts["samples"], f" of {counted(counts['models'], 'model')}"
     has_others = n_others > 0 or not n_cases
@@ -142,10 +130,7 @@ def holdings(counts: Mapping[str, int]) -> str:
 
 
 def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `reference.totals`.
-
-    Without reads of conversations that may not be seen.
-    """
+    """One row a physician who has read anything that may be seen, most first: reader, n_items, n_responses, n_cases, last_at, as in `reference.totals`."""
     verdict = TABLES["verdict"].c
     subject = func.coalesce(verdict.response_id, -verdict.example_id)  # a case itself is read without a response
     item = cast(subject, BigInteger) * ITEM_BASE + func.coalesce(verdict.criterion_id, 0)

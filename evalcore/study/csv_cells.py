@@ -22,20 +22,12 @@ def text_of(content: bytes, name: str) -> str:
 
 
 def guarded(text: str) -> str:
-    """A text that no spreadsheet takes for a formula. One that looks guarded already gets one quote more, to lose it on import.
-
-    >>> guarded("=1+1"), guarded("met"), guarded("'=1+1"), guarded("'tis")
-    ("'=1+1", 'met', "''=1+1", "'tis")
-    """
+    """A text that no spreadsheet takes for a formula. One that looks guarded already gets one quote more, to lose it on import."""
     return "'" + text if text.lstrip("'").startswith(DANGEROUS) else text
 
 
 def unguarded(cell: str) -> str:
-    """A cell without the quote that `guarded` put before it.
-
-    >>> unguarded("'=1+1"), unguarded("''=1+1"), unguarded("'tis")
-    ('=1+1', "'=1+1", "'tis")
-    """
+    """A cell without the quote that `guarded` put before it."""
     return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(DANGEROUS) else cell
 
 

@@ -25,12 +25,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, TimeoutError as NoneFree
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, OverreadError, ReadOnly
-from evalcore.settings import database_url, settings
+from evalcore.settings import settings
 from evalcore.study import triggers
 
 __all__ = [
@@ -66,18 +65,15 @@ _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
-"""Revisions of checkouts before the first version."""
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 
 def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
-    """An engine on a database URL or the path of a SQLite file; nothing is created or migrated yet.
-
-    Args:
-        wait_seconds: How long a transaction waits for others' writing before it is a fault; `writing` may be told to be patient.
-    """
+    """An engine on a database URL or the path of a SQLite file; nothing is created yet. `wait_seconds`: for others' writing, before it is a fault."""
     try:
-        url = make_url(database_url(location))
+        of_file = f"sqlite:///{Path(location).expanduser().resolve()}"
+        of_server = re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", location)
+        url = make_url(of_server if "://" in location else of_file)
     except (ArgumentError, ValueError) as error:  # the URL itself is not shown: it may hold a password
         msg = "--db: expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file, got no database URL"
         raise OverreadError(msg) from error
@@ -230,15 +226,7 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
-    """One transaction: kept whole when the block ends, undone whole when it raises.
-
-    Args:
-        patient: Wait for others' writing as long as a command does, also where a press started this.
-
-    Raises:
-        DatabaseFault: The database is locked, away or full.
-        ReadOnly: It cannot be written.
-    """
+    """One transaction: kept whole when the block ends, undone whole when it raises. `patient`: wait for others' writing as long as a command does."""
     ended = False
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
     try:

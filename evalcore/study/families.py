@@ -48,13 +48,7 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
 
 
 def family_of(name: str, table: Table) -> str | None:
-    """The family of a model or judge; None where no pattern fits.
-
-    A pattern is a glob (* any characters, ? one, [ab] one of these) on the whole name; upper and lower case are the same.
-
-    >>> family_of("openai/GPT-4.1-mini", [("*gpt-4*", "OpenAI")])
-    'OpenAI'
-    """
+    """The family of a model or judge; None where no pattern (a glob on the whole name, in upper or lower case) fits."""
     folded = name.casefold()
     return next((family for pattern, family in table if fnmatchcase(folded, pattern.casefold())), None)
 
@@ -67,20 +61,13 @@ def families_of(names: Iterable[str], table: Table) -> Mapping[str, str]:
 def mentions(text: str, models: Iterable[str], table: Table) -> bool:
     """Whether a text names one of these models, its maker, or what its maker's models are called.
 
-    Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"). It is no proof: some names are common words.
-
-    Args:
-        models: Names of models; of a path the last part counts too.
-        table: Whose patterns tell a maker's other names: "gpt" of "gpt-4*".
-
-    >>> mentions("As ChatGPT told you before ...", ["gpt-4.1"], [("gpt-4*", "OpenAI"), ("*chatgpt*", "OpenAI")])
-    True
-    >>> mentions("A meta-analysis of egypt", ["llama-3", "gpt-4"], [("*llama*", "Meta"), ("gpt*", "OpenAI")])
-    False
+    Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"); of a path the last part counts too. Patterns tell a
+    maker's other names by their longest part: "gpt" of "gpt-4*". It is no proof: some names are common words.
     """
     names = list(models)
     makers = set(families_of(names, table).values())
-    stems = {_stem(pattern) for pattern, family in table if family in makers}
+    literals = (re.split(r"[*?]|\[[^\]]*\]", pattern) for pattern, family in table if family in makers)
+    stems = {max(parts, key=len).strip("-_./ ") for parts in literals}
     called = {word for name in names for word in (name, name.rsplit("/", 1)[-1])} | stems
     patterns = (
         (r"(?<!\w)(?:{})(?![^\W\d_])", [word for word in sorted(called) if len(word) > 1]),
@@ -90,15 +77,6 @@ def mentions(text: str, models: Iterable[str], table: Table) -> bool:
         words and re.search(pattern.format("|".join(map(re.escape, words))), text, re.IGNORECASE)
         for pattern, words in patterns
     )
-
-
-def _stem(pattern: str) -> str:
-    """The longest part of a pattern that stands for itself, without the signs at its ends.
-
-    >>> _stem("*/o1*"), _stem("command-r*")
-    ('o1', 'command-r')
-    """
-    return max(re.split(r"[*?]|\[[^\]]*\]", pattern), key=len).strip("-_./ ")
 
 
 def to_csv(table: Table) -> str:

@@ -10,32 +10,20 @@ import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
 from sqlmodel import Session, col
 
-from evalcore.study.schema import (
-    ANSWERS_SAVED,
-    FILE_IMPORTED,
-    IMPORT_STOPPED,
-    JUDGE_SHOWN,
-    JURY_SAID,
-    LABELS_EXPORTED,
-    LEVELS_READ,
-    PART_IMPORTED,
-    READER_CHOSEN,
-    REPEAT,
-    SIGN_IN_REFUSED,
-    SIGNED_IN,
-    SIGNED_OUT,
-    VERDICTS_SEEN,
-    Ask,
-    RaterKind,
-    Source,
-    Stage,
-)
+from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
 
 ITEM_BASE = 1 << 26
 """item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
 _EVENT = TABLES["audit_event"].c
 _RATER = TABLES["rater"].c
+_VERDICT = TABLES["verdict"].c
+_ORIGIN: list[Any] = [
+    _VERDICT.not_blind,
+    _VERDICT.source.label("came_by"),
+    _VERDICT.source_hash.label("file_sha256"),
+    _VERDICT.recorded_at,
+]
 
 
 def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
@@ -53,24 +41,12 @@ def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
 
 
 def data_version(session: Session) -> int:
-    """The number of acts that change anything: the key of cached reads, so that nothing is counted anew because somebody took a file away.
+    """The number of acts that change anything, the key of cached reads. Parts of a large file do not count, but their end does.
 
-    Parts of a large file do not count, but their end does: no page counts anew while it is being written. The newest event's id would not do,
-    since PostgreSQL may commit events out of order.
+    The newest event's id would not do, since PostgreSQL may commit events out of order.
     """
-    idle = (
-        LABELS_EXPORTED,
-        JUDGE_SHOWN,
-        READER_CHOSEN,
-        VERDICTS_SEEN,
-        PART_IMPORTED,
-        SIGNED_IN,
-        SIGNED_OUT,
-        SIGN_IN_REFUSED,
-    )
-    return trail_length(session) - _n_rows(
-        session, "audit_event", _EVENT.action.in_(idle)
-    )  # the few are found by the index
+    n_idle = _n_rows(session, "audit_event", _EVENT.action.in_(IDLE))  # the few are found by the index
+    return trail_length(session) - n_idle
 
 
 def trail_length(session: Session) -> int:
@@ -85,8 +61,7 @@ def n_waiting(session: Session) -> int:
 
 def judged_version(session: Session) -> int:
     """The number of acts that bring judges' verdicts: the key of cached reads that only they change, so that a physician's click keeps them."""
-    bringing = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
-    return _n_rows(session, "audit_event", _EVENT.action.in_(bringing))
+    return _n_rows(session, "audit_event", _EVENT.action.in_(BRINGING))
 
 
 def _n_rows(session: Session, table: str, *conditions: Any) -> int:
@@ -111,10 +86,7 @@ def is_read(verdict: Any) -> Any:
 
 
 def came_later(later: Any, one: Any) -> Any:
-    """The condition that of one physician's two reads of an item the other counts: a later stage, else the one written later.
-
-    No time decides: a clock may step back, and a file may state any time.
-    """
+    """The condition that of a physician's two reads of an item the other counts: by stage, else as written; no time decides, since a clock may step back."""
     first = Stage.FIRST
     is_newer = and_((later.stage == first) == (one.stage == first), later.id > one.id)
     return or_(and_(later.stage != first, one.stage == first), is_newer)
@@ -129,7 +101,7 @@ def is_judge(rater: Any = None) -> Any:
 def repeats(session: Session) -> list[int]:
     """The numbers of the raters that are repeats of a judge: a walk over all verdicts leaves them out by number, and only where there are any."""
     statement = select(_RATER.id).where(_RATER.kind == RaterKind.JUDGE, _RATER.prompt_version.like(f"%{REPEAT}%"))
-    return [int(number) for number in session.connection().execute(statement).scalars()]
+    return sorted(numbers(session, statement))
 
 
 VERDICT_COLUMNS = (
@@ -167,7 +139,7 @@ def verdicts(
     """
     table = TABLES["verdict"]
     columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
-    columns += _origin(table.c) if origin else []
+    columns += _ORIGIN if origin else []
     statement = select(*columns).where(table.c.criterion_id.is_not(None))
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
@@ -177,15 +149,13 @@ def verdicts(
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     rows = rows.merge(raters(session), on="rater_id", how="left")
     if not every_prompt:
-        rows = _by_newest_prompt(rows)
+        of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
+        if of_judges.groupby("rater")["rater_id"].nunique().gt(1).any():
+            older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
+            rows = rows.drop(index=older.index[older]).reset_index(drop=True)
     rows = rows.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
     rubrics = criteria(session, example_ids=example_ids).drop(columns="example_id")
     return rows.merge(rubrics, on="criterion_id", how="left")
-
-
-def _origin(verdict: Any) -> list[Any]:
-    came = [verdict.source.label("came_by"), verdict.source_hash.label("file_sha256")]
-    return [verdict.not_blind, *came, verdict.recorded_at]
 
 
 def _in_order(
@@ -201,27 +171,15 @@ def _in_order(
     return statement.order_by(verdict.id)
 
 
-def _by_newest_prompt(rows: pd.DataFrame) -> pd.DataFrame:
-    of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
-    if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
-        return rows
-    older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
-    return rows.drop(index=older.index[older]).reset_index(drop=True)
-
-
 def acuity_verdicts(
     session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None, origin: bool = False
 ) -> pd.DataFrame:
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
-    Args:
-        kind: Judges' or reviewers' only; judges may have given millions.
-        origin: With not_blind, came_by, file_sha256 and recorded_at.
-
     Returns:
         One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
         (missing for a case), example_id, dataset, prompt_id, theme, language, canary, rater_id, rater, rater_kind, prompt_version, and the columns of the
-        table, explanation among them.
+        table, explanation among them; `origin`: with not_blind, came_by, file_sha256 and recorded_at.
     """
     table = TABLES["verdict"]
     names = [name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id")]
@@ -236,7 +194,7 @@ def acuity_verdicts(
         col(Rater.name).label("rater"),
         col(Rater.kind).label("rater_kind"),
         col(Rater.prompt_version),
-        *(_origin(table.c) if origin else ()),
+        *(_ORIGIN if origin else ()),
     ]  # fmt: skip
     statement = (
         select(*columns)
@@ -268,11 +226,6 @@ def knowing() -> Select[Any]:
             col(Verdict.stage) != Stage.ADJUDICATED,
         )
     )
-
-
-def knowing_numbers(session: Session) -> list[int]:
-    """The same, read."""
-    return list(session.connection().execute(knowing()).scalars())
 
 
 def raters(session: Session) -> pd.DataFrame:

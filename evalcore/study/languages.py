@@ -1,9 +1,7 @@
 """The language of a conversation, by the library py3langid, and its words as both full-text indexes hold them.
 
-Neither SQLite's unicode61 nor PostgreSQL's parser knows where a Chinese or Japanese word ends: such characters are indexed one by
-one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and signed numbers where SQLite
-sees plain words, and folds only what its locale knows: it is not used, words and places are given to it as they are made here, by
-SQLite's rules.
+Neither index knows where a Chinese or Japanese word ends: such characters are indexed one by one, and a query for several is a phrase. PostgreSQL's
+parser sees hosts and signed numbers where SQLite sees words: it is not used, words and places are given to it as SQLite's rules make them.
 """
 
 import re
@@ -21,7 +19,6 @@ LANGUAGES = {
     "ru": "Russian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog",
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""The languages told apart: ISO 639-1 code and name."""
 
 _MIN_LETTERS, _MIN_PROBABILITY, _LOOKED_AT = 12, 0.6, 240
 _WORD = re.compile(r"[^\W\d_]+")
@@ -41,13 +38,7 @@ def _identifier() -> LanguageIdentifier:
 
 
 def language_of(text: str) -> str | None:
-    """The ISO 639-1 code of a text's language, or None where it is too short or too mixed to tell.
-
-    >>> language_of("I have had a headache for three days and the light hurts my eyes.")
-    'en'
-    >>> language_of("45y F") is None
-    True
-    """
+    """The ISO 639-1 code of a text's language, or None where it is too short or too mixed to tell."""
     start = text[:_LOOKED_AT]
     words = _WORD.findall(start)
     if sum(map(len, words)) < (_MIN_LETTERS if start.isascii() else _MIN_LETTERS // 3):
@@ -64,8 +55,6 @@ def _plainly_english(words: list[str]) -> bool:
     return len(set(found)) >= _MIN_ENGLISH_WORDS and len(found) >= _MIN_ENGLISH_SHARE * len(words)
 
 
-# ---------------------------------------------------------------- words
-
 _NO_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _MAX_WORDS = 32
 _LONGEST_WORD = 255  # characters; PostgreSQL takes 2,046 bytes
@@ -76,11 +65,7 @@ _MARKS = (0x300, 0x331)  # the accents that SQLite drops where they stand alone
 
 
 def indexable(text: str) -> str:
-    """The text as SQLite's tokenizer is given it: ASCII as it is, all else as `words_only` makes it.
-
-    >>> indexable("胸痛 and Fever")
-    ' 胸  痛  and Fever'
-    """
+    """The text as SQLite's tokenizer is given it: ASCII as it is, all else as `words_only` makes it."""
     return text if text.isascii() else _OTHERS.sub(lambda found: words_only(found[0]), text)
 
 
@@ -99,52 +84,37 @@ class _Folded(dict[int, str]):
     """What each character becomes, worked out when it is first met: small, without a Latin letter's accent, or a space."""
 
     def __missing__(self, code: int) -> str:
-        folded = self[code] = self._fold(code)
-        return folded
-
-    @staticmethod
-    def _fold(code: int) -> str:
         char = chr(code)
-        if _MARKS[0] <= code <= _MARKS[1]:
-            return ""
-        if unicodedata.category(char)[0] not in "LMN":
-            return " "
-        base = unicodedata.normalize("NFD", char)
-        if base[0].isascii() and base[0].isalpha():
-            return base[0].lower()
-        small = char.casefold()
+        small, base = char.casefold(), unicodedata.normalize("NFD", char)[0]
         folded = small if len(small) == 1 else char.lower()[:1]
-        return f" {folded} " if _NO_SPACES.fullmatch(char) else folded
+        if _MARKS[0] <= code <= _MARKS[1]:
+            folded = ""
+        elif unicodedata.category(char)[0] not in "LMN":
+            folded = " "
+        elif base.isascii() and base.isalpha():
+            folded = base.lower()
+        elif _NO_SPACES.fullmatch(char):
+            folded = f" {folded} "
+        self[code] = folded
+        return folded
 
 
 _FOLDED = _Folded()
 
 
 def words_only(text: str) -> str:
-    """Letters, marks and numbers, folded, with a space for everything else and around a character of a script without spaces.
-
-    >>> words_only("SpO2<92% (see a.b/C), Café")
-    'spo2 92   see a b c   cafe'
-    """
+    """Letters, marks and numbers, folded, with a space for everything else and around a character of a script without spaces."""
     return text.translate(_FOLDED)
 
 
 def query_phrases(query: str) -> list[str]:
-    """A reader's query as phrases, which all have to occur.
-
-    >>> query_phrases('chest-pain 胸痛 "x')
-    ['chest pain', '胸 痛', 'x']
-    """
+    """A reader's query as phrases, which all have to occur."""
     phrases = [" ".join(part[:_LONGEST_WORD] for part in words_only(word).split()) for word in query.split()]
     return [phrase for phrase in phrases if phrase][:_MAX_WORDS]
 
 
 def postgresql_vector(text: str) -> str:
-    """A part of a text as a tsvector literal: words with their places.
-
-    >>> postgresql_vector("Chest pain, chest")
-    "'chest':1 'pain':2 'chest':3"
-    """
+    """A part of a text as a tsvector literal: words with their places."""
     words = words_only(text).split()
     return " ".join(f"'{word}':{place}" for place, word in enumerate(words, 1) if len(word) <= _LONGEST_WORD)
 

@@ -86,12 +86,9 @@ def _check_own(viewer: Viewer, reader: int) -> None:
 
 
 def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Collection[int]) -> pd.DataFrame:
-    """The one door to verdicts: of conversations that wait for the viewer's own first read or settlement, only the viewer's are seen.
+    """The one door to verdicts (rows with example_id, rater and rater_kind).
 
-    Args:
-        verdicts: Rows with example_id, rater and rater_kind.
-        viewer: Who looks; None: the viewer's own verdicts are left out as well.
-        blind: Numbers of the conversations that wait for this viewer (`adjudication.hidden_examples`).
+    Of conversations that wait for the viewer (`blind`: `adjudication.hidden_examples`) only the viewer's own are seen; without a viewer not even those.
     """
     open_ = ~verdicts["example_id"].isin(list(blind))
     if viewer is None:

@@ -52,14 +52,7 @@ def hashed_columns(table: str) -> tuple[str, ...]:
 
 
 def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
-    """SHA-256 of a row whose values are as SQLite stores them.
-
-    Args:
-        names: Of the columns, sorted.
-
-    Raises:
-        TypeError: A value is none that the program writes: the row was changed past it.
-    """
+    """SHA-256 of a row: sorted names of columns, values as SQLite stores them. TypeError: a value is none that the program writes."""
     cells = {name: value for name, value in zip(names, values, strict=True) if value is not None}
     return hashlib.sha256(orjson.dumps(cells)).digest()
 
@@ -115,14 +108,7 @@ class Digest:
 
 
 def runs_told(rows: str) -> list[tuple[int, int]]:
-    """First and last number of each run, as `Digest.told` writes them.
-
-    >>> runs_told("1-200,205")
-    [(1, 200), (205, 205)]
-
-    Raises:
-        ValueError: They are written otherwise.
-    """
+    """First and last number of each run, as `Digest.told` writes them; ValueError: they are written otherwise."""
     ends = [part.partition("-")[::2] for part in rows.split(",")]
     return [(int(first), int(last or first)) for first, last in ends]
 

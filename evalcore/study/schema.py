@@ -1,7 +1,4 @@
-"""The words of Overread as checked types.
-
-Importers and pages make these; `store` writes them; the tables of `tables` hold them. Each enum says what its words mean.
-"""
+"""The words of Overread as checked types: importers and pages make them, `store` writes them, the tables of `tables` hold them."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -39,16 +36,13 @@ class Acuity(StrEnum):
     D = "D"
     """Go to the emergency department now."""
     REMOVE = "remove"
-    """The case cannot be triaged as it stands."""
 
 
 class Format(StrEnum):
-    """How a model was asked about a case."""
+    """How a model was asked about a case: for one of the four levels, or as the patient would write it, without naming any."""
 
     QA = "qa"
-    """The case with the four levels and their definitions; the answer ends with a level."""
     CONVERSATION = "conversation"
-    """The case as the patient would write it; no level is named."""
 
     @property
     def evaluation(self) -> str:
@@ -72,21 +66,17 @@ class MappingMethod(StrEnum):
 
 
 class ConfidenceMeaning(StrEnum):
-    """What the confidence of a judge's verdict is the probability of."""
+    """What the confidence of a judge's verdict is the probability of: that the criterion is met, or that the judge's own label is right."""
 
     MET = "met"
-    """That the criterion is met."""
     RIGHT = "right"
-    """That the judge's own label is right."""
 
 
 class Ask(StrEnum):
-    """What a reader is asked."""
+    """What a reader is asked: each criterion on a response, or a level of care."""
 
     RUBRIC = "rubric"
-    """Each criterion on a response."""
     RESPONSE_ACUITY = "response_acuity"
-    """The level of care that a response recommends."""
     GOLD_ACUITY = "gold_acuity"
     """The level of care that the case itself needs; no response is shown."""
 
@@ -95,7 +85,6 @@ class Stage(StrEnum):
     """When in the course of a review a verdict was given."""
 
     JUDGE = "judge"
-    """A judge's verdict; judges are asked once."""
     FIRST = "first"
     """A physician's first read, without the judge's verdict."""
     REVISED = "revised"
@@ -103,7 +92,6 @@ class Stage(StrEnum):
     OPEN = "open"
     """Given with the judge's verdict in view."""
     ADJUDICATED = "adjudicated"
-    """The verdict that settles conflicting reads."""
 
 
 class Selection(StrEnum):
@@ -139,12 +127,10 @@ class CannotReason(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """What the response did wrong where the judge's label is wrong about it."""
+    """What the response did wrong where the judge's label is wrong about it: something is missing, or said that should not be."""
 
     OMISSION = "omission"
-    """Something that should be there is missing."""
     COMMISSION = "commission"
-    """Something that should not be there is said."""
 
 
 class ConflictCause(StrEnum):
@@ -168,39 +154,29 @@ class Seen(StrEnum):
     """How somebody came to see others' verdicts, or that they are to see them."""
 
     CONVERSATION = "conversation"
-    """Opened in Browse."""
     ADJUDICATION = "adjudication"
-    """Opened to be settled."""
     EXPORT = "export"
-    """Taken out as a table."""
     PREVIEW = "preview"
     """Shown in a list beside what was said of it, or as the first rows of a table."""
     BUNDLE = "bundle"
-    """Taken out with everything behind a paper."""
     RELEASED = "released"
     """A lead let the person see verdicts: no blind read is wanted of them any more."""
 
 
 class NotBlind(StrEnum):
-    """Why a physician's read is not blind."""
+    """Why a physician's read is not blind: the study reads open, the reader had seen others' verdicts on the conversation, or is lead or researcher."""
 
     OPEN = "open"
-    """The study reads open."""
     EXPOSED = "exposed"
-    """The reader had seen others' verdicts on the conversation."""
     ROLE = "role"
-    """The reader is lead or researcher of the study."""
 
 
 class Source(StrEnum):
-    """How a verdict came into the study; one from before this was kept has none."""
+    """How a verdict came into the study: from a person here, with a file, or from a model, parser, rule set or jury here; an early one has none."""
 
     SESSION = "session"
-    """A person gave it here."""
     IMPORT = "import"
-    """It came with a file."""
     RUN = "run"
-    """A model, a parser, a rule set or a jury gave it here."""
 
 
 class ReadingState(StrEnum):
@@ -211,7 +187,6 @@ class ReadingState(StrEnum):
     REVEALED = "revealed"
     """The first read is locked, the judge's verdicts are shown, and differences wait for keep or revise."""
     DONE = "done"
-    """Every difference is decided."""
 
 
 class Severity(StrEnum):
@@ -233,21 +208,17 @@ class Role(StrEnum):
 
 
 class Claim(StrEnum):
-    """What the interval of a score is to hold for."""
+    """What the interval of a score is to hold for: this benchmark's examples, or others of the kind of which they are a sample."""
 
     BENCHMARK = "benchmark"
-    """The examples of this benchmark, and no others."""
     NEW_EXAMPLES = "new_examples"
-    """Examples of the same kind, of which this benchmark's are a sample."""
 
 
 class Physicians(StrEnum):
-    """Whose judgement the interval of a score is to hold for."""
+    """Whose judgement the interval of a score is to hold for: of those who have read, or of physicians of whom they are a sample."""
 
     THESE = "these"
-    """Those who have read."""
     IN_GENERAL = "in_general"
-    """Physicians, of whom those who have read are a sample."""
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -272,32 +243,6 @@ class Administrator(Viewer, frozen=True):
     person_id: int = 0
     name: str = "administrator"
     roles: frozenset[Role] = frozenset({Role.RESEARCHER, Role.LEAD})
-
-
-class Unfinished(msgspec.Struct, frozen=True):
-    """An import that is being written in parts, or was broken off between two of them.
-
-    Attributes:
-        source_hash: SHA-256 of its content, unpacked.
-        n_rows, n_done: Rows of the file, and those of them that are in the study.
-    """
-
-    name: str
-    source_hash: str
-    actor: str
-    started_at: datetime
-    asked: str
-    n_rows: int
-    n_done: int
-    report: str
-
-    @property
-    def sentence(self) -> str:
-        """What to know of it before figures are read or taken away."""
-        return (
-            f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
-            "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
-        )
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -331,14 +276,18 @@ REPEAT = "#"
 JURY = "jury@"
 """How the prompt_version of a jury begins (`juries`), and that of no other rater."""
 
-FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury said"
-"""The acts in the audit trail that bring judges' verdicts."""
+FILE_IMPORTED, LEVELS_READ, JURY_SAID, ANSWERS_SAVED = "file imported", "levels read", "jury said", "answers saved"
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
+BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+"""The acts in the audit trail that bring judges' verdicts."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN = "reader chosen", "verdicts seen"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
-"""The acts that leave the study as it is: somebody took something out of it, looked, came or went."""
+IDLE = (
+    LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED,
+)  # fmt: skip
+"""The acts that leave the study as it is: somebody took something out of it, looked, came or went; and of a large file the end alone counts."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
@@ -351,7 +300,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     content: str
 
 
-def _tag(tags: tuple[str, ...], kind: str) -> str | None:
+def tag(tags: tuple[str, ...], kind: str) -> str | None:
+    """The value of the first tag of a kind."""
     return next((tag.partition(":")[2] for tag in tags if tag.startswith(kind + ":")), None)
 
 
@@ -366,23 +316,11 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
     points: int | None
     tags: tuple[str, ...] = ()
 
-    def tag(self, kind: str) -> str | None:
-        """The value of the first tag of a kind.
-
-        >>> Criterion("x", 5, ("level:example", "axis:accuracy")).tag("axis")
-        'accuracy'
-        """
-        return _tag(self.tags, kind)
-
 
 class Example(msgspec.Struct, frozen=True):
-    """A conversation that ends with the user's turn, with its rubric.
+    """A conversation that ends with the user's turn, with its rubric, both in the source's order; `prompt_id` is unique within a data set.
 
-    Attributes:
-        prompt_id: The source's name for it, unique within a data set.
-        messages, rubric: Turns (roles system, user, assistant) and criteria, in the source's order.
-        subsets: Parts of the data set that it belongs to, e.g. hard.
-        provisional: Known only from a result on it, so theme, conversation and rubric may be incomplete.
+    `subsets`: parts of the data set, e.g. hard. `provisional`: known only from a result on it, so theme, conversation and rubric may be incomplete.
     """
 
     prompt_id: str
@@ -394,27 +332,20 @@ class Example(msgspec.Struct, frozen=True):
     canary: str | None = None
     provisional: bool = False
 
-    def tag(self, kind: str) -> str | None:
-        """The value of the first tag of a kind, or None."""
-        return _tag(self.tags, kind)
-
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One rater's label on one item. Never edited; a newer one supersedes it.
 
     Attributes:
-        criterion_id, response_id, example_id: Row numbers of the item; no criterion: acuity, of the response or, without
-            a response, of the case.
+        criterion_id, response_id: No criterion: acuity, of the response or, without a response, of the case.
         label: None takes an earlier verdict of the same rater and stage back.
-        confidence: In [0, 1], or None where the rater stated none.
+        confidence: In [0, 1].
         explanation: The rater's own words: a judge's explanation, a physician's note.
         cause, severity, error_kind: Of the judge's error, where the verdict differs from the judge's.
         conflict_cause: Why readers differed; on an adjudication.
-        right_for_wrong_reason: The judge's label is right, its explanation is not.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.
-        not_blind: Why a read is not blind; None where it is, and for what is no first or open read.
-        supersedes: Row number of the verdict that this one replaces.
+        not_blind: None where it is, and for what is no first or open read.
     """
 
     example_id: int
@@ -443,31 +374,23 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 # ---------------------------------------------------------------- runs
 
 STREAK = 25
-"""Failures in a row that stop a run, where nobody has said otherwise."""
-ANSWERS_SAVED = "answers saved"
-"""The act of a run in the audit trail that brings verdicts or responses."""
 
 
 class RunKind(StrEnum):
-    """What a run asks for."""
+    """What a run asks for: a model's answers to examples or to cases of triage, or a judge's verdicts on responses."""
 
     RESPOND = "respond"
-    """A model's answers to the examples of a data set."""
     TRIAGE = "triage"
-    """A model's answers to cases of triage, in one format or both."""
     JUDGE = "judge"
-    """A judge's verdict on each criterion of each response, or on the level of care that a response to a case recommends."""
 
 
 class RunState(StrEnum):
     """How far a run is. Whether anybody works on it now is told by its workers, not by this."""
 
     OPEN = "open"
-    """Questions are left to ask."""
     STOPPED = "stopped"
     """Somebody, or a rule (too many failures in a row, the cost reached), has stopped it; it can be started again."""
     DONE = "done"
-    """Every question is answered or has failed."""
 
 
 class Outcome(StrEnum):
@@ -477,7 +400,6 @@ class Outcome(StrEnum):
     UNREADABLE = "unreadable"
     """A reply came, and it cannot be read as what was asked for."""
     REFUSED = "refused"
-    """The model declined to answer."""
     REJECTED = "rejected"
     """The server says that the question itself is wrong (400 and its like): asking again is of no use."""
     UNREACHABLE = "unreachable"
@@ -485,19 +407,11 @@ class Outcome(StrEnum):
 
 
 def repeat_version(prompt_version: str, repeat: int) -> str:
-    """The prompt_version of the rater that gives a judge's repeat: each repeat is a rater of its own, the first is the judge itself.
-
-    >>> repeat_version("judge@1a2b3c4d", 0), repeat_version("judge@1a2b3c4d", 1)
-    ('judge@1a2b3c4d', 'judge@1a2b3c4d#2')
-    """
+    """The prompt_version of the rater that gives a judge's repeat: each repeat is a rater of its own, the first is the judge itself."""
     return prompt_version if repeat == 0 else f"{prompt_version}{REPEAT}{repeat + 1}"
 
 
 def version_and_repeat(version: str) -> tuple[str, int]:
-    """The judge's own prompt_version, and which repeat a rater is: `repeat_version` backwards.
-
-    >>> version_and_repeat("judge@1a2b3c4d"), version_and_repeat("judge@1a2b3c4d#2")
-    (('judge@1a2b3c4d', 0), ('judge@1a2b3c4d', 1))
-    """
+    """The judge's own prompt_version, and which repeat a rater is: `repeat_version` backwards."""
     own, sign, number = version.rpartition(REPEAT)
     return (own, int(number) - 1) if sign and number.isdecimal() else (version, 0)

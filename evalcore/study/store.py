@@ -1,17 +1,16 @@
 """Every write. Each act appends its audit event in the transaction of the act.
 
-A large import is written in parts. The full-text index, and in which language a conversation is, cost more than everything else that it
-writes: the texts wait in `search_pending` and are taken up when the import has ended, or at the latest when somebody searches.
+Texts that an import writes wait in `search_pending`: to index them, and to tell their language, costs more than all else.
 """
 
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -37,9 +36,8 @@ from evalcore.study.row_hashes import (
     row_hash,
     stored,
 )
-from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Unfinished, Verdict
-from evalcore.study.tables import TABLES, now
-from evalcore.study.tables import Verdict as VerdictRow
+from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
+from evalcore.study.tables import TABLES, Verdict as VerdictRow, now
 
 # ---------------------------------------------------------------- what was written, and its event
 
@@ -71,7 +69,12 @@ class Written:
     def keep_hashes(self, connection: sa.Connection) -> None:
         """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
         for table, numbers in sorted(self._content.items()):
-            add_to_ledger(connection, table, _content_rows(connection, table, numbers), self._kept)
+            number = number_column(table)
+            rows = sa.select(number, *(number.table.c[name] for name in CONTENT[table])).order_by(number)
+            wanted = sorted(numbers)
+            for start in range(0, len(wanted), _CHUNK):
+                chosen = rows.where(number.in_(wanted[start : start + _CHUNK]))
+                add_to_ledger(connection, table, connection.execute(chosen).all(), self._kept)
         self._content.clear()
 
     def told(self) -> dict[str, dict[str, str]]:
@@ -92,44 +95,26 @@ def forget_written(session: Session) -> None:
     session.info.pop(TRAIL_HEAD, None)
 
 
-def _content_rows(connection: sa.Connection, table: str, numbers: Collection[int]) -> Iterator[Any]:
-    number = number_column(table)
-    columns = [number, *(number.table.c[name] for name in CONTENT[table])]
-    wanted = sorted(numbers)
-    for start in range(0, len(wanted), _CHUNK):
-        chosen = number.in_(wanted[start : start + _CHUNK])
-        yield from connection.execute(sa.select(*columns).where(chosen).order_by(number))
-
-
-def add_to_ledger(connection: sa.Connection, table: str, rows: Iterable[Any], digest: Digest) -> None:
-    """Append the hashes of rows that verdicts rest on, as they are now.
-
-    Args:
-        connection: Of the writing transaction. On SQLite it holds the write lock, so the next numbers are its own; on PostgreSQL others take
-            numbers beside it.
-        rows: Their number first, then the columns of `CONTENT`.
-    """
-    remaining = iter(rows)
-    while part := list(islice(remaining, _CHUNK)):
-        added = []
-        for place, row in zip(_next_places(connection, len(part)), part, strict=True):
-            content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-            digest.add(place, ledger_row(table, row[0], content))
-            added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
+def add_to_ledger(connection: sa.Connection, table: str, rows: Sequence[Any], digest: Digest) -> None:
+    """Append the hashes of some rows that verdicts rest on, as they are now: their number first, then the columns of `CONTENT`."""
+    if connection.dialect.name == "postgresql":  # others take numbers beside this transaction
+        taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
+        places: Sequence[int] = sorted(connection.execute(taken, {"n": len(rows)}).scalars())
+    else:
+        last = connection.execute(_last_number(LEDGER)).scalar_one()
+        places = range(last + 1, last + 1 + len(rows))
+    added = []
+    for place, row in zip(places, rows, strict=True):
+        content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+        digest.add(place, ledger_row(table, row[0], content))
+        added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
+    if added:
         connection.execute(insert(TABLES[LEDGER]), added)
 
 
 @cache
 def _last_number(table: str) -> sa.Select[Any]:
     return sa.select(sa.func.coalesce(sa.func.max(TABLES[table].c.id), 0))
-
-
-def _next_places(connection: sa.Connection, n: int) -> Sequence[int]:
-    if connection.dialect.name == "postgresql":
-        taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
-        return sorted(connection.execute(taken, {"n": n}).scalars())
-    last = connection.execute(_last_number(LEDGER)).scalar_one()
-    return range(last + 1, last + 1 + n)
 
 
 def wait_for_others(session: Session, lock: int = _CLAIM_LOCK) -> None:
@@ -147,12 +132,9 @@ def append_event(
     detail: dict[str, Any] | None = None,
     tells_rows: bool = True,
 ) -> None:
-    """Append one event, linked to the last one by its hash, with a digest of the rows that the act wrote.
+    """Append one event, linked to the last one by its hash, with a digest of the rows that the act wrote, unless its own event comes later (`tells_rows`).
 
     Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit, so nothing that takes long comes after it.
-
-    Args:
-        tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
     """
     session.flush()  # what the session still holds comes before the event that tells of it
     connection, rows = session.connection(), written(session)
@@ -178,11 +160,7 @@ def append_event(
 
 
 def is_storable(text: str) -> bool:
-    r"""Whether both databases can hold a text: not with the character NUL (PostgreSQL refuses it) or half of a surrogate pair.
-
-    >>> is_storable("fièvre 38 °C"), is_storable("a\x00b"), is_storable("a\ud83d")
-    (True, False, False)
-    """
+    r"""Whether both databases can hold a text: not with the character NUL (PostgreSQL refuses it) or half of a surrogate pair."""
     return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -253,10 +231,6 @@ class Bulk:
     def _connection(self) -> sa.Connection:
         return self._session.connection()
 
-    @property
-    def _written(self) -> Written:
-        return written(self._session)
-
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Insert rows, all with the same columns, and return their numbers, in order."""
         if not rows:
@@ -271,7 +245,7 @@ class Bulk:
         else:
             found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
             numbers = [int(number) for number in found.scalars()]
-        self._written.content(table, numbers)
+        written(self._session).content(table, numbers)
         return numbers
 
     def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -283,7 +257,7 @@ class Bulk:
             if number not in rows[0]:
                 self.insert(table, rows)  # the trail asks for their numbers
                 return
-            self._written.content(table, [row[number] for row in rows])
+            written(self._session).content(table, [row[number] for row in rows])
         if self._is_sqlite:
             self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
         else:
@@ -301,7 +275,7 @@ class Bulk:
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
-        digest = self._written.verdicts
+        digest = written(self._session).verdicts
         for number, content in zip(numbers, hashes, strict=True):
             digest.add(number, content)
 
@@ -315,8 +289,7 @@ class Bulk:
     ) -> list[bytes]:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
 
-        Args:
-            stamp: What every row has alike, in further columns; each row gets its hash then. Returns the hashes.
+        `stamp`: what every row has alike, in further columns; each row gets its hash then. Returns the hashes.
         """
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
         if stamp is not None:
@@ -352,7 +325,7 @@ class Bulk:
             values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in rows[0] if name != key.name}
             statement = update(target).where(key == sa.bindparam(f"new_{key.name}")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
-            self._written.content(table, [row[key.name] for row in rows])
+            written(self._session).content(table, [row[key.name] for row in rows])
 
     def move_criteria(self, positions: Mapping[int, int]) -> None:
         """Give criteria new positions; by way of negative ones, since positions are unique at every step."""
@@ -381,11 +354,7 @@ class Bulk:
             self._connection.execute(text(statement), bodies)
 
     def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
-        """Examples get other conversations: responses keep what was sent to them, where it is not the example's new one.
-
-        Args:
-            changes: Number of the example, its former conversation, its new one.
-        """
+        """Examples (number, former conversation, new one) get other conversations: responses keep what was sent to them, where it is not the new one."""
         target = TABLES["response"]
         for example_id, former, new in changes:
             of_example = update(target).where(target.c.example_id == example_id)
@@ -393,7 +362,7 @@ class Bulk:
             same = of_example.where(target.c.sent_messages == new).values(sent_messages=None)
             for restated in (kept, same):
                 numbers = self._connection.execute(restated.returning(target.c.id)).scalars()
-                self._written.content("response", numbers)
+                written(self._session).content("response", numbers)
 
 
 def as_json(values: Iterable[str]) -> str:
@@ -412,10 +381,10 @@ def add_imported_file(session: Session, *, content_hash: str, name: str, format_
     session.connection().execute(insert(TABLES["imported_file"]), row)
 
 
-def begin_parts(session: Session, begun: Unfinished) -> None:
+def begin_parts(session: Session, begun: tables.UnfinishedImport) -> None:
     """Remember what is to be written in parts; in place of the same that was broken off."""
     end_parts(session)
-    session.connection().execute(insert(TABLES["unfinished_import"]), {"id": 1, **msgspec.structs.asdict(begun)})
+    session.connection().execute(insert(TABLES["unfinished_import"]), begun.model_dump())
 
 
 def note_part(session: Session, *, n_done: int, report: str) -> None:
@@ -423,7 +392,7 @@ def note_part(session: Session, *, n_done: int, report: str) -> None:
     session.connection().execute(update(TABLES["unfinished_import"]).values(n_done=n_done, report=report))
 
 
-def append_part(session: Session, begun: Unfinished, *, n_done: int) -> None:
+def append_part(session: Session, begun: tables.UnfinishedImport, *, n_done: int) -> None:
     """Tell which rows a part wrote; where it wrote none, since all of them were there, nothing is told."""
     if written(session):
         detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows}
@@ -436,10 +405,7 @@ def end_parts(session: Session) -> None:
 
 
 def index_texts(engine: sa.Engine) -> int:
-    """Index the texts that wait, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was.
-
-    Two processes may do this at once: each text enters once.
-    """
+    """Index the texts that wait, each once, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was."""
     pending, example = TABLES["search_pending"], TABLES["example"].c
     waiting = sa.select(pending).order_by(pending.c.id).limit(BATCH)
     n_indexed = 0
@@ -456,10 +422,10 @@ def index_texts(engine: sa.Engine) -> int:
             conversations = sa.select(example.id, example.messages).where(
                 example.id.in_({row.example_id for row in rows if row.is_example})
             )
-            languages = [
-                {"id": number, "language": _language(messages)}
-                for number, messages in session.connection().execute(conversations)
-            ]
+            languages = []
+            for number, messages in session.connection().execute(conversations):
+                said = " ".join(turn["content"] for turn in json.loads(messages) if turn["role"] == "user")
+                languages.append({"id": number, "language": language_of(said)})
             bulk.update("example", languages)
             session.connection().execute(sa.delete(pending).where(pending.c.id.in_([row.id for row in rows])))
             n_indexed += len(rows)
@@ -467,10 +433,6 @@ def index_texts(engine: sa.Engine) -> int:
         with writing(engine) as session:
             refresh_statistics(session)
     return n_indexed
-
-
-def _language(messages: str) -> str | None:
-    return language_of(" ".join(turn["content"] for turn in json.loads(messages) if turn["role"] == "user"))
 
 
 def refresh_statistics(session: Session) -> None:
@@ -545,10 +507,7 @@ def _cleaned(words: Iterable[str]) -> list[str]:
 
 
 def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version: str = "") -> int:
-    """The number of the rater of this name, made at the first call; a reviewer is linked to the person of the same name.
-
-    By SQLAlchemy's core: every mark and every import asks for it, and its ORM takes three times as long.
-    """
+    """The number of the rater of this name, made at the first call, a reviewer with the person of the same name; by the core, which is quicker than the ORM."""
     connection, bound = session.connection(), {"kind": kind.value, "name": name, "prompt_version": prompt_version}
     person_id = None
     if kind is RaterKind.REVIEWER:
@@ -595,10 +554,9 @@ def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
 
 
 def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime | None = None) -> int | None:
-    """State what is analysed from now on, with the number of blind first reads that exist already. Returns the version; None where nothing changes.
+    """State what is analysed from now on, with the number of blind first reads that exist already (`at`: then, of an invented study).
 
-    Args:
-        at: When, of an invented study; now by default. The event is of now in any case.
+    Returns the version; None where nothing changes.
     """
     rows, connection = TABLES["analysis"], session.connection()
 
@@ -628,8 +586,8 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
     row = {"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now()}
     connection.execute(insert(rows), [{**row, "n_reads_before": n_reads}])
     written(session).content("analysis", [version])
-    former = analysis.plain(before)
-    changed = {name: value for name, value in analysis.plain(spec).items() if former[name] != value}
+    former = asdict(before)
+    changed = {name: value for name, value in asdict(spec).items() if former[name] != value}
     detail = {**changed, "reads_before": n_reads}
     append_event(session, actor=actor, action="analysis stated", subject=f"version {version}", detail=detail)
     return version

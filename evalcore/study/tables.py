@@ -1,8 +1,4 @@
-"""Every table. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
-
-`verdict`, `row_hash`, `guideline`, `analysis`, `exposure` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE
-and REPLACE (`evalcore.study.triggers`).
-"""
+"""Every table. Rows are checked before they come here (importers, pages); constraints of the database, and its triggers, are the last wall."""
 
 import hashlib
 import json
@@ -21,7 +17,6 @@ from evalcore.study import schema
 from evalcore.study.schema import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
-"""Every table by its name."""
 
 # ---------------------------------------------------------------- kinds of columns
 
@@ -124,11 +119,7 @@ class Numbered(Row):
 
 
 class Study(Row, table=True):
-    """One row: what this database is.
-
-    Its key is random and secret. The start names the cookie with the browser's choice of person, so that two studies on one machine do not
-    share it; the whole keys the hashes that stand for names in meta-evaluation rows.
-    """
+    """One row: what this database is. Its secret key names the cookie with the browser's choice of person, and keys the hashes that stand for names."""
 
     __table_args__ = (sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
 
@@ -231,7 +222,7 @@ class ImportedFile(Numbered, table=True):
 
 
 class UnfinishedImport(Row, table=True):
-    """The import that is being written in parts, or was broken off (`schema.Unfinished`); one at a time, and none where all are whole."""
+    """The import that is being written in parts, or was broken off; at most one. `n_rows`, `n_done`: of the file, and those of them that are in the study."""
 
     id: int = Field(default=1, primary_key=True)
     name: str
@@ -242,6 +233,14 @@ class UnfinishedImport(Row, table=True):
     n_rows: int
     n_done: int = 0
     report: str = text_column()
+
+    @property
+    def sentence(self) -> str:
+        """What to know of it before figures are read or taken away."""
+        return (
+            f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
+            "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
+        )
 
 
 # ---------------------------------------------------------------- what is read
@@ -300,13 +299,9 @@ class Model(Numbered, table=True):
 
 
 class Response(Numbered, table=True):
-    """One model's answer to one example.
+    """One model's answer to one example, made for an evaluation (`dataset`). `sent_messages`: what was sent, where it is not the example's conversation.
 
-    Attributes:
-        dataset: The evaluation it was made for, e.g. healthbench_hard.
-        sample_index: 0, 1, ... for repeats.
-        sent_messages: JSON of what was sent to the model, where it is not the example's conversation.
-        n_criteria: How many criteria a judge is asked on it; with fewer verdicts there is no score.
+    `n_criteria`: how many criteria a judge is asked on it; with fewer verdicts there is no score.
     """
 
     __table_args__ = (sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
@@ -339,14 +334,9 @@ class SearchPending(Numbered, table=True):
 
 
 class AcuityCase(Row, table=True):
-    """An example whose patient needs some level of care.
+    """An example whose patient needs some level of care, with its data set and its name there: prompt_id is `{source}_{source_id}`.
 
-    Attributes:
-        source: The data set that the case comes from, e.g. semigran.
-        source_id: Its name there; the example's prompt_id is `{source}_{source_id}`.
-        mapped_label: What the source's label map made of it: a level, a boundary, or "panel".
-        gold: A level or boundary as the file gives it; None where it gives none.
-        uncertainty: Physicians' uncertainty as the file states it, in [0, 1].
+    `mapped_label`: what the source's label map made of its own: a level, a boundary, or "panel". `gold`: as the file gives it. `uncertainty`: in [0, 1].
     """
 
     __table_args__ = (sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
@@ -428,13 +418,8 @@ class Rater(Numbered, table=True):
 class Verdict(Numbered, table=True):
     """One rater's label on one item (`schema.Verdict`), append-only.
 
-    The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict:
-    two tabs that press at once leave one verdict, and the second is told.
-
-    Attributes:
-        created_at: When it was given: of an imported one what its file says.
-        source, source_hash: How it came here, and the SHA-256 of the file that brought it. None: from before this was kept.
-        recorded_at: When this program wrote it, by its own clock.
+    The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict: of two tabs that press at once the second
+    is told. `created_at`: of an imported one as its file says; `recorded_at`: by this program's clock. `source_hash`: SHA-256 of its file.
     """
 
     __table_args__ = (
@@ -505,13 +490,7 @@ class RowHash(Row, table=True):
 
 
 class Assignment(Numbered, table=True):
-    """Items that were chosen to be read together.
-
-    Attributes:
-        reserve_minutes: For how long an item that somebody has opened is kept for them.
-        chosen_by: JSON of the filters or the plan.
-        n_population: How many items the drawing was made from.
-    """
+    """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`."""
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
 
@@ -553,15 +532,12 @@ class Reading(Numbered, table=True):
     """One reader at one task.
 
     Attributes:
-        blinded: The judge's verdicts are hidden until the first read is locked.
         last_at, reserved_until: Until the second nobody else gets this reader's place; every mark moves both on.
         seconds: Time spent, of each pause two minutes at most.
         place: The item in hand, from 0: where a reader goes on after a lost connection.
         judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
-        guideline_version: The newest when it was opened.
         control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`reviewing.control_keys`),
             made when it was locked; None where none was made.
-        knows_model: The reader says that they know which model this is.
     """
 
     __table_args__ = (
@@ -602,10 +578,7 @@ class Mark(Numbered, table=True):
 
 
 class Exposure(Numbered, table=True):
-    """Somebody saw others' verdicts on an example for the first time in this way; append-only.
-
-    No example: on all of them, but only up to the number `through`, which were there then; None: later ones too.
-    """
+    """Somebody saw others' verdicts on an example (None: on all, up to the number `through`) for the first time in this way; append-only."""
 
     __table_args__ = (
         index("ix_exposure_first", "person_id", "coalesce(example_id, 0)", "what", "coalesce(through, 0)", unique=True),
@@ -622,13 +595,7 @@ class Exposure(Numbered, table=True):
 
 
 class Run(Numbered, table=True):
-    """One run; the same questions by the same model with the same prompt are the same run.
-
-    Attributes:
-        spec: `RunSpec` as JSON. It holds no key.
-        max_cost: US dollars at which it stops; None: no limit.
-        max_failures: Failures in a row, of one worker, that stop it.
-    """
+    """One run; the same questions by the same model with the same prompt are the same run. `spec`: `RunSpec` as JSON, which holds no key."""
 
     kind: str = word(RunKind)
     name: str
@@ -645,10 +612,7 @@ class Run(Numbered, table=True):
 
 
 class RunWorker(Numbered, table=True):
-    """A process that works on a run. It says every few seconds that it lives; what a dead one held is free again.
-
-    On the same machine its death is known at once, by host and pid. Where `stop_asked`, it shall finish what is in flight and end.
-    """
+    """A process that works on a run, and says so every few seconds; what a dead one held is free again. Where `stop_asked`, it ends what is in flight."""
 
     run_id: int = Field(foreign_key="run.id", index=True)
     host: str

@@ -3,43 +3,18 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import pandas as pd
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
-from evalcore.study import triggers as guards
-from evalcore.study.frames import frame, trail_length
+from evalcore.study.frames import trail_length
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
-from evalcore.study.schema import (
-    FILE_IMPORTED,
-    LABELS_EXPORTED,
-    PART_IMPORTED,
-    SIGN_IN_REFUSED,
-    SIGNED_IN,
-    SIGNED_OUT,
-    Viewer,
-)
 from evalcore.study.tables import TABLES, AuditEvent
 
 BATCH = 2_000
-TELL_NO_LABEL = frozenset(
-    {
-        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
-        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "roles changed",
-        "person deactivated", "person let in again",
-    }
-)  # fmt: skip
-"""Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
-said otherwise, and how many acts lie between two others tells how many there were."""
 _FIRES = {"A": "", "D": " (switched off)"}
 _UNREADABLE = (DBAPIError, ValueError, TypeError)
-_ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
 _EVENT = TABLES["audit_event"].c
-
-# ---------------------------------------------------------------- events
 
 
 def trail_head(session: Session) -> tuple[int, str]:
@@ -48,54 +23,10 @@ def trail_head(session: Session) -> tuple[int, str]:
     return trail_length(session), newest or ""
 
 
-def _open_to(blind: Viewer | None) -> list[ColumnElement[bool]]:
-    return [] if blind is None else [or_(_EVENT.action.in_(sorted(TELL_NO_LABEL)), _EVENT.actor == blind.name)]
-
-
-def audit_trail(
-    session: Session,
-    *,
-    blind: Viewer | None = None,
-    search: str = "",
-    actor: str | None = None,
-    action: str | None = None,
-    limit: int = 50,
-    offset: int = 0,
-) -> tuple[pd.DataFrame, int]:
-    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
-
-    For who is to read or settle blind: only their own acts, and those of `TELL_NO_LABEL`.
-    """
-    conditions = _open_to(blind)
-    for word in search.split():
-        searched = (_EVENT.actor, _EVENT.action, _EVENT.subject, _EVENT.detail)
-        conditions.append(or_(*(column.ilike(f"%{word.translate(_ESCAPED)}%", escape="\\") for column in searched)))
-    if actor:
-        conditions.append(_EVENT.actor == actor)
-    if action:
-        conditions.append(_EVENT.action == action)
-    fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
-    further = (_EVENT[name] for name in ("at", "actor", "action", "subject", "detail", "hash"))
-    page = (
-        select(_EVENT.id.label("event"), *further)
-        .where(*conditions)
-        .order_by(_EVENT.id.desc())
-        .limit(limit)
-        .offset(offset)
-    )
-    return frame(session, page), int(session.connection().execute(fitting).scalar_one())
-
-
 def last_actor(session: Session, action: str, subject: str) -> str | None:
     """Who did this last to this; None where nobody has."""
     statement = select(_EVENT.actor).where(_EVENT.action == action, _EVENT.subject == subject)
     return session.connection().execute(statement.order_by(_EVENT.id.desc()).limit(1)).scalar()
-
-
-def audit_words(session: Session, blind: Viewer | None = None) -> dict[str, list[str]]:
-    """Who and what occur in the trail, or in the part of it that a blind reader is shown: actors, actions."""
-    words = {name: select(_EVENT[name]).where(*_open_to(blind)).distinct() for name in ("actor", "action")}
-    return {name: sorted(session.connection().execute(statement).scalars()) for name, statement in words.items()}
 
 
 def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
@@ -120,16 +51,8 @@ def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, Audit
         yield from zip(numbers, rows, strict=True)
 
 
-# ---------------------------------------------------------------- the rows that they vouch for
-
-
 class Row(NamedTuple):
-    """A row of which the trail keeps a hash.
-
-    Attributes:
-        kept: The hash that was kept of it; None: none was.
-        found: The hash of what stands there now; None: it cannot even be read.
-    """
+    """A row of which the trail keeps a hash: the one that was kept (None: none), and that of what stands there (None: it cannot even be read)."""
 
     number: int
     kept: bytes | None
@@ -219,9 +142,6 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
             yield row
 
 
-# ---------------------------------------------------------------- the guards
-
-
 def triggers(session: Session) -> dict[str, str]:
     """The text of every trigger by its name, on PostgreSQL with its function's; one that does not fire for everybody says so."""
     connection = session.connection()
@@ -244,8 +164,3 @@ def are_asleep(session: Session) -> bool:
     if session.get_bind().dialect.name == "sqlite":
         return False
     return bool(session.connection().exec_driver_sql("SHOW session_replication_role").scalar_one() == "replica")
-
-
-def expected_triggers(session: Session) -> dict[str, str]:
-    """The text of every trigger that has to stand."""
-    return guards.texts(session.get_bind().dialect.name)

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.study import contents
-from evalcore.study import store as study_store
+from evalcore.study import contents, store as study_store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_add_people

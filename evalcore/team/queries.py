@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 from sqlalchemy import select
-from sqlmodel import Session, col
-from sqlmodel import select as select_rows
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study import contents
 from evalcore.study.schema import Viewer
@@ -52,7 +51,9 @@ def find(session: Session, token: str, *, idle: timedelta, longest: timedelta) -
     lasts = (col(SignIn.seen_at) > now() - idle, col(SignIn.created_at) > now() - longest)
     of_token = select_rows(SignIn).where(SignIn.token_hash == hashed(token), col(SignIn.ended_at).is_(None), *lasts)
     row = session.exec(of_token).first()
-    return row and SignedIn(row.id or 0, row.issuer, row.subject, row.name, tuple(json.loads(row.groups)), row.seen_at)
+    if row is None:
+        return None
+    return SignedIn(row.id or 0, row.issuer, row.subject, row.name, tuple(json.loads(row.groups)), row.seen_at)
 
 
 def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:

@@ -140,7 +140,7 @@ class SignedInOnly:
         except OverreadError as error:
             _log.warning("%s", error)
             answer = _page("This study cannot be opened", "Ask whoever runs this server: its log says why.", status=503)
-        if isinstance(answer, dict):
+        if not isinstance(answer, Response):
             await self._app(answer, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})  # before it is accepted: the server answers 403
@@ -163,14 +163,20 @@ class SignedInOnly:
             return scope
         if study is None:
             return self._choice(who) if _is_navigation(scope) else PlainTextResponse("There is no such study.", 404)
+        if study.name and scope["path"] == study.prefix:
+            return _to(f"{study.prefix}/")
         if study.name:
-            if scope["path"] == study.prefix:
-                return _to(f"{study.prefix}/")
-            path = f"/{rest}"
             header = (STUDY_HEADER, study.name.encode())
-            scope = {**scope, "path": path, "raw_path": path.encode(), "headers": [*scope["headers"], header]}
-        if _is_navigation(scope):
-            return self._opened(scope, study, who)
+            scope = {
+                **scope,
+                "path": f"/{rest}",
+                "raw_path": f"/{rest}".encode(),
+                "headers": [*scope["headers"], header],
+            }
+        return self._opened(scope, study, who) if _is_navigation(scope) else self._part(scope, study, who)
+
+    def _part(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
+        """A part of a page, a socket, a file that goes up or down: for people of the study, as they are now."""
         person = people.member(self._study_engine(study), who)
         if person is None:
             return PlainTextResponse("You are not in this study.", 403)

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from evalcore.errors import OverreadError
-from evalcore.settings import database_url, settings
+from evalcore.settings import settings
+from evalcore.study.db import connect
 from evalcore.team.people import Groups
 from evalcore.team.provider import roles_of
 
@@ -149,8 +150,8 @@ def add(path: Path, name: str, *, db: str, title: str) -> None:
 
 def invitation_link(public_url: str, location: str, token: str) -> str:
     """The address that a lead sends to somebody who is invited to the study of this database."""
-    place = database_url(location)
-    prefix = next((study.prefix for study in studies().values() if database_url(study.db) == place), None)
+    place = connect(location).url
+    prefix = next((study.prefix for study in studies().values() if connect(study.db).url == place), None)
     if prefix is None:
         msg = "The server does not list this database as a study: overread studies add."
         raise OverreadError(msg)

@@ -13,9 +13,7 @@ from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
 from evalcore.study.tables import now
-from evalcore.triage import label_maps, queries
-from evalcore.triage import levels as triage_levels
-from evalcore.triage import store as triage_store
+from evalcore.triage import label_maps, levels as triage_levels, queries, store as triage_store
 from evalcore.triage.data import LETTERS
 from evalcore.triage.levels import answer as levels_answer
 from evalcore.triage.queries import ResponseText
@@ -69,13 +67,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Judge:
-    """One of the judges that ship.
-
-    Attributes:
-        version: Of what it goes by; the prompt_version of its rater.
-        asked: The format whose responses it reads.
-        level: What it makes of a text.
-    """
+    """One of the judges that ship: its version (the prompt_version of its rater), the format whose responses it reads, and what it makes of a text."""
 
     name: str
     version: str
@@ -85,12 +77,9 @@ class Judge:
 
 @dataclass
 class LevelsRead:
-    """What a run has read.
+    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are.
 
-    Attributes:
-        labels: By judge, how many responses were given each label (A to D, cannot_assess).
-        other_language: By ISO 639-1 code, how many of those that cannot be assessed are in a language that the rules do not read.
-        n_unchanged: Read again, with the same outcome: nothing was written.
+    n_unchanged: Read again, with the same outcome: nothing was written.
     """
 
     labels: dict[str, Counter[str]] = field(default_factory=dict)
@@ -140,27 +129,22 @@ class LevelsRead:
 def stated(text: str) -> Level:
     """What the parser makes of a qa answer."""
     found = levels_answer.stated_level(text)
-    words = _quoted([found.words]) if found.words else ""
-    if found.level is not None:
-        return Level(found.level, f"{words}: the level that the answer states.")
-    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words))
+    words = [found.words] if found.words else []
+    return _explained(found.level, found.why or "the level that the answer states", words)
 
 
 def recommended(text: str) -> Level:
     """What the rules make of a response to a conversation."""
     found = triage_levels.recommended_level(text)
-    words = _quoted([quote.words for quote in found.quotes])
-    if found.level is not None:
-        return Level(found.level, f"{words}: {found.why}.")
-    return Level(schema.Label.CANNOT_ASSESS, _sentence(found.why, words), found.language)
+    return _explained(found.level, found.why, [quote.words for quote in found.quotes], found.language)
 
 
-def _quoted(words: Sequence[str]) -> str:
-    return " … ".join(f"“{' '.join(said.split())[:MAX_QUOTE]}”" for said in words)
-
-
-def _sentence(why: str, words: str) -> str:
-    return f"{why[:1].upper()}{why[1:]}{f': {words}' if words else ''}."
+def _explained(level: schema.Acuity | None, why: str, words: Sequence[str], language: str | None = None) -> Level:
+    quoted = " … ".join(f"“{' '.join(said.split())[:MAX_QUOTE]}”" for said in words)
+    if level is not None:
+        return Level(level, f"{quoted}: {why}.")
+    said = f"{why[:1].upper()}{why[1:]}"
+    return Level(schema.Label.CANNOT_ASSESS, f"{said}: {quoted}." if quoted else f"{said}.", language)
 
 
 JUDGES = (
@@ -174,12 +158,10 @@ def read_levels(
 ) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
 
-    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file. A new version reads all it has not
-    read, and its verdict supersedes that of the version before it: of one judge one level stands. What is read is written at the end, some thousand levels at
-    a time, each time with an audit event: whoever stops it midway finds whole parts, and the next run reads what is left. Where nothing was to be written
-    there is no event.
-    `again`: Read all of them once more, also those whose level came with a file; what has not changed is not written again. `progress`: Told how many
-    responses have been read, and how many there are at most.
+    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file; `again`: read all of them once more. A
+    new version's verdict supersedes that of the version before it. What is read is written at the end, some thousand levels at a time, each time with an audit
+    event: whoever stops it midway finds whole parts, and the next run reads what is left.
+    `progress`: Told how many responses have been read, and how many there are at most.
     """
     read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:

@@ -8,64 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import (
-    EstimatorInputs,
-    ModelEstimate,
-    no_estimate,
-    of_reads,
-    paired_differences,
-    widest_claim,
-)
+from evalcore.rubric import corrected as estimates
 from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.estimator import by_physicians as fit_by_physicians
-from evalcore.stats.intervals import LEVEL
+from evalcore.stats.intervals import LEVEL, signed_points
 from evalcore.stats.pair_tests import against_margin, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Format, Physicians
+from evalcore.triage import corrected, harm as triage_harm, rates as triage_rates
 from evalcore.triage.cases import bonett_price, mcnemar
-from evalcore.triage.corrected import (  # fmt: skip
-    BOUNDS,
-    CORRECTED,
-    MEASURES,
-    PHYSICIANS,
-    USUAL,
-    Answers,
-    Held,
-    answered,
-    corrected_cells,
-    corrected_harm,
-    corrected_rates,
-    made_from,
-    on_same_answers,
-    physicians_cells,
-    physicians_harm,
-    physicians_rates,
-    physicians_summary,
-)
+from evalcore.triage.corrected import BOUNDS, CORRECTED, MEASURES, USUAL, Answers, Held
 from evalcore.triage.data import TriageData
-from evalcore.triage.harm import (
-    SHOWN,
-    by_holm,
-    changes,
-    costs,
-    expected_harm,
-    harm_differences,
-    on_same_cases,
-    paired_sums,
-)
-from evalcore.triage.rates import (
-    RULES,
-    STEP,
-    Measure,
-    clear_answers,
-    confusion,
-    denominator_words,
-    of_matrices,
-    rates,
-    summary,
-)
-from evalcore.triage.words import NAMES, by_model, points, rate_words, short_reason
+from evalcore.triage.harm import SHOWN, Weights, changes, expected_harm
+from evalcore.triage.rates import RULES, STEP, Measure, confusion, denominator_words
+from evalcore.triage.settings import METRICS
+from evalcore.triage.words import by_model, rate_words, short_reason
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
@@ -86,29 +44,31 @@ WHOSE = {
     Basis.PHYSICIANS: "By what physicians read",
     Basis.CORRECTED: "After correction",
 }
-"""Who says so, at the head of a sentence."""
 
 
 @dataclass(frozen=True)
-class Weights:
-    """What errors cost: weights of an answer too low and of one too high, 0 or more; steps: an error counts as many times as it is levels wide, or once."""
+class LevelsBy:
+    """Whose levels of the answers count; `found`: predictions by the chosen judges, with gold and kind of their cases.
 
-    under: float
-    over: float
-    steps: bool = True
+    `known`: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
+    """
+
+    basis: Basis
+    triage_data: TriageData
+    found: pd.DataFrame
+    held: Held = USUAL
+    known: Sequence[Answers] = ()
 
 
-def usual_held(
-    triage_data: TriageData, judges: Mapping[str, str], spec: Analysis, *, known: Sequence[Answers] | None = None
-) -> tuple[Held, str]:
+def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
     """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
 
-    `known` is what `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
+    `known` is what `answered` gave for further cases and the stated rule of settling.
     """
-    known = answered(triage_data, judges, settled=spec.settled) if known is None else known
     exact = MEASURES[Measure.EXACT]
-    enough = [about for about in known if made_from(about, about.estimand(exact), "", Physicians.THESE)["enough"]]
-    usual = widest_claim([about.n_effective_readers for about in enough])
+    made_from, these = corrected.made_from, Physicians.THESE
+    enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
+    usual = estimates.widest_claim([about.n_effective_readers for about in enough])
     held = Held(spec.claim or usual.claim, spec.physicians or usual.physicians, spec.settled)
     return held, "" if spec.claim and spec.physicians else usual.why
 
@@ -124,18 +84,12 @@ def with_cases(table: pd.DataFrame) -> pd.DataFrame:
     return table.loc[~table["model"].astype(str).str.endswith(PUBLISHED)]
 
 
-# ---------------------------------------------------------------- matrices and rates
-
-
 @dataclass(frozen=True)
 class Matrices:
-    """The matrices of all models by one basis.
+    """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; model and format as plain words.
 
-    Attributes:
-        cells: As `rates.confusion` gives them, model and format as plain words; n is NaN where shares are estimates; and n_open: how many cases (by
-            physicians: responses) there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
-        rates: As `rates.rates`; k and n are NaN where shares are estimates, and reason says what has to be read.
-        summary: As `rates.summary`; no rows where shares are estimates.
+    Where shares are estimates, k and n are NaN, reason says what has to be read, and there is no summary. n_open: How many cases (by physicians: responses)
+    there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
     """
 
     cells: pd.DataFrame
@@ -143,70 +97,41 @@ class Matrices:
     summary: pd.DataFrame
 
 
-def by_judge(triage_data: TriageData, found: pd.DataFrame) -> Matrices:
-    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`."""
-    cells = _judged(triage_data, found)
-    return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
-
-
-def _judged(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    cells = confusion(found).astype(_WORDS)
-    if not len(triage_data.published):
-        return cells
-    finished = of_matrices(triage_data.published.assign(model=triage_data.published["model"] + PUBLISHED))
-    return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
-
-
-def by_physicians(triage_data: TriageData, *, settled: bool = False) -> Matrices:
-    """What physicians of the study say of the responses that they have read; responses are counted, not cases."""
+def matrices(of: LevelsBy) -> Matrices:
+    """The matrices of all models: of cases by judge, with the published ones behind them, of responses by physicians, estimates where corrected."""
+    if of.basis is Basis.CORRECTED:
+        return _corrected(of)
+    if of.basis is Basis.JUDGE:
+        cells = _judged(of)
+        return Matrices(cells.assign(n_open=cells["n"]), triage_rates.rates(cells), triage_rates.summary(cells))
     cells, rated, whole = (
-        make(triage_data, settled=settled).astype(_WORDS)
-        for make in (physicians_cells, physicians_rates, physicians_summary)
+        make(of.triage_data, settled=of.held.settled).astype(_WORDS)
+        for make in (corrected.physicians_cells, corrected.physicians_rates, corrected.physicians_summary)
     )
     return Matrices(cells.assign(n_open=cells["n"] + cells["n_volunteered"]), rated, whole)
 
 
-def corrected(
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    *,
-    known: Sequence[Answers] | None = None,
-) -> Matrices:
-    """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
+def _judged(of: LevelsBy) -> pd.DataFrame:
+    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`."""
+    cells, published = confusion(of.found).astype(_WORDS), of.triage_data.published
+    if not len(published):
+        return cells
+    finished = triage_rates.of_matrices(published.assign(model=published["model"] + PUBLISHED))
+    return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
 
-    Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not. `known` is what
-    `answered` gave for the same cases, judges and claim, where it is at hand.
-    """
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-    cells = corrected_cells(triage_data, judges, held, known=known).astype(_WORDS)
-    judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
+
+def _corrected(of: LevelsBy) -> Matrices:
+    """Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not."""
+    cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
+    judged = confusion(of.found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(triage_data, judges, held, known=known).astype({**_WORDS, "measure": str})
+    made = corrected.corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
     shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
-    of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
-    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=of, reason=made["needed"])
+    words = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
+    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=words, reason=made["needed"])
     return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), table, pd.DataFrame())
-
-
-def matrices(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> Matrices:
-    """The matrices of all models by the chosen basis; all as for `harm`."""
-    if basis is Basis.PHYSICIANS:
-        return by_physicians(triage_data, settled=held.settled)
-    if basis is Basis.CORRECTED:
-        return corrected(triage_data, found, judges, held, known=known)
-    return by_judge(triage_data, found)
 
 
 def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
@@ -215,35 +140,18 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
     columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
     occurring = [name for name in measures if any(name in rows for rows in of.values())]
     return columns | {
-        NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
+        METRICS[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
     }
 
 
-# ---------------------------------------------------------------- harm
-
-
-def harm(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    weights: Weights,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> pd.DataFrame:
-    """Expected harm of all models by the chosen basis; model and format as plain words.
-
-    By judge with the published matrices, by physicians of responses, corrected with the further columns of `corrected_harm`; judges (by format), held and
-    known do not matter by judge.
-    """
-    under, over, steps = weights.under, weights.over, weights.steps
-    if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triage_data, under, over, steps=steps, settled=held.settled)
-    elif basis is Basis.CORRECTED:
-        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=known)
+def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
+    """Expected harm of all models, model and format as plain words: by judge with the published matrices, corrected with the columns of `corrected_harm`."""
+    if of.basis is Basis.PHYSICIANS:
+        made = corrected.physicians_harm(of.triage_data, weights, settled=of.held.settled)
+    elif of.basis is Basis.CORRECTED:
+        made = corrected.corrected_harm(of.known, weights, of.held)
     else:
-        made = expected_harm(_judged(triage_data, found), under, over, steps=steps)
+        made = expected_harm(_judged(of), weights)
     return made.astype(_WORDS)
 
 
@@ -256,40 +164,23 @@ class Ranked:
     differences: pd.DataFrame
 
 
-def ranked(
-    basis: Basis,
-    triage_data: TriageData,
-    found: pd.DataFrame,
-    weights: Weights,
-    *,
-    judges: Mapping[str, str],
-    held: Held = USUAL,
-    known: Sequence[Answers] | None = None,
-) -> Ranked:
-    """The models on the same cases, published matrices in none of it; arguments as of `harm`.
+def ranked(of: LevelsBy, weights: Weights) -> Ranked:
+    """The models on the same cases, published matrices in none of it.
 
-    By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
+    By physicians nothing is ranked, and the differences alone are told.
     """
-    under, over, steps = weights.under, weights.over, weights.steps
-    if basis is Basis.JUDGE:
-        made = expected_harm(confusion(on_same_cases(found)), under, over, steps=steps)
-        differences = harm_differences(found, under, over, steps=steps)
-        return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences)
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
-    largest = max(under, over) or 1.0
-    cost = costs(STEP, under, over, steps=steps) / largest
-    differences = paired_costs(known, cost, held, kind=_kind(basis))
+    if of.basis is Basis.JUDGE:
+        made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
+        differences = triage_harm.harm_differences(of.found, weights)
+        return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences)
+    largest = max(weights.under, weights.over) or 1.0
+    differences = paired_costs(of, weights.costs(STEP) / largest)
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
-    if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triage_data, under, over, steps=steps).iloc[:0]
-    else:
-        same = on_same_answers(known)
-        made = corrected_harm(triage_data, judges, under, over, held, steps=steps, known=same)
-    return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences.assign(**scaled))
-
-
-def _kind(basis: Basis) -> str:
-    return CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
+    if of.basis is Basis.CORRECTED:
+        made = corrected.corrected_harm(corrected.on_same_answers(of.known), weights, of.held)
+    else:  # of each model other responses were read
+        made = corrected.physicians_harm(of.triage_data, weights).iloc[:0]
+    return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
 
 
 # ---------------------------------------------------------------- which of two models is safer
@@ -302,27 +193,32 @@ _PAIR_COLUMNS = (
 NO_PAIR = "no such case has a level of both models"
 
 
-def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), held: Held = USUAL) -> pd.DataFrame:
-    """Differences of under-triage and of missed emergencies of every two models: `judged_differences` or `read_differences`."""
-    if basis is Basis.JUDGE:
-        return judged_differences(found)
-    return read_differences(known, held, kind=_kind(basis))
+def safety(of: LevelsBy) -> pd.DataFrame:
+    """Differences of under-triage and of missed emergencies of every two models, case by case: by the judge those of `judged_differences`.
+
+    By what physicians have read, or by the judge corrected by it, from influence values: a case's influence is what it adds to either rate
+    (`estimator.influences`); their difference over the cases of both has the variance and the degrees of freedom of `rubric.corrected.paired_differences`.
+    Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and reason says of whom what lacks.
+    """
+    if of.basis is Basis.JUDGE:
+        return judged_differences(of.found)
+    tables = [paired_costs(of, MEASURES[measure]).assign(measure=measure.value) for measure in SAFETY]
+    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
+    return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
 
 
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
     """By the judge: the difference of every two models' rates on the cases that both answered. It is the judge's opinion.
 
-    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n; its interval is that of
-    `cases.bonett_price`, p is McNemar's exact one.
-    Gives one row a format, measure and pair of models: format, measure, model_1, model_2, n (cases of both that the rate is of), k_1, k_2 (what counts of
-    either), difference (below 0, the first does better), low, high, p, p_holm (over the pairs of the format and measure), reason (why there is none).
+    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n (below 0: the first does better), its
+    interval is that of `cases.bonett_price`, p is McNemar's exact one, p_holm over the pairs of the format and measure; reason (why there is none).
     """
-    counts, gold, predicted = clear_answers(found)
+    counts, gold, predicted = triage_rates.clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))
     tables = []
     for measure in SAFETY:
         rule = RULES[measure]
-        sums = paired_sums(found, counts & rule.base[level, 0], rule.hits[level, answer].astype(float))
+        sums = triage_harm.paired_sums(found, counts & rule.base[level, 0], rule.hits[level, answer].astype(float))
         n = sums["n"].to_numpy()
         k_1, k_2, both = (sums[name].to_numpy(dtype=np.int64) for name in ("sum_1", "sum_2", "product"))
         low, high = bonett_price(k_1 - both, k_2 - both, n)
@@ -330,32 +226,19 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
             measure=measure.value, k_1=k_1, k_2=k_2, difference=quotient(k_1 - k_2, n), low=low, high=high,
             se=np.nan, df=np.nan, p=mcnemar(k_1 - both, k_2 - both, n), reason=np.where(n > 0, "", NO_PAIR),
         )  # fmt: skip
-        tables.append(table.assign(p_holm=by_holm(table["p"], table["format"])))
+        tables.append(table.assign(p_holm=triage_harm.by_holm(table["p"], table["format"])))
     together = pd.concat(tables).sort_values("format", kind="stable", ignore_index=True)
     columns = [*_PAIR_COLUMNS[:5], "k_1", "k_2", *_PAIR_COLUMNS[5:]]
     return together[columns].astype({"format": str, "model_1": str, "model_2": str})
 
 
-def read_differences(known: Sequence[Answers], held: Held = USUAL, *, kind: str = CORRECTED) -> pd.DataFrame:
-    """The same by what physicians have read, or by the judge corrected by it: by influence values, case by case.
-
-    A case's influence is what it adds to either rate (`estimator.influences`); their difference over the cases of both has the variance and the degrees of
-    freedom of `rubric.corrected.paired_differences`. Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and
-    reason says of whom what lacks. `known` is what `answered` gave for this claim.
-    """
-    by = {measure: paired_costs(known, MEASURES[measure], held, kind=kind) for measure in SAFETY}
-    tables = [table.assign(measure=measure.value) for measure, table in by.items()]
-    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
-    return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
-
-
-def paired_costs(known: Sequence[Answers], counts: Floats, held: Held, *, kind: str) -> pd.DataFrame:
-    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `read_differences`."""
+def paired_costs(of: LevelsBy, counts: Floats) -> pd.DataFrame:
+    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `safety`."""
     columns = [name for name in _PAIR_COLUMNS if name != "measure"]
     tables = []
-    for word in dict.fromkeys(about.format for about in known):
-        models = [_scored(about, counts, kind, held) for about in known if about.format == word]
-        rows = paired_differences([one for one, _ in models], held.claim, held.physicians, LEVEL)
+    for word in dict.fromkeys(about.format for about in of.known):
+        models = [_scored(about, counts, of) for about in of.known if about.format == word]
+        rows = estimates.paired_differences([one for one, _ in models], of.held.claim, of.held.physicians, LEVEL)
         if rows.empty:
             continue
         lacking = {one.inputs.model: needed for one, needed in models}
@@ -367,18 +250,18 @@ def paired_costs(known: Sequence[Answers], counts: Floats, held: Held, *, kind: 
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
-def _scored(about: Answers, counts: Floats, kind: str, held: Held) -> tuple[ModelEstimate, str]:
+def _scored(about: Answers, counts: Floats, of: LevelsBy) -> tuple[estimates.ModelEstimate, str]:
     """One model's share as `paired_differences` takes a score, and what has still to be read for it."""
-    share = about.estimand(counts)
-    made = made_from(about, share, "", held.physicians)
+    share, held = about.estimand(counts), of.held
+    made = corrected.made_from(about, share, "", held.physicians)
     kept = ~np.isnan(counts[:, 0])[about.gold]
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[kept[about.read][about.places]]))
-    of = (share.population, share.sample)
-    inputs = EstimatorInputs(about.model, about.format, *of, about.cases[kept], (), readers, {})
+    read = (share.population, share.sample)
+    inputs = estimates.EstimatorInputs(about.model, about.format, *read, about.cases[kept], (), readers, {})
     if not made["enough"]:
-        return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
-    fit = share.corrected if kind == CORRECTED else fit_by_physicians(*of)
-    return ModelEstimate(inputs, of_reads(*of, fit, held.claim, held.physicians)), ""
+        return estimates.ModelEstimate(inputs, estimates.no_estimate(share.population)), str(made["needed"])
+    fit = share.corrected if of.basis is Basis.CORRECTED else fit_by_physicians(*read)
+    return estimates.ModelEstimate(inputs, estimates.of_reads(*read, fit, held.claim, held.physicians)), ""
 
 
 _NAMES = {Measure.UNDER.value: "under-triage", Measure.MISSED_EMERGENCIES.value: "missed emergencies"}
@@ -393,11 +276,11 @@ def difference_words(row: Mapping[Any, Any]) -> str:
     >>> difference_words({"difference": nan, "low": nan, "high": nan, "reason": "too few"})
     '– (too few)'
     """
-    value = points(row["difference"])
+    value = signed_points(row["difference"])
     if np.isnan(row["difference"]):
         return f"{value} ({row['reason']})" if row["reason"] else value
     low, high = max(row["low"], -1.0), min(row["high"], 1.0)  # an estimate of few reads may reach beyond what can be
-    return f"{value} [{points(low)}, {points(high)}]"
+    return f"{value} [{signed_points(low)}, {signed_points(high)}]"
 
 
 def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:

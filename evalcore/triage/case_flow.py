@@ -17,11 +17,8 @@ class Outcome(StrEnum):
     """What a case is used for, and where its gold comes from."""
 
     DIRECT = "direct"
-    """The source's own label is its gold."""
     CONSENSUS = "consensus"
-    """Its panel agreed enough: the median vote is its gold."""
     AMBIGUOUS = "ambiguous"
-    """Physicians do not agree: it has no gold, and is looked at apart."""
     EXCLUDED = "excluded"
     """It has neither gold nor a panel that could disagree."""
 
@@ -51,15 +48,13 @@ LEFT_OUT = {
     Why.INFORMATION: "no panel has voted",
     Why.NO_LABEL: "no label, no votes",
 }
-"""Why an excluded case is left out, in a few words for the end of the flow."""
 MOST_SOURCES = 14
 
 
 def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
-    """How many cases of each source and label went which way, described with this rule.
+    """How many cases of each source and label went which way, described with this rule; by source, label, outcome.
 
-    Gives one row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; "" where
-    nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases). By source, label, outcome.
+    meaning: What the label map made of the label. Words are "" where there is none.
     """
     cases = triage_data.cases
     why = _why(cases, rule)
@@ -185,7 +180,6 @@ def folded(flow: pd.DataFrame, most: int = MOST_SOURCES) -> pd.DataFrame:
 
 
 Stages = tuple[dict[str, int], dict[str, int], dict[str, int]]
-"""Three columns of names from top to bottom, each with its cases."""
 
 
 def stages(flow: pd.DataFrame) -> Stages:
@@ -201,11 +195,7 @@ def stages(flow: pd.DataFrame) -> Stages:
 
 
 def links(flow: pd.DataFrame) -> pd.DataFrame:
-    """The flow as the figure draws it.
-
-    Gives stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left out),
-    start, end, n.
-    """
+    """The flow as the figure draws it: stage 0 from a source to an outcome; 1 from an outcome to a level, ambiguous, or why cases are left out."""
     first = flow.assign(stage=0, start=flow["source"], end=flow["outcome"])
     second = flow.assign(stage=1, start=flow["outcome"], end=_ends(flow))
     both = pd.concat([first, second], ignore_index=True)

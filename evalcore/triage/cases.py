@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, ndtri
 
-from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import CASES, Acuity, Format
 from evalcore.triage.data import N_LEVELS, Kind, TriageData, case_keys, labels_of
-from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions, usual_judges
+from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions
 from evalcore.triage.rates import clear_answers, coded
 from evalcore.triage.reads import case_levels, response_levels
 
@@ -22,15 +22,12 @@ COLUMNS = (
     "dataset", *_OF_CASE, "votes", "gold", "gold_read_here", "gold_how", "gold_readers", "model", "format", "judge", "predicted", *COUNTS,
     "n_no_level", "n_samples", "share", "confidence", "n_read", "levels_read",
 )  # fmt: skip
-"""Columns of `case_table`."""
 
 
 def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
-    """One row a case, model and format that has any response; a case that nobody answered has one row.
+    """One row a case, model and format that has any response, with `COLUMNS`; a case that nobody answered has one row. Levels are labels.
 
-    Gives `COLUMNS`: what is known of the case (votes in their order, joined by ";"; gold as the study takes it; gold_read_here, gold_how and gold_readers as
-    `reads.case_levels` has them), and of the model's answers by `judges` (predicted, its samples by level; a boundary counts half to each), n_read (responses
-    that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
+    votes in their order and levels_read (by physicians), joined by ";"; gold as the study takes it, gold_read_here as `reads.case_levels`.
     """
     cases, samples = triage_data.cases, triage_data.samples
     rows = np.arange(len(cases))
@@ -71,18 +68,12 @@ class Miss(StrEnum):
     """Which way an answer is wrong."""
 
     UNDER = "under"
-    """It asks for less care than the case needs."""
     OVER = "over"
 
 
 WORST_FIRST = ((4, 1), (4, 2), (4, 3), (3, 1), (3, 2), (2, 1))
 """Gold and prediction of each miss, the most dangerous first."""
 DANGEROUS = WORST_FIRST[:4]
-"""The misses that are dangerous: an emergency sent lower, and a case for tomorrow sent home."""
-_MISS_COLUMNS = (
-    "row", "case_id", "source", "strength", "first_words", "model", "format", "gold", "predicted", "rank", "steps", "share", "n_samples",
-    "n_unread", "n_invalid", "n_valid", *COUNTS, "sample", "response_id", "says_so",
-)  # fmt: skip
 
 
 def chosen_cases(
@@ -96,8 +87,8 @@ def chosen_cases(
 ) -> frozenset[int]:
     """The examples of the cases that fit.
 
-    `kind`: What can be asked about the case; None: anything. `miss`: At least one model's prediction in one format is wrong this way; counted are cases with
-    one letter as their gold, as in every rate. `judge`: Whose levels count where this judge has looked; else the usual one of each format.
+    `miss`: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold. `judge`: Whose levels count where
+    this judge has looked; else the usual one of each format.
     """
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
@@ -114,36 +105,27 @@ def chosen_cases(
     return frozenset(cases["example_id"].to_numpy()[fits].tolist())
 
 
-def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
+def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
 
-    `judges`: By format the judge whose levels `found` has; default: `usual_judges`.
-    Gives one row a case, model and format: row (of `cases`), case_id, source, strength, first_words, model, format, gold, predicted (1..4), rank (0: the most
-    dangerous kind of miss, to 5), steps (1..3 below the gold), share (of the valid samples that say so, in (0, 1]), n_samples, n_unread, n_invalid, n_valid,
-    n_A .. n_D; sample and says_so as `shown_samples`, response_id (of that sample, -1: none).
+    `judges`: By format the judge whose levels `found` has. Adds rank (0: the most dangerous kind of miss, to 5) and sample (`shown_samples`).
     """
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
     mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
     ranks = np.zeros((N_LEVELS + 1, N_LEVELS + 1), dtype=np.int64)
     ranks[tuple(zip(*WORST_FIRST, strict=True))] = np.arange(len(WORST_FIRST))
-    sample, says_so = shown_samples(triage_data, mine, judges or usual_judges(triage_data))
-    rows = mine["row"].to_numpy()
-    response_ids = np.append(triage_data.samples["response_id"].to_numpy(dtype=np.int64), -1)
-    of_case = joined(triage_data, mine, ("case_id", "source", "strength", "first_words"))
-    table = of_case.assign(rank=ranks[gold.astype(int), predicted.astype(int)])
-    table = table.assign(steps=(gold - predicted).astype(np.int64), sample=sample, response_id=response_ids[sample])
-    table = table.assign(says_so=says_so)
+    table = mine.assign(rank=ranks[gold.astype(int), predicted.astype(int)])
+    table = table.assign(sample=shown_samples(triage_data, mine, judges))
     codes = [pd.Categorical(table[name]).codes for name in ("format", "model")]
-    order = np.lexsort((*codes, rows, -table["share"].to_numpy(), table["rank"].to_numpy()))
-    return table.iloc[order].reset_index(drop=True)[list(_MISS_COLUMNS)]
+    order = np.lexsort((*codes, mine["row"].to_numpy(), -table["share"].to_numpy(), table["rank"].to_numpy()))
+    return table.iloc[order].reset_index(drop=True)
 
 
-def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> tuple[Numbers, Truths]:
+def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> Numbers:
     """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
 
-    Gives for each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either letter of
-    a boundary counts).
+    Gives for each row the row in `triage_data.samples` (-1: no response has a text); either letter of a boundary counts.
     """
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
@@ -163,84 +145,46 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     sample = mine["first"].to_numpy(dtype=np.int64).copy()
     sample[of[agrees][::-1]] = texts[agrees][::-1]  # the earliest is written last
-    says_so = np.zeros(len(mine), dtype=bool)
-    says_so[of[agrees]] = True
-    return sample, says_so
+    return sample
 
 
 # ---------------------------------------------------------------- what the format changes
 
 NOT_BOTH = "no case with a clear gold has a prediction in both formats"
 _SIDES = (Format.QA.value, Format.CONVERSATION.value)
-_FLIP_COLUMNS = (
-    "row", "model", "gold", "kind", "qa", "conversation", "steps", "direction", "crosses", "nearer", "qa_share", "conversation_share",
-    "qa_first", "conversation_first",
-)  # fmt: skip
-
-
-class Direction(StrEnum):
-    """Which way the conversation differs from qa."""
-
-    LOWER = "lower"
-    """Less urgent when the patient tells it as a conversation."""
-    HIGHER = "higher"
 
 
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases with a prediction in both formats.
-
-    Gives one row a case and model, by model and case: row, model, gold, kind, and qa, conversation (levels 1..4), each with _share and _first.
-    """
-    known = found["predicted"].notna().to_numpy()
-    n_rows = int(found["row"].max()) + 1 if len(found) else 1
-    numbers, names = coded(found, ["model"])
-    key = numbers * n_rows + found["row"].to_numpy(dtype=np.int64)
-    places = np.full((len(_SIDES), max(len(names), 1) * n_rows), -1, dtype=np.int64)
-    for place, side in zip(places, _SIDES, strict=True):
-        here = np.flatnonzero(known & found["format"].eq(side).to_numpy(dtype=bool))
-        place[key[here]] = here
-    both = (places >= 0).all(axis=0)
-    sides = {side: found.iloc[place[both]].reset_index(drop=True) for side, place in zip(_SIDES, places, strict=True)}
-    columns = {
-        f"{side}{after}": table[name]
-        for name, after in (("predicted", ""), ("share", "_share"), ("first", "_first"))
-        for side, table in sides.items()
-    }
-    of_case = sides[Format.QA][["row", "model", "gold", "kind"]]
-    return of_case.assign(model=of_case["model"].astype(names["model"].dtype), **columns)
+    """Cases with a prediction in both formats, a row a case and model: qa and conversation are their levels."""
+    known = found.loc[found["predicted"].notna(), ["row", "model", "gold", "kind", "format", "predicted", "first"]]
+    qa, conversation = (
+        known.loc[known["format"].eq(side)].rename(columns={"predicted": side, "first": f"{side}_first"})
+        for side in _SIDES
+    )
+    beside = conversation[["row", "model", "conversation", "conversation_first"]]
+    both = qa.drop(columns="format").merge(beside, on=["row", "model"])
+    return both.sort_values(["model", "row"], ignore_index=True)
 
 
 def flips(found: pd.DataFrame) -> pd.DataFrame:
     """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
 
-    Gives one row a case and model: row (of `cases`), model, gold, kind, qa, conversation (levels 1..4), steps (conversation - qa, -3..3), direction, crosses
-    (one of them is D, the other is not), nearer (which format lies nearer to the gold, "" where both are as near or there is no clear gold), qa_share,
-    conversation_share (of the valid samples), qa_first, conversation_first (row in `samples` of the first response with text, -1: none).
+    crosses: One of the two is D, the other is not. qa_first, conversation_first: Row in `samples` of the first response with text, -1: none.
     """
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
-    qa, conversation, gold = (changed[name].to_numpy(dtype=float) for name in ("qa", "conversation", "gold"))
-    steps = (conversation - qa).astype(np.int64)
-    off = np.where(changed["kind"].eq(Kind.CLEAR), np.abs(conversation - gold) - np.abs(qa - gold), 0)
-    columns: dict[str, Any] = {
-        "steps": steps,
-        "direction": pd.Categorical(np.where(steps < 0, Direction.LOWER, Direction.HIGHER), categories=list(Direction)),
-        "crosses": (qa == N_LEVELS) != (conversation == N_LEVELS),
-        "nearer": pd.Categorical(np.select([off < 0, off > 0], [Format.CONVERSATION.value, Format.QA.value], "")),
-    }
-    changed = changed.assign(**columns)
+    qa, conversation = (changed[name].to_numpy(dtype=float) for name in _SIDES)
+    crosses = (qa == N_LEVELS) != (conversation == N_LEVELS)
     models = changed["model"].cat.codes.to_numpy()
-    order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(steps), ~changed["crosses"].to_numpy()))
-    return changed.iloc[order].reset_index(drop=True)[list(_FLIP_COLUMNS)]
+    order = np.lexsort((models, changed["row"].to_numpy(), -np.abs(conversation - qa), ~crosses))
+    return changed.assign(crosses=crosses).iloc[order].reset_index(drop=True)
 
 
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     """How often the format changes a model's answer, and what that does to under-triage (interval of `bonett_price`, p of `mcnemar`).
 
-    Gives one row a model that occurs in `found`: model; of cases of every kind: n_both (with a prediction in both formats), n_flipped, flipped (share of
-    n_both), flipped_low, flipped_high (Wilson), n_lower and n_higher (conversation against qa; they add up to n_flipped), n_crossing (one of the two is D and
-    the other is not); of those with a clear gold: n (cases), under_qa, under_conversation (how many sent too low), only_qa, only_conversation (in that format
-    alone), difference (under-triage in conversation minus in qa, -1..1), low, high, p, reason (why these are NaN).
+    Of cases of every kind: n_both (with a prediction in both formats), n_flipped, n_lower and n_higher (conversation against qa), n_crossing (one of the two is
+    D and the other is not); of the n with a clear gold: how many were sent too low, difference (conversation minus qa, -1..1), reason (why it is NaN).
     """
     _, names = coded(found, ["model"])
     both = in_both(found)

@@ -17,7 +17,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
-from evalcore.triage.harm import HARM_COLUMNS, costs, highest
+from evalcore.triage.harm import HARM_COLUMNS, USUAL_WEIGHTS, Weights
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -33,19 +33,20 @@ class Held:
     settled: bool = False
     """An adjudicated level takes the place of the readers' votes."""
 
+    def words(self, value: str = "share") -> str:
+        """What the interval of a corrected share means, or of another value."""
+        return claim_sentence(self.claim, self.physicians, value=value, item="response with a text", of="cases")
+
 
 USUAL = Held()
 
 
 @dataclass(frozen=True)
 class Estimand:
-    """One share that is asked for (or a cost), of one model in one format: an average over cases.
+    """One share that is asked for (or a cost), of one model in one format: an average over cases, of each of which the judge says `by_case`.
 
-    Attributes:
-        by_case: What the judge says of each case; of a share in [0, 1].
-        population: The responses that it is about: those read, one by one, then of each case all others together.
-        sample: What was read of them; what is drawn together is a case.
-        predicted: By item of the population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
+    The population is the responses read, one by one, then of each case all others together; what is drawn together is a case. predicted: By item of the
+    population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
     """
 
     by_case: Floats
@@ -71,26 +72,17 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Answers:
-    """The responses of one model in one format to clear cases, as far as the judge found a level in them.
-
-    Each response counts 1 / the responses of its case, so that each case counts once.
+    """The responses of one model in one format to clear cases, as far as the judge found a level in them. Each counts 1 / the responses of its case.
 
     Attributes:
-        cases: By case, its row of `TriageData.cases`; ascending.
-        gold: By case, 0..3.
-        judged: By case and level, the share that the judge says; adds up to 1, a boundary is half of each.
-        rest: By case and level, the share that the judge says of responses that were not read (of a boundary the more severe).
-        read: By response drawn and read, its case: a place in `gold`.
-        once: Of these, 1 / the responses of its case.
-        level: Of these, the judge's level, 0..3; of a boundary the more severe.
-        votes: Of these, physicians' mean vote by level; adds up to 1.
-        probabilities: Of these, the probability that they were drawn.
-        places: By read, its response: a place in `read`. Responses that two physicians have read have two reads.
-        readers: By read, the number of the physician.
-        said: By read and level, what that physician says; where an adjudicator has settled the response, the settled level.
-        own: The same, what that physician said.
-        n_no_level: Responses in which the judge found no level: they are left out.
-        n_unreached: Responses with a level and without a text, which nobody can draw.
+        cases: By case, its row of `TriageData.cases`, ascending; gold: 0..3.
+        judged: By case and level, the share that the judge says (a boundary is half of each); rest: the same of responses that were not read (of a boundary
+            the more severe).
+        read: By response drawn and read, its case: a place in `gold`; once: its weight; level: the judge's, 0..3 (of a boundary the more severe); votes:
+            physicians' mean vote by level; probabilities: that it was drawn.
+        places: By read, its response: a place in `read` (two physicians: two reads); readers: the physician's number; own: what that physician says by level;
+            said: the same, or the level that an adjudicator has settled.
+        n_no_level: Responses in which the judge found no level: they are left out. n_unreached: with a level and without a text, which nobody can draw.
     """
 
     model: str
@@ -185,10 +177,7 @@ class Answers:
 def answered(
     triage_data: TriageData, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
 ) -> list[Answers]:
-    """The responses to clear cases of every model, in every format, in which the judge (by format) found a level, by format and model.
-
-    For these cases alone only responses count that can be read.
-    """
+    """The responses to clear cases of every model in which the judge (by format) found a level; for these cases alone, those that can be read."""
     samples = triage_data.samples
     n_rows = max(len(triage_data.cases), 1)
     clear = triage_data.is_clear()
@@ -274,7 +263,6 @@ BOUNDS = ("", "_low", "_high")
 COUNTS = (
     "n_cases", "n_responses", "n_unreached", "n_no_level", "n_read", "n_cases_read", "n_readers", "n_effective_readers", "enough", "n_needed", "needed",
 )  # fmt: skip
-"""Columns of what a share was made from."""
 _OF_READS = [kind + bound for kind in (PHYSICIANS, CORRECTED) for bound in BOUNDS]
 ALL_COLUMNS = (*(JUDGE + bound for bound in BOUNDS), *_OF_READS, *COUNTS)
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
@@ -285,23 +273,9 @@ MEASURES: Mapping[rates.Measure, Floats] = {
 _WHICH: Mapping[rates.Base, str] = {
     rates.OF_ALL: "", rates.OF_EMERGENCIES: "with the gold D", rates.BELOW_D: "with a gold below D", rates.ABOVE_A: "with a gold above A",
 }  # fmt: skip
-"""The cases that reads are lacking of, in words."""
 
 
-def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -> str:
-    """What the interval of a corrected share means, or of another value.
-
-    >>> claim_words(Claim.BENCHMARK, Physicians.THESE)  # doctest: +ELLIPSIS
-    'The interval says where the share would lie if these physicians read every response with a text of this benchmark, ...fixed beforehand.'
-    >>> "where the expected harm would lie" in claim_words(Claim.BENCHMARK, Physicians.THESE, value="expected harm")
-    True
-    """
-    return claim_sentence(claim, physicians, value=value, item="response with a text", of="cases")
-
-
-def corrected_cells(
-    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
-) -> pd.DataFrame:
+def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
 
     Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi) over the read ones:
@@ -313,21 +287,17 @@ def corrected_cells(
     m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases, which
     are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose claims these are).
     For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers. Where nearly all votes
-    are as predicted the interval is widened by what three others would add. Counted are responses to clear cases in which the judge found a level. Reads
-    count that were made blind of a drawn response and gave a level (`reads.drawn_votes`); a read of a response in which the judge found none does not.
+    are as predicted the interval is widened by what three others would add. Reads count that were made blind of a drawn response and gave a level
+    (`reads.drawn_votes`); a read of a response in which the judge found none does not.
     Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
     of those with a text; for these cases alone they are left out.
-    `judges`: By format the judge whose levels count. `held`: What the interval is to hold for. For these cases alone its width is 0 where everything was
-    read. `known`: What `answered` gave for the same cases, judges, claim and rule of settling, where it is at hand. Gives sixteen rows a model and format:
-    model, format, gold, predicted (1..4); n (share x n_gold: an estimate, no count), n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
-    a row add up to 1), low, high (in [0, 1]); for each of judge_only, physicians_only and corrected the share as it was estimated (corrected may lie a little
-    outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses, n_unreached and n_no_level (of the model and format); n_read
-    (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers (of the model and format: 1 / sum q^2, q their shares of the reading),
-    enough (physicians-only and corrected are said), n_needed (responses to be read until they are, at least), needed (the same in words, empty where enough).
-    Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
+    `known`: What `answered` gave for the claim and the rule of settling of `held`. For these cases alone the width of the interval is 0 where everything was
+    read. Gives sixteen rows a model and format: n (share x n_gold: an estimate, no count), share (corrected; the four of a row are `on_simplex`), low, high;
+    and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0, 1]. n_effective_readers: 1 / sum q^2, q their shares of the
+    reading. enough: 30 responses read of the model and format, and 10 cases of this gold with a read; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
-    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
+    for about in known:
         for gold in range(N_LEVELS):
             which = f"with the gold {LETTERS[gold].value}"
             masks = [np.where(gold == _GOLD, place == _LEVEL, np.nan) for place in range(N_LEVELS)]
@@ -338,32 +308,22 @@ def corrected_cells(
                 n_gold = cell["n_cases"]
                 of_cell = {"gold": gold + 1.0, "predicted": place + 1.0, "n": share * n_gold, "n_gold": n_gold}
                 rows.append(cell | of_cell | {"share": share, "low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)})
-    columns = (*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS)
-    return _table(rows, columns, triage_data)
+    columns = [*rates.KEYS, "gold", "predicted", "n", "n_gold", "share", "low", "high", *ALL_COLUMNS]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def corrected_rates(
-    triage_data: TriageData, judges: Mapping[str, str], held: Held = USUAL, *, known: Sequence[Answers] | None = None
-) -> pd.DataFrame:
+def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-    Gives one row a model, format and measure: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the cases that the rate is
-    of.
     """
-    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in known
         for measure, counts in MEASURES.items()
     ]
-    table = _table(rows, (*rates.KEYS, "measure", *ALL_COLUMNS), triage_data)
+    table = pd.DataFrame(rows, columns=[*rates.KEYS, "measure", *ALL_COLUMNS])
     return table.astype({"measure": pd.CategoricalDtype([measure.value for measure in MEASURES])})
-
-
-def _table(rows: list[dict[str, Any]], columns: Sequence[str], triage_data: TriageData) -> pd.DataFrame:
-    samples = triage_data.samples
-    return pd.DataFrame(rows, columns=list(columns)).astype({name: samples[name].dtype for name in rates.KEYS})
 
 
 def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[str, Any]:
@@ -423,49 +383,45 @@ def on_simplex(shares: Floats) -> Floats:
     return np.asarray(np.maximum(shares - above[n_kept], 0.0))
 
 
-_WAYS = [(kind, way, w) for kind in ("n", "steps") for way, w in (("under", (1.0, 0.0)), ("over", (0.0, 1.0)))]
-"""Columns of `HARM_COLUMNS`: what is counted, which way, and the weights that leave the other way out."""
+_WAYS = {
+    "n_under": Weights(1, 0, steps=False),
+    "n_over": Weights(0, 1, steps=False),
+    "steps_under": Weights(1, 0),
+    "steps_over": Weights(0, 1),
+}
 
 
-def corrected_harm(
-    triage_data: TriageData,
-    judges: Mapping[str, str],
-    under: float,
-    over: float,
-    held: Held = USUAL,
-    *,
-    steps: bool = True,
-    known: Sequence[Answers] | None = None,
-) -> pd.DataFrame:
+def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUAL) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
 
     With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
     are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
     interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-    Gives the columns of `harm.expected_harm` (n_under, n_over, steps_under and steps_over estimated; reason: what has still to be read) and `COUNTS`.
+    Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what has still to be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
-    largest = max(under, over) or 1.0
-    for about in answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known:
-        share = about.estimand(costs(rates.STEP, under, over, steps=steps) / largest)
+    largest = max(weights.under, weights.over) or 1.0
+    for about in known:
+        share = about.estimand(weights.costs(rates.STEP) / largest)
         made = made_from(about, share, "", held.physicians)
         n = made["n_cases"]
         row = dict.fromkeys(HARM_COLUMNS, np.nan) | {"model": about.model, "format": about.format, "n": n}
         if made["enough"]:
             ways = {}
-            for kind, way, weights in _WAYS:
-                estimate = about.estimand(costs(rates.STEP, *weights, steps=kind == "steps")).corrected.value
-                ways[f"{kind}_{way}"] = max(0.0, estimate)  # it may lie a little below 0, what it stands for cannot
-            of = "steps" if steps else "n"
+            for name, of_way in _WAYS.items():
+                estimate = about.estimand(of_way.costs(rates.STEP)).corrected.value
+                ways[name] = max(0.0, estimate)  # it may lie a little below 0, what it stands for cannot
+            of = "steps" if weights.steps else "n"
             row |= {name: value * n for name, value in ways.items()}
-            row |= {"of_under": under * ways[f"{of}_under"], "of_over": over * ways[f"{of}_over"]}
+            row["of_under"] = weights.under * ways[f"{of}_under"]
+            row["of_over"] = weights.over * ways[f"{of}_over"]
             row["harm"] = row["of_under"] + row["of_over"]
             made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
             low, high = (float(made_of.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
-            row["high"] = max(min(high, highest(under, over, steps=steps)), row["harm"])
+            row["high"] = max(min(high, weights.highest), row["harm"])
         rows.append(row | made | {"reason": made["needed"]})
-    return _table(rows, (*HARM_COLUMNS, *COUNTS), triage_data)
+    return pd.DataFrame(rows, columns=[*HARM_COLUMNS, *COUNTS])
 
 
 # ---------------------------------------------------------------- by physicians alone
@@ -485,15 +441,13 @@ _BASES: Mapping[rates.Base, rates.Base] = {
         (rates.ABOVE_A, "to a case above A", "of {} responses to cases above A", "a case above A"),
     )
 }
-"""What rates are of, where responses are counted."""
 
 
 @dataclass(frozen=True)
 class _Items:
-    """The responses to clear cases that have a level by physicians.
+    """The responses to clear cases that have a level by physicians; of those that were not drawn the level that stands.
 
-    By response its row of `names` (a model and format), its case and gold (0..3), what physicians say (adds up to 1), its weight in units of a case, and
-    whether it was drawn; the others count the level that stands.
+    By response its row of `names` (a model and format), its case, gold (0..3), what physicians say (adds up to 1), and its weight in units of a case.
     """
 
     names: pd.DataFrame
@@ -518,9 +472,8 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    Gives sixteen rows a model and format of which a response to a clear case has a level: model, format, gold, predicted (1..4; what physicians say), n
-    (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted), low, high (95 %; NaN where
-    nothing of the row was read), n_volunteered (responses beside them, that somebody chose or that were read with the judge in view).
+    n counts responses (halves where a level lies between two or readers differ); share is weighted, NaN where nothing of the row was read; n_volunteered:
+    beside them, those that somebody chose or that were read with the judge in view.
     """
     items = _items(triage_data, settled=settled)
     drawn, others = items.where(items.is_drawn), items.where(~items.is_drawn)
@@ -572,29 +525,28 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
 
 
 def physicians_harm(
-    triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
+    triage_data: TriageData, weights: Weights = USUAL_WEIGHTS, *, settled: bool = False
 ) -> pd.DataFrame:
     """What a response costs on average by what physicians read, weighted, with a t interval clustered by case; as `harm.expected_harm`, counting responses."""
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)
     n_names = len(items.names)
 
-    def cost(weights: tuple[float, float], *, steps: bool) -> Floats:
-        of_levels = costs(rates.STEP[items.gold], *weights, steps=steps)
-        return np.asarray((items.votes * of_levels).sum(axis=1), dtype=np.float64)
+    def cost(weights: Weights) -> Floats:
+        return np.asarray((items.votes * weights.costs(rates.STEP[items.gold])).sum(axis=1), dtype=np.float64)
 
     def mean(values: Floats) -> pd.DataFrame:
         return clustered_means(items.number, items.row, values, n_cells=n_names, weights=items.weights)
 
-    whole = mean(cost((under, over), steps=steps))
+    whole = mean(cost(weights))
     few, same = whole["n_clusters"].to_numpy() < rates.MIN_CASES, whole["low"].isna().to_numpy()
     n = whole["n_values"].to_numpy(dtype=float)
     found = items.names.assign(n=whole["n_values"], harm=whole["mean"], low=whole["low"].clip(lower=0).mask(few))
-    found["high"] = whole["high"].clip(upper=highest(under, over, steps=steps)).mask(few)
-    for way, weights in (("under", (under, 0.0)), ("over", (0.0, over))):
-        found[f"of_{way}"] = mean(cost(weights, steps=steps))["mean"].to_numpy()
-    for kind, way, weights in _WAYS:
-        found[f"{kind}_{way}"] = np.bincount(items.number, cost(weights, steps=kind == "steps"), n_names)
+    found["high"] = whole["high"].clip(upper=weights.highest).mask(few)
+    found["of_under"] = mean(cost(replace(weights, over=0.0)))["mean"].to_numpy()
+    found["of_over"] = mean(cost(replace(weights, under=0.0)))["mean"].to_numpy()
+    for name, of_way in _WAYS.items():
+        found[name] = np.bincount(items.number, cost(of_way), n_names)
     why = [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD]
     return found.assign(reason=np.select([n == 0, few, same], why, "").astype(object))[list(HARM_COLUMNS)]
 

@@ -21,28 +21,20 @@ LEVELS = {
     Acuity.REMOVE: np.nan,
 }  # fmt: skip
 LABELS = {level: label.value for label, level in LEVELS.items() if label is not Acuity.REMOVE}
-"""A level as its letter or letters."""
 LETTERS = (Acuity.A, Acuity.B, Acuity.C, Acuity.D)
 """The levels 1, 2, 3, 4 by name."""
 N_LEVELS = len(LETTERS)
 NO_LEVEL = 0.0
 """In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
 READ_HERE = "read here"
-"""Strength of a gold that physicians here have changed."""
 
-CASE_COLUMNS = (
-    "example_id", "case_id", "source", "original_label", "mapped_label", "file_gold", "method", "is_edge_case", "uncertainty",
-    "language", "first_words",
-)  # fmt: skip
 SAMPLE_COLUMNS = ("response_id", "row", "model", "format", "sample_index", "has_text")
-VOTE_COLUMNS = ("row", "place", "rater", "vote")
 READ_COLUMNS = (
     "row", "sample", "asked", "rater", "label", "stage", "blinded", "selection", "inclusion_probability", "verdict_id",
 )  # fmt: skip
 ELSEWHERE_COLUMNS = ("row", "model")
 CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
 SHARES = ("h_A", "h_B", "h_C", "h_D")
-"""Columns of a case's vote distribution."""
 MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
 
 
@@ -164,9 +156,8 @@ class TriageData:
 def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
     """The same with what follows from the votes and the gold that counts; a panel of two votes or more decides by the rule, else the file.
 
-    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...: how many votes
-    stand with the largest group; "" without votes or direct gold), h_A .. h_D (shares of the votes, NaN without votes), gold
-    (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`, categorical).
+    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...; "" without votes
+    or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`).
     """
     cases, votes = triage_data.cases, triage_data.votes
     n = len(cases)
@@ -182,7 +173,12 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     ambiguous = disagreed | unsure
     settled = np.where(is_panel, medians(row, vote, n), cases["file_gold"].to_numpy(dtype=float))
     gold = np.where(ambiguous, np.nan, settled)
-    strength = np.where(is_panel, _strengths(row, vote, n), np.where(np.isnan(gold), "", "direct"))
+    width = 2 * N_LEVELS + 1
+    counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
+    distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
+    words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
+    together = np.array(words, dtype=str)[which.ravel()]
+    strength = np.where(is_panel, together, np.where(np.isnan(gold), "", "direct"))
     added: dict[str, Any] = {"n_votes": n_votes, "n_removed": n_removed, "spread": spread}
     added |= {"strength": pd.Categorical(strength), **dict(zip(SHARES, distributions(row, vote, n).T, strict=True))}
     added |= {"gold": gold}
@@ -202,10 +198,7 @@ def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
 
 
 def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Shares of the levels among the votes of each case (0 to n - 1), n x 4: a letter counts 1, a boundary half to each of its letters.
-
-    NaN for a case without votes; no vote may be missing.
-    """
+    """Shares of the levels among the votes of each case, n x 4: a boundary counts half to each of its letters; NaN without votes. No vote may be missing."""
     low, high = np.floor(vote).astype(int) - 1, np.ceil(vote).astype(int) - 1
     counted = np.bincount(np.concatenate([row, row]) * N_LEVELS + np.concatenate([low, high]), minlength=n * N_LEVELS)
     counts = counted.reshape(n, N_LEVELS) / 2
@@ -245,14 +238,6 @@ def medians(row: Numbers, vote: Floats, n: int) -> Floats:
     return found
 
 
-def _strengths(row: Numbers, vote: Floats, n: int) -> npt.NDArray[np.str_]:
-    width = 2 * N_LEVELS + 1
-    counts = np.bincount(row * width + np.rint(vote * 2).astype(int), minlength=n * width).reshape(n, width)
-    distinct, which = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
-    words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
-    return np.array(words, dtype=str)[which.ravel()]
-
-
 def labels_of(levels: pd.Series) -> pd.Series:
     """Levels as their labels, missing where there is none.
 
@@ -263,10 +248,7 @@ def labels_of(levels: pd.Series) -> pd.Series:
 
 
 def case_keys(table: pd.DataFrame, samples: pd.DataFrame) -> Numbers:
-    """Case, model and format of each row as one number; model and format as `samples` number them.
-
-    `table`: row, model, format.
-    """
+    """Case, model and format of each row as one number; model and format as `samples` number them."""
     key = table["row"].to_numpy(dtype=np.int64)
     for name in ("model", "format"):
         known = samples[name].cat.categories

@@ -12,23 +12,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, MARK, RAMP
-from evalcore.figures.frames import (
-    NAME_PIXELS,
-    TEXT_PIXELS,
-    counted,
-    framed,
-    inked,
-    interval,
-    number,
-    on_lines,
-    on_one_line,
-    percent,
-    reach,
-)
+from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
+from evalcore.stats import wording
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.study.schema import Format
 from evalcore.triage.case_flow import Outcome, Stages
 from evalcore.triage.data import LABELS
 
 LETTERS = "ABCD"
+FORMATS = [word.value for word in Format]
 N = len(LETTERS)
 HALF = 0.46
 """Half the side of a cell; cells stand 1 apart."""
@@ -37,7 +29,6 @@ CELL_TEXT_PIXELS, SMALL_PIXELS = 15, 12
 HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
 NAME_CHARACTERS, BLANK = 16, "\u00a0"
 _SHARES: dict[str, Any] = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False}
-"""An axis of shares."""
 _HOVERED: dict[str, Any] = {"hovertemplate": "%{customdata}<extra></extra>"}
 _INSIDE: dict[str, Any] = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
 
@@ -66,10 +57,8 @@ def matrix(
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
     Each cell is filled from its bottom by its share of the row, in its column's step of the ramp, and says share and count. Every cell is a point with
-    customdata (gold, predicted, n_open, ...), so that a click tells which one it was.
-    `cells`: gold, predicted (1..4), n, n_gold, share (of the row; NaN: a dash), low, high, n_open (how many open with the cell); a row a cell. `names`: What
-    the four levels are called, A first, e.g. "home". `counts`: What n counts, for the hover. `chosen`: Gold and predicted of the cell that is open: it is
-    marked.
+    customdata (gold, predicted, n_open, ...), so that a click tells which one it was. `names`: What the four levels are called, A first. `counts`: What n
+    counts. `chosen`: Gold and predicted of the cell that is open: it is marked.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
@@ -81,7 +70,10 @@ def matrix(
     told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
     figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
-    words = [_on_lines(name) for name in names]
+    words = []
+    for name in names:  # two lines each, so that all letters stand on one
+        lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
+        words.append("<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))])))
     figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
     figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
     figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
@@ -124,37 +116,28 @@ def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: st
     return shapes
 
 
-def _on_lines(name: str) -> str:
-    lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
-    return "<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))]))  # so that all letters stand on one line
-
-
 def _cell_words(row: Mapping[Any, Any]) -> str:
     share = row["share"]
     if math.isnan(share):
         return "–"
-    strong = f"<b>{percent(share)}</b>" if row["n"] else percent(share)
+    strong = f"<b>{percent_words(share)}</b>" if row["n"] else percent_words(share)
     if math.isnan(row["n"]):
         return strong
     return f"{strong}<br><span style='font-size:{SMALL_PIXELS}px'>{number(row['n'])}/{number(row['n_gold'])}</span>"
 
 
 def hover(row: Mapping[Any, Any], counts: str) -> str:
-    """A cell in words: which way the answer is wrong, its share and interval.
-
-    `row`: gold, predicted, n, n_gold, share, low, high.
-    """
+    """A cell in words: which way the answer is wrong, its share and interval."""
     gold, predicted = int(row["gold"]), int(row["predicted"])
     head = f"Needs {LETTERS[gold - 1]}, answer gives {LETTERS[predicted - 1]}: {error_words(gold, predicted)}"
     if math.isnan(row["share"]):
         return f"{head}<br>no {html.escape(counts)} with gold {LETTERS[gold - 1]}"
     of = "" if math.isnan(row["n"]) else f" {html.escape(counts)}"
-    return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval(row['low'], row['high'])}"
+    return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval_words(row['low'], row['high'])}"
 
 
 # ---------------------------------------------------------------- all models
 
-_BAR_PIXELS, _BARS_PIXELS = 34, 88
 SMALL_LINE, STEP = 5, N + 1
 """Models beside one another in the overview before the next line begins; from one small matrix to the next."""
 SMALL_CELL, SMALL_WIDE, SMALL_NAMES = 17, 34, 110
@@ -171,42 +154,36 @@ DIRECTIONS = (
 """What a bar is made of, from left to right: measure, words, colour, width of its border."""
 
 
-def overview(
-    cells: pd.DataFrame, formats: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
-) -> go.Figure:
-    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage.
-
-    `cells`: As `rates.cells_of`; models in the order in which they first occur. `formats`: Words by format, in the order from top to bottom.
-    """
+def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
+    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage."""
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
-        (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(formats) * STEP + 1) + place * STEP)
+        (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(FORMATS) * STEP + 1) + place * STEP)
         for n, model in enumerate(models)
-        for place, name in enumerate(formats)
+        for place, name in enumerate(FORMATS)
     }
     width = STEP * min(len(models), SMALL_LINE)
     depth: list[list[float | None]] = [
         [None] * width for _ in range(max((top for _, top in corners.values()), default=0) + N)
     ]
     words_of = [[""] * width for _ in depth]
-    rows = cells.loc[cells["format"].isin(list(formats)) & cells["share"].notna()].to_dict(orient="records")
+    rows = cells.loc[cells["share"].notna()].to_dict(orient="records")
     for row in rows:
         left, top = corners[str(row["model"]), str(row["format"])]
         down, across = top + int(row["gold"]) - 1, left + int(row["predicted"]) - 1
         depth[down][across] = row["share"]
-        head = f"{html.escape(str(row['model']))}, {html.escape(formats[row['format']])}"
-        words_of[down][across] = f"{head}<br>{hover(row, counts)}"
+        words_of[down][across] = f"{html.escape(str(row['model']))}, {row['format']}<br>{hover(row, counts)}"
     known = {(str(row["model"]), str(row["format"])) for row in rows}
     words: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     for (model, name), (left, top) in corners.items():
-        if name == next(iter(formats)):
+        if name == FORMATS[0]:
             above = {"x": left - 0.5, "y": top - 0.6, "xanchor": "left", "yanchor": "bottom"}
             words.append(above | {"text": f"<b>{on_one_line(model, 22)}</b>", "font": {"size": NAME_PIXELS}})
         if (model, name) in known:
             shapes.append({"type": "path", "path": _stair(left - 0.5, top - 0.5), "line": {"color": ink, "width": 2}})
         else:
-            missing = {"text": f"no {html.escape(formats[name])}", "font": {"size": SMALL_PIXELS}}
+            missing = {"text": f"no {name}", "font": {"size": SMALL_PIXELS}}
             words.append({"x": left + 1.5, "y": top + 1.5} | missing)
     figure = go.Figure(layout={"shapes": shapes, "annotations": [{"showarrow": False} | said for said in words]})
     figure.add_heatmap(
@@ -214,7 +191,7 @@ def overview(
         hovertemplate="%{customdata}<extra></extra>",
     )  # fmt: skip
     figure.update_xaxes(visible=False, range=[-0.8, width - 0.7], fixedrange=True)
-    labelled = [(top + 1.5, html.escape(formats[name])) for (_, name), (left, top) in corners.items() if not left]
+    labelled = [(top + 1.5, name) for (_, name), (left, top) in corners.items() if not left]
     figure.update_yaxes(tickvals=[place for place, _ in labelled], ticktext=[words for _, words in labelled])
     figure.update_yaxes(range=[len(depth) - 0.3, -1.7], automargin=True, showgrid=False, zeroline=False)
     figure.update_yaxes(fixedrange=True, tickfont_size=NAME_PIXELS)
@@ -236,44 +213,40 @@ def _stair(left: float, top: float) -> str:
     return "M " + " L ".join(f"{x},{y}" for x, y in points) + " Z"
 
 
-def directions(
-    rates: pd.DataFrame, formats: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
-) -> go.Figure:
-    """Under-triage, exact and over-triage of each model and format as one bar that fills the row.
-
-    `rates`: As `rates.rates`; models from top to bottom in the order in which they first occur. k and n are said where they are known. `formats`: Words by
-    format, in the order from top to bottom within a model.
-    """
+def directions(rates: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
+    """Under-triage, exact and over-triage of each model and format as one bar that fills the row. k and n are said where they are known."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
         (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
     }
-    bars = [(model, word) for model in models for word in formats if (model, word, "exact") in known]
-    figure = go.Figure()
+    bars = [(model, word) for model in models for word in FORMATS if (model, word, "exact") in known]
+    parts = []
     for measure, words, colour, border in DIRECTIONS:
         rows = [known[*bar, measure] for bar in bars]
         hovers = [
-            f"{html.escape(model)}, {html.escape(formats[word])}<br>{words}: "
-            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval(row['low'], row['high'])}"
+            f"{html.escape(model)}, {word}<br>{words}: "
+            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval_words(row['low'], row['high'])}"
             for (model, word), row in zip(bars, rows, strict=True)
         ]
-        _add_bars(figure, [row["value"] for row in rows], words, colour, border, NAME_PIXELS, hovers, ink)
-    figure.update_xaxes(title=SHARE_OF.get(counts, SHARE_OF["cases"]), range=[-0.005, 1.005], **_SHARES)
-    named = [f"{on_one_line(model, 44)}, {html.escape(formats[word])}" for model, word in bars]
-    framed(figure, named, row_pixels=_BAR_PIXELS, frame_pixels=_BARS_PIXELS, ink=ink)
+        parts.append(([row["value"] for row in rows], words, colour, border, hovers))
+    named = [f"{on_one_line(model, 44)}, {word}" for model, word in bars]
+    return _stacked(parts, named, SHARE_OF.get(counts, SHARE_OF["cases"]), text_pixels=NAME_PIXELS, frame=88, ink=ink)
+
+
+def _stacked(
+    parts: Sequence[tuple[list[float], str, str, float, list[str]]], named: Sequence[str], title: str, *, text_pixels: int, frame: int, ink: str
+) -> go.Figure:  # fmt: skip
+    """Bars that fill their rows; of each part its shares, words, colour, width of its border, and what is said on hovering."""
+    figure = go.Figure()
+    for shares, name, colour, border, hovers in parts:
+        look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
+        words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent_words(share) for share in shares]
+        said = {"text": words, "textfont": {"size": text_pixels, "color": ink}, "customdata": hovers}
+        figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said, **_INSIDE, **_HOVERED)
+    figure.update_xaxes(title=title, range=[-0.005, 1.005], **_SHARES)
+    framed(figure, named, row_pixels=34, frame_pixels=frame, ink=ink)
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
 
-
-def _add_bars(
-    figure: go.Figure, shares: Sequence[float], name: str, colour: str, border: float, pixels: int, hovers: Sequence[str], ink: str
-) -> None:  # fmt: skip
-    look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
-    words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent(share) for share in shares]
-    said = {"text": words, "textfont": {"size": pixels, "color": ink}, "customdata": hovers} | _INSIDE | _HOVERED
-    figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said)
-
-
-# ---------------------------------------------------------------- who reads the level
 
 _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
@@ -288,10 +261,9 @@ def level_name(level: float) -> str:
 
 
 def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other gave each (columns); deeper is a larger share of the row.
+    """How many responses the one gave each level (rows) and the other gave each (columns), from `reads.pair_cells`; deeper is a larger share of the row.
 
     "none" is no level: its row and column are grey.
-    `cells`: one, other (levels; 0: no level found), n, n_one (of the row).
     """
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
@@ -299,7 +271,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     rows = cells.to_dict(orient="records")
     hovers = []
     for row in rows:
-        share = f", {percent(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
+        share = f", {percent_words(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
         levels_given = f"{html.escape(one)}: {level_name(row['one'])}, {html.escape(other)}: {level_name(row['other'])}"
         hovers.append(f"{levels_given}<br>{row['n']:,} responses{share}")
     figure = go.Figure()
@@ -332,23 +304,15 @@ SIDES = (
     ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),
     ("over", "over-triage", "triangle-up", LEVEL_RAMP[3], 1.0, -0.15),
 )
-"""Measure, words, mark, its colour, the width of its border, its place within the row."""
 _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
-def by_group(
-    table: pd.DataFrame, formats: Mapping[str, str], words: Mapping[str, str], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
-    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them.
-
-    `table`: As `rates.by_group`; groups from top to bottom in the order in which they first occur. `formats`: Words by format, from left to right.
-    """
+def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them."""
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
-    figure = make_subplots(
-        cols=max(len(formats), 1), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[html.escape(name) for name in formats.values()]
-    )  # fmt: skip
-    for column, word in enumerate(formats, start=1):
+    figure = make_subplots(cols=len(FORMATS), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=FORMATS)
+    for column, word in enumerate(FORMATS, start=1):
         for measure, name, symbol, fill, border, shift in SIDES:
             here = table["format"].astype(str).eq(word) & table["measure"].astype(str).eq(measure)
             for few in (False, True):
@@ -356,7 +320,7 @@ def by_group(
                 y, hovers = [places[str(group)] + shift for group in rows["group"]], []
                 for row in rows.to_dict(orient="records"):
                     head = html.escape(words.get(str(row["group"]), str(row["group"])))
-                    share = f"{counted(row['k'], row['n'], row['value'])} {interval(row['low'], row['high'])}"
+                    share = f"{counted(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"
                     hovers.append(f"{head}, {name}: {share}{', few cases' if few else ''}")
                 colour = GREY if few else ink
                 edge = {"color": colour, "width": border}
@@ -374,33 +338,24 @@ def by_group(
     return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
-def apart(
-    table: pd.DataFrame, formats: Mapping[str, str], parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
 
-    `table`: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom. `parts`: Column and words of each part,
-    from left to right; the first stands in a heavy border.
+    `table`: For each part its share (NaN: no bar), PART_k and n. `parts`: Column and words, from left to right; the first stands in a heavy border.
     """
-    figure = go.Figure()
+    drawn = []
     rows = table.to_dict(orient="records")
-    asked = [html.escape(formats[str(row["format"])]) for row in rows]
-    models = [f"{html.escape(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
+    models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]
     for place, (name, words) in enumerate(parts):
         said = [f"{words}: {counted(row[f'{name}_k'], row['n'], row[name])}" for row in rows]
         hovers = [f"{model}<br>{share}" for model, share in zip(models, said, strict=True)]
-        border = 0 if place else HEAVY
-        _add_bars(figure, [row[name] for row in rows], words, LEVEL_RAMP[place], border, TEXT_PIXELS, hovers, ink)
-    figure.update_xaxes(title="Share of boundary cases with a level", range=[-0.005, 1.005], **_SHARES)
-    named = [f"{on_lines(str(row['model']))}, {word}" for row, word in zip(rows, asked, strict=True)]
-    framed(figure, named, row_pixels=34, frame_pixels=92, ink=ink)
-    return figure.update_layout(barmode="stack", legend_traceorder="normal")
+        drawn.append(([row[name] for row in rows], words, LEVEL_RAMP[place], 0 if place else HEAVY, hovers))
+    named = [f"{on_lines(str(row['model']))}, {row['format']}" for row in rows]
+    title = "Share of boundary cases with a level"
+    return _stacked(drawn, named, title, text_pixels=TEXT_PIXELS, frame=92, ink=ink)
 
-
-# ---------------------------------------------------------------- harm
 
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
-"""Format, its mark, its place within a model's row."""
 _HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30
 _HEAD_PIXELS, _LEGEND_PIXELS, _BELOW_PIXELS = 30, 50, 84
 """Of the figure of orders: above the lines, from them to the legend below the axis and its title, and below them in all."""
@@ -409,35 +364,29 @@ MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 
 
 def harm(
-    table: pd.DataFrame,
-    colours: Mapping[str, str],
-    formats: Mapping[str, str],
-    *,
-    counts: str = "cases",
-    ink: str = INK_ON_PAPER,
+    table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """A row a model: its expected harm in each format, with intervals.
-
-    `table`: As `harm.expected_harm`; models from top to bottom as they first occur. NaN: no mark, or the mark alone. `colours`: By model; others are grey.
-    """
+    """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
     figure = go.Figure()
     for word, symbol, shift in MARKS:
-        if word not in formats:
-            continue
         rows = table.loc[table["format"].astype(str).eq(word) & table["harm"].notna()]
         for place in range(len(rows)):  # a trace each: an interval has the colour of its model
             one = rows.iloc[[place]]
             row = one.iloc[0].to_dict()
             colour = colours.get(str(row["model"]), MARK)
-            y, said = [places[str(row["model"])] + shift], [_harm_hover(row, formats[word], counts)]
+            bounds = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
+            head = f"{html.escape(str(row['model']))}, {word}: {row['harm']:.2f}{bounds}"
+            ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
+            said = [f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"]
+            y = [places[str(row["model"])] + shift]
             mark = {"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}}
             whiskers = reach(one, "harm", "low", "high", colour)
-            look = {"mode": "markers", "name": formats[word], "showlegend": False, "marker": mark, "error_x": whiskers}
+            look = {"mode": "markers", "name": word, "showlegend": False, "marker": mark, "error_x": whiskers}
             figure.add_scatter(x=one["harm"], y=y, customdata=said, **look, **_HOVERED)
         mark = {"color": MARK, "size": 12, "symbol": symbol}
-        figure.add_scatter(x=[None], y=[None], mode="markers", name=formats[word], marker=mark)
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=word, marker=mark)
     figure.update_xaxes(title="Expected harm of an answer (weighted levels; less is better)", rangemode="tozero")
     figure.update_xaxes(showgrid=True, gridcolor=FAINT, zeroline=False, tickformat=".2f")
     return framed(
@@ -445,31 +394,20 @@ def harm(
     )
 
 
-def _harm_hover(row: Mapping[Any, Any], word: str, counts: str) -> str:
-    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
-    head = f"{html.escape(str(row['model']))}, {html.escape(word)}: {row['harm']:.2f}{interval}"
-    ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
-    return f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"
-
-
 def orders(
     table: pd.DataFrame,
     changes: pd.DataFrame,
     colours: Mapping[str, str],
     dashes: Mapping[str, str],
-    formats: Mapping[str, str],
     *,
     now: float | None = None,
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
-    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen.
-
-    `table`: As `harm.orders`, ratio above 0 and sorted. `formats`: Words by format, from left to right.
-    """
-    present = {word: name for word, name in formats.items() if table["format"].astype(str).eq(word).any()}
+    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen."""
+    present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
     figure = make_subplots(
-        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=[html.escape(name) for name in present.values()]
-    )  # fmt: skip
+        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
+    )
     named: set[str] = set()
     for column, word in enumerate(present, start=1):
         mine = table.loc[table["format"].astype(str).eq(word) & table["place"].notna()]
@@ -510,12 +448,10 @@ def orders(
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
 """Of a node with its words; around all nodes; and the least that the nodes have."""
 COLUMNS = (0.0, 0.5, 1.0)
-"""Where the three columns stand."""
 WIDTH, GAP, MARGIN = 0.01, 0.045, 0.22
 """Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
 LEAST_HEIGHT = 0.004
 LONGEST = (18, 40, 26)
-"""Characters of a name in each column; what is longer is cut off."""
 BEND = np.linspace(0.0, 1.0, 24)
 SMOOTH = BEND * BEND * (3 - 2 * BEND)
 RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"
@@ -532,29 +468,36 @@ OUTCOMES: Mapping[str, str] = {
 
 
 def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Three columns of nodes, each as high as its cases are many, joined by ribbons.
-
-    `links`: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases). `stages`: The nodes of each column from top to
-    bottom, each with its cases; all columns hold the same cases.
-    """
+    """Three columns of nodes, each as high as its cases are many, joined by ribbons, from `case_flow.links` and `case_flow.stages`."""
     figure = go.Figure()
     most = max(map(len, stages))
     free = 1 - GAP * max(most - 1, 0)
     total = max(sum(stages[0].values()), 1)
     places = [_places(sizes, free / total) for sizes in stages]
-    leaving = [dict.fromkeys(names, 0.0) for names in stages]
-    arriving = [dict.fromkeys(names, 0.0) for names in stages]
-    for link in _in_order(links, stages).to_dict(orient="records"):
+    leaving, arriving = ([dict(of) for of in places] for _ in range(2))
+    names = [list(sizes) for sizes in stages]
+    ordered = sorted(
+        links.to_dict(orient="records"),
+        key=lambda link: (
+            link["stage"],
+            names[link["stage"]].index(link["start"]),
+            names[link["stage"] + 1].index(link["end"]),
+        ),
+    )
+    for link in ordered:
         column, start, end, height = int(link["stage"]), str(link["start"]), str(link["end"]), link["n"] / total * free
-        top = places[column][start] + leaving[column][start]
-        bottom = places[column + 1][end] + arriving[column + 1][end]
+        top, bottom = leaving[column][start], arriving[column + 1][end]
         leaving[column][start] += height
         arriving[column + 1][end] += height
-        _ribbon(figure, column, top, bottom, height, out="excluded" in (start, end))
+        left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
+        across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
+        x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
+        fill = OUT if "excluded" in (start, end) else RIBBON
+        look: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": fill}
+        figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
         x, y = [(COLUMNS[column] + COLUMNS[column + 1]) / 2], [(top + bottom + height) / 2]
-        n_cases = f"{link['n']:,} {'case' if link['n'] == 1 else 'cases'}"
         look = {"mode": "markers", "marker": {"size": 14, "color": "rgba(0,0,0,0)"}, "showlegend": False}
-        told = f"{on_one_line(start)} to {on_one_line(end)}: {n_cases}<extra></extra>"
+        told = f"{on_one_line(start)} to {on_one_line(end)}: {wording.counted(link['n'], 'case')}<extra></extra>"
         figure.add_scatter(x=x, y=y, hovertemplate=told, **look)
     for column, sizes in enumerate(stages):
         for name, n in sizes.items():
@@ -576,22 +519,6 @@ def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
     return places
 
 
-def _in_order(links: pd.DataFrame, stages: Stages) -> pd.DataFrame:
-    rank = [{name: place for place, name in enumerate(names)} for names in stages]
-    start = [rank[stage][name] for stage, name in zip(links["stage"], links["start"], strict=True)]
-    end = [rank[stage + 1][name] for stage, name in zip(links["stage"], links["end"], strict=True)]
-    order = np.lexsort((end, start, links["stage"]))
-    return links.iloc[order]
-
-
-def _ribbon(figure: go.Figure, column: int, top: float, bottom: float, height: float, *, out: bool) -> None:
-    left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
-    across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
-    x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
-    look = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": OUT if out else RIBBON}
-    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
-
-
 def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:
     at, is_last = COLUMNS[column], column == len(COLUMNS) - 1
     colour = ENDS.get(name, GREY) if is_last else MARK if column == 1 else GREY
@@ -603,3 +530,23 @@ def _node(figure: go.Figure, column: int, name: str, place: float, height: float
     y, yanchor = (place, "bottom") if column == 1 else (place + height / 2, "middle")
     look = {"xanchor": xanchor, "xshift": xshift, "yanchor": yanchor, "showarrow": False, "font": {"size": TEXT_PIXELS}}
     figure.add_annotation(x=at, y=y, text=words, **look)
+
+
+def counted(k: float, n: float, share: float) -> str:
+    """A share with its counts; without them where it is an estimate.
+
+    >>> counted(92, 148, 92 / 148), counted(2.5, 8, 2.5 / 8), counted(math.nan, math.nan, 0.62)
+    ('62 % (92/148)', '31 % (2.5/8)', '62 %')
+    """
+    return (
+        percent_words(share) if math.isnan(k) or math.isnan(n) else f"{percent_words(share)} ({number(k)}/{number(n)})"
+    )
+
+
+def number(k: float) -> str:
+    """A count: whole, but for the halves that a read between two levels gives each of them.
+
+    >>> number(1200), number(2.5), number(math.nan)
+    ('1,200', '2.5', '–')
+    """
+    return NO_VALUE if math.isnan(k) else f"{k:,.{0 if k == round(k) else 1}f}"

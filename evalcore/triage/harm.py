@@ -1,6 +1,7 @@
 """Expected harm of triage: what errors cost when one too low weighs more than one too high."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,30 @@ SHOWN = 0.05
 """A difference is told where its p, adjusted for the number of pairs, is below this."""
 
 
-def expected_harm(
-    cells: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
-) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Weights:
+    """What errors cost: weights of an answer too low and of one too high, 0 or more; steps: an error counts as many times as it is levels wide, or once."""
+
+    under: float = UNDER_WEIGHT
+    over: float = OVER_WEIGHT
+    steps: bool = True
+
+    @property
+    def highest(self) -> float:
+        """The most that an answer can cost."""
+        return max(self.under, self.over) * (N_LEVELS - 1 if self.steps else 1)
+
+    def costs(self, step: npt.NDArray[Any]) -> Floats:
+        """What answers cost that lie so many levels above the gold (below 0: below it)."""
+        size = np.abs(step) if self.steps else (step != 0).astype(float)
+        found: Floats = np.where(step < 0, self.under, self.over) * size
+        return found
+
+
+USUAL_WEIGHTS = Weights()
+
+
+def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
     """What an answer costs on average, with a t interval over cases.
 
     With d = prediction - gold of each of n cases:
@@ -40,43 +62,27 @@ def expected_harm(
 
     On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
     cases carry most of the harm, and in a small set they may be missing.
-    `cells`: As `rates.confusion` gives them: whole numbers of cases. Gives one row a model and format: model, format, n (cases), harm (0 or more; at most 3
-    times the larger weight), low, high (between 0 and that), of_under and of_over (the two parts, which add up to harm), n_under, n_over (cases),
-    steps_under, steps_over (levels), reason (why harm or interval is NaN). Raises ValueError: a weight is below 0 or no number.
+    `cells`: As `rates.confusion`: whole numbers of cases. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason (why harm
+    or interval is NaN).
     """
-    if not (under >= 0 and over >= 0):
-        msg = f"expected weights of 0 or more, got {under:g} and {over:g}"
-        raise ValueError(msg)
     names, counts = rates.matrices(cells)
 
     def total(values: npt.NDArray[Any], kind: Any = np.int64) -> npt.NDArray[Any]:
         return np.asarray((counts * values).sum(axis=(1, 2)), dtype=np.float64).astype(kind)
 
     n = counts.sum(axis=(1, 2))
-    cost = costs(rates.STEP, under, over, steps=steps)
+    cost = weights.costs(rates.STEP)
     harm = quotient(total(cost, np.float64), n)
     squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
     half, reason = _t_half(n, squares, harm, rates.NO_CASE)
     of_under = quotient(total(np.where(rates.STEP < 0, cost, 0), np.float64), n)
-    low, high = np.maximum(harm - half, 0), np.minimum(harm + half, highest(under, over, steps=steps))
+    low, high = np.maximum(harm - half, 0), np.minimum(harm + half, weights.highest)
     table = names.assign(
         n=n.astype(np.int64), harm=harm, low=low, high=high, of_under=of_under, of_over=harm - of_under
     )
     table = table.assign(n_under=total(rates.STEP < 0), n_over=total(rates.STEP > 0))
     table["steps_under"] = total(-np.minimum(rates.STEP, 0))
     return table.assign(steps_over=total(np.maximum(rates.STEP, 0)), reason=reason)
-
-
-def highest(under: float, over: float, *, steps: bool) -> float:
-    """The most that an answer can cost."""
-    return max(under, over) * (N_LEVELS - 1 if steps else 1)
-
-
-def costs(step: npt.NDArray[Any], under: float, over: float, *, steps: bool) -> Floats:
-    """What answers cost that lie so many levels above the gold (below 0: below it)."""
-    size = np.abs(step) if steps else (step != 0).astype(float)
-    found: Floats = np.where(step < 0, under, over) * size
-    return found
 
 
 def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats, npt.NDArray[Any]]:
@@ -94,24 +100,16 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
 
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
-    known, _, _ = rates.clear_answers(found)
-    numbers, _ = rates.coded(found, ["format"])
-    models, _ = rates.coded(found, ["model"])
-    n_names = int(models.max(initial=0)) + 1
-    pairs = np.unique((numbers * n_names + models)[known])
-    n_models = np.bincount(pairs // n_names, minlength=int(numbers.max(initial=0)) + 1)
-    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
-    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
-    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
-    return same
+    mine = found.loc[rates.clear_answers(found)[0]]
+    n_models = mine.groupby("format", observed=True)["model"].transform("nunique")
+    n_answers = mine.groupby(["format", "row"], observed=True)["model"].transform("size")
+    return mine.loc[n_answers.eq(n_models)]
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
-    """What a value of each prediction adds up to on the cases that count of both of two models.
+    """What a value of each prediction adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products.
 
     `counts`: Which predictions count. `values`: What each is worth; any number where it does not count.
-    Gives one row a format and pair of models that occur in `found`, in their order: format, model_1, model_2, n (cases), sum_1, sum_2 (of the values),
-    square_1, square_2 (of their squares), product.
     """
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
@@ -139,16 +137,13 @@ def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
     return p.groupby(formats.astype(str), sort=False).transform(lambda values: adjusted(values.to_numpy(), holm))
 
 
-def harm_differences(
-    found: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
-) -> pd.DataFrame:
+def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
     """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
 
-    Gives one row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-    difference (below 0, the first does less), low, high, p (two-sided, of the same t), p_holm (over the pairs of the format), reason (why one is NaN).
+    difference is below 0 where the first does less; p is two-sided, of the same t, p_holm over the pairs of the format; reason (why one is NaN).
     """
     counts, gold, predicted = rates.clear_answers(found)
-    sums = paired_sums(found, counts, costs(predicted - gold, under, over, steps=steps))
+    sums = paired_sums(found, counts, weights.costs(predicted - gold))
     n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
     difference = quotient(one - other, n)
     squares = sums["square_1"].to_numpy(dtype=float) + sums["square_2"].to_numpy(dtype=float) - 2 * product
@@ -164,8 +159,7 @@ def harm_differences(
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
     """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
 
-    Gives one row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place; NaN
-    without cases).
+    harm is ratio * under + over; place 1 is the least harm, equals share the better place, NaN without cases.
     """
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
@@ -180,8 +174,7 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
     With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-    Gives one row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
-    that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there).
+    less_below: The model that does less harm when under-triage weighs less than that; less_above: when it weighs more; harm: of both, there.
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -207,39 +200,31 @@ def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
     return under, over
 
 
-# ---------------------------------------------------------------- in words
-
-
 def harm_sentences(
-    harm: pd.DataFrame, under: float, over: float, differences: pd.DataFrame | None = None, *, ranked: bool = True
+    harm: pd.DataFrame, weights: Weights, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:
-    """How much harm models do in each format at these weights, and which are shown to do less.
+    """How much harm models do in each format at these weights, and which are shown to do less; `ranked`: they are of the same cases.
 
     One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-    `harm`: As `expected_harm` gives it, of models that are ranked: on the same cases, published matrices left out. `differences`: As `harm_differences`;
-    None: nothing is known of how models differ. `ranked`: Whether the models are of the same cases; else no lowest and highest is told.
     """
     sentences = []
     for word in Format:
         mine = harm.loc[harm["format"].eq(word) & harm["harm"].notna()]
         if not len(mine):
             continue
-        known = _range(mine) if ranked or len(mine) == 1 else "each model's expected harm is of other responses"
-        head = f"In {word}, with weights {under:g} for too low and {over:g} for too high, {known}."
+        rows = mine.sort_values("harm", kind="stable").to_dict(orient="records")
+        least, most = (number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in (rows[0], rows[-1]))
+        known = f"the expected harm of {rows[0]['model']} is {least}"
+        if len(rows) > 1:
+            lowest, highest = (", the lowest", ", the highest") if len(rows) > 2 else ("", "")  # noqa: PLR2004
+            known = f"expected harm: {rows[0]['model']}'s is {least}{lowest}; {rows[-1]['model']}'s is {most}{highest}"
+            known = known if ranked else "each model's expected harm is of other responses"
+        head = f"In {word}, with weights {weights.under:g} for too low and {weights.over:g} for too high, {known}."
         if len(mine) > 1:
             pairs = None if differences is None else differences.loc[differences["format"].astype(str).eq(word)]
             head = f"{head} {_apart(mine, pairs)}"
         sentences.append(head)
     return sentences
-
-
-def _range(mine: pd.DataFrame) -> str:
-    rows = mine.sort_values("harm", kind="stable").to_dict(orient="records")
-    least, most = (number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in (rows[0], rows[-1]))
-    if len(rows) == 1:
-        return f"the expected harm of {rows[0]['model']} is {least}"
-    lowest, highest = (", the lowest", ", the highest") if len(rows) > 2 else ("", "")  # noqa: PLR2004
-    return f"expected harm: {rows[0]['model']}'s is {least}{lowest}; {rows[-1]['model']}'s is {most}{highest}"
 
 
 def _apart(mine: pd.DataFrame, differences: pd.DataFrame | None) -> str:

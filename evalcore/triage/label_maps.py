@@ -7,7 +7,7 @@ thought: it is kept, and never the gold).
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -106,6 +106,7 @@ def meaning_of(maps: Maps, source: str, label: str) -> str:
     return meaning
 
 
+@lru_cache(maxsize=1024)
 def level_named(text: str) -> Acuity | None:
     """A level or boundary by its letters or its name, however spelt; None where it is none.
 
@@ -168,16 +169,13 @@ def to_csv(table: Table) -> str:
     return written(COLUMNS, table)
 
 
-# ---------------------------------------------------------------- how many cases have each label
-
 COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwise")
 
 
 def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
-    """What each label stands for now, and on how many cases it is.
+    """What each label stands for now, and on how many cases it is: a row a source and label, both folded.
 
-    Gives one row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`MEANINGS`; None: the map does not
-    know the label); n_cases, and n_otherwise: those for which the label stood for something else when they were imported.
+    written, as its cases have it most often; meaning (None: the map does not know it); n_otherwise: cases whose label stood for something else when imported.
     """
     if labels.empty:
         return pd.DataFrame(columns=list(COUNT_COLUMNS)).astype({"n_cases": int, "n_otherwise": int})

@@ -16,7 +16,6 @@ _STATES = 2 * N_LEVELS + 1
 _WORDS = [word.value for word in Format]
 _FORMATS = pd.CategoricalDtype(_WORDS)
 COUNTS = ("n_A", "n_B", "n_C", "n_D")
-"""Columns of a prediction's valid samples by level."""
 
 
 def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
@@ -31,10 +30,7 @@ def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
 
 
 def usual_judges(triage_data: TriageData) -> dict[str, str]:
-    """Who is taken at their word for each format: the parser for qa where it has read any, else who has looked at most responses.
-
-    A jury is chosen, and usual only where nobody else has looked.
-    """
+    """Who is taken at their word for each format: the first of `judges_by_format`. A jury is chosen, and usual only where nobody else has looked."""
     return {word: judges[0] for word, judges in judges_by_format(triage_data).items()}
 
 
@@ -47,10 +43,9 @@ def judges_of(triage_data: TriageData, judge: str | None) -> dict[str, str]:
 def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
     """One row a case, model and format that has any response, by the judge of each format; a format that has none gives no rows.
 
-    Gives row (of `cases`), model, format (categorical), n_samples, n_unread (that judge has not looked), n_invalid (no level was found: not a level, counted
-    apart), n_valid, n_A .. n_D (valid samples by level; a boundary counts half to each), predicted (1..4: the most frequent level, of equals the more severe;
-    NaN without a valid sample), share (of the valid samples that say so; NaN likewise), stated (mean confidence that the model states itself with those
-    samples, NaN where it states none), first (row in `samples` of the first response with text, -1: none).
+    n_unread (that judge has not looked), n_invalid (no level was found: not a level, counted apart), n_A .. n_D (valid samples by level; a boundary counts half
+    to each), predicted (1..4, `most_frequent`; NaN without a valid sample), share (of the valid samples that say so), stated (mean confidence that the model
+    states itself with those samples, or NaN), first (row in `samples` of the first response with text, -1: none).
     """
     parts = [_of_format(triage_data, word, judge) for word, judge in judges.items()]
     return pd.concat(parts, ignore_index=True) if parts else _of_format(triage_data, "", "")
@@ -124,7 +119,6 @@ def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] 
 # ---------------------------------------------------------------- several judges as one
 
 JURY = "majority of the judges"
-"""What several judges as one are called where one judge is chosen."""
 _MIN_JUDGES = 2
 
 
@@ -163,8 +157,6 @@ def most_frequent(counts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArr
 
 def members(judges: Iterable[str]) -> list[str]:
     """Those whose majority can be asked for; none where there are fewer than two, or where one of them is called as the majority is.
-
-    The parser reads what an answer states: it is no judge.
 
     >>> members(["parser", "Magpie", "Wren"]), members(["parser", "Magpie"])
     (['Magpie', 'Wren'], [])

@@ -18,7 +18,7 @@ from evalcore.rubric.queries import drawings_of, was_drawn
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
-from evalcore.study.tables import TABLES, Model, Rater, Verdict
+from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triage import data
 
 _CODES: dict[str, int] = {label: code for code, label in enumerate(data.LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
@@ -62,18 +62,16 @@ def has_cases(session: Session) -> bool:
 
 def load(session: Session) -> data.TriageData:
     """Every case, panel vote, response, level and read."""
-    return with_reads(session, imported(session))
-
-
-def imported(session: Session) -> data.TriageData:
-    """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
     samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
-    return _joined(session, cases, _said(session), samples, _votes(session, cases))
+    return with_reads(session, _joined(session, cases, _said(session), samples, _votes(session, cases)))
 
 
 def imported_at(engine: Engine, beside: Executor) -> data.TriageData:
-    """As `imported`, over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other."""
+    """All but physicians' reads: only an import, or a judge that reads levels, changes it.
+
+    Over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other.
+    """
     with reading(engine) as session, reading(engine) as second:
         last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
         cases = _cases(session)
@@ -89,7 +87,28 @@ def _joined(
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, list(data.ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
-    levels, confidence = _levels(samples, said)
+    place = _places(samples, said.responses)
+    columns: dict[str, npt.NDArray[np.float32]] = {}
+    wrote: dict[str, npt.NDArray[np.int32]] = {}
+    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
+        mine = (said.raters == rater) & (place >= 0)
+        if mine.any():
+            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
+            column[place[mine]] = _VALUES[said.codes[mine]]
+            if len(said.confidence):
+                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
+    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
+    stated = _places(samples, stated)
+    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
+    known = stated >= 0
+    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
+        mine = known & (named == name)
+        known[mine] = raters[stated[mine]] == by[mine]
+    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
+    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
+    confidence = pd.DataFrame(of_columns)
+    confidence = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
+    levels = pd.DataFrame(columns, index=samples.index)
     reads = pd.DataFrame(columns=list(data.READ_COLUMNS))
     return data.TriageData(
         cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries
@@ -97,8 +116,11 @@ def _joined(
 
 
 def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
-    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
-    return replace(triage_data, reads=_reads(session, triage_data.cases, triage_data.samples))
+    """What `imported_at` gave, with physicians' reads. Cases and responses that came since are left out."""
+    reads = _reads(session, triage_data.cases, triage_data.samples)
+    drawn = _drawn(session, reads, triage_data.samples)
+    reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
+    return replace(triage_data, reads=reads[list(data.READ_COLUMNS)])
 
 
 def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
@@ -115,7 +137,7 @@ def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
     found = frame(session, statement)
     found["file_gold"] = found["file_gold"].map(data.LEVELS).astype(float)
     kinds: dict[str, Any] = {"source": "category", "method": "category", "uncertainty": float, "is_edge_case": bool}
-    return found[list(data.CASE_COLUMNS)].astype(kinds)
+    return found.astype(kinds)
 
 
 def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
@@ -125,7 +147,7 @@ def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFr
     found = frame(session, statement.where(known, *conditions).order_by(table.example_id, table.place))
     found["row"] = np.searchsorted(cases["example_id"].to_numpy(), found.pop("example_id").to_numpy(dtype=np.int64))
     found["vote"] = found["vote"].map(data.LEVELS).astype(float)
-    return found[list(data.VOTE_COLUMNS)]
+    return found[["row", "place", "rater", "vote"]]
 
 
 def _last_repeat(session: Session) -> int:
@@ -209,7 +231,7 @@ def _said(session: Session) -> Said:
     juries = frozenset(str(row[1]) for row in judges if row[2].startswith(JURY))
     of_rater, of_code = max(names, default=0).bit_length(), (len(_CODES) - 1).bit_length()
     code = case(*((table.label == label, code) for label, code in _BY_LENGTH))
-    standing = [table.criterion_id.is_(None), table.response_id.is_not(None), table.stage == Stage.JUDGE]
+    standing = [*_of_judge(table), table.response_id.is_not(None)]
     if asked_again := repeats(session):  # to ask it of every row costs as well
         standing.append(table.rater_id.not_in(asked_again))
     replaced = select(table.id).where(table.supersedes.is_not(None), *standing).limit(1)  # also by a verdict taken back
@@ -233,31 +255,6 @@ def _said(session: Session) -> Said:
     return Said(responses, raters, codes, names, confidence, juries)
 
 
-def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
-    place = _places(samples, said.responses)
-    columns: dict[str, npt.NDArray[np.float32]] = {}
-    wrote: dict[str, npt.NDArray[np.int32]] = {}
-    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
-        mine = (said.raters == rater) & (place >= 0)
-        if mine.any():
-            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
-            column[place[mine]] = _VALUES[said.codes[mine]]
-            if len(said.confidence):
-                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
-    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
-    stated = _places(samples, stated)
-    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
-    known = stated >= 0
-    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
-        mine = known & (named == name)
-        known[mine] = raters[stated[mine]] == by[mine]
-    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
-    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
-    confidence = pd.DataFrame(of_columns)
-    kept = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
-    return pd.DataFrame(columns, index=samples.index), kept[list(data.CONFIDENCE_COLUMNS)]
-
-
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
     numbers = samples["response_id"].to_numpy()
     if not len(numbers) or not len(response_ids):
@@ -269,7 +266,7 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
     return np.where(is_between, row_of.take(response_ids - first, mode="clip"), -1)
 
 
-def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *conditions: Any) -> pd.DataFrame:
     table = TABLES["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
@@ -280,7 +277,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
             col(Rater.person_id),
         )
         .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), is_read(table))
+        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), is_read(table), *conditions)
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
     found = frame(session, statement)
@@ -289,10 +286,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     found["sample"] = _places(samples, response_ids)
     found["asked"] = np.where(response_ids < 0, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
     found = found.loc[found["row"].ge(0) & (found["sample"].ge(0) | (response_ids < 0))].reset_index(drop=True)
-    kinds = {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object}
-    found = found.astype(kinds)
-    found.loc[found["sample"].ge(0), ["selection", "inclusion_probability"]] = _drawn(session, found, samples)
-    return found[list(data.READ_COLUMNS)]
+    return found.astype({"inclusion_probability": float, "blinded": object, "selection": object, "rater": object})
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -325,9 +319,6 @@ def _published(session: Session) -> pd.DataFrame:
     return found.assign(gold=found["gold"].map(data.LEVELS).astype(float))
 
 
-# ---------------------------------------------------------------- one case
-
-
 def one_case(session: Session, example_id: int) -> data.TriageData | None:
     """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
 
@@ -355,36 +346,28 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         has_text=samples["has_text"].astype(bool),
     )
     verdict = TABLES["verdict"].c
-    named = ("response_id", "label", "stage", "blinded", "selection", "inclusion_probability", "confidence")
+    mine = (verdict.example_id == example_id, verdict.rater_id.not_in(repeats(session)))
     statement = (
-        select(
-            verdict.id.label("verdict_id"), *(verdict[name] for name in named), col(Rater.name).label("rater"), col(Rater.kind).label("rater_kind"),
-        )
-        .join(Rater, col(Rater.id) == verdict.rater_id)
-        .where(verdict.example_id == example_id, verdict.criterion_id.is_(None), verdict.label.is_not(None), not_superseded())
-        .where(verdict.rater_id.not_in(repeats(session)))
+        select(verdict.response_id, verdict.label, verdict.confidence, col(Rater.name).label("rater"))
+        .join(Rater, and_(col(Rater.id) == verdict.rater_id, is_judge()))
+        .where(*mine, verdict.criterion_id.is_(None), verdict.label.is_not(None), not_superseded())
         .order_by(verdict.id)
-    )  # fmt: skip
-    found = frame(session, statement)
-    asked = found["response_id"].isna().map({True: Ask.GOLD_ACUITY.value, False: Ask.RESPONSE_ACUITY.value})
-    kinds = {"inclusion_probability": float, "confidence": float, "blinded": object, "selection": object}
-    said = found.assign(asked=asked.astype(object)).astype(kinds)
-    place = pd.Index(samples["response_id"]).get_indexer(said["response_id"].astype(float).fillna(-1).astype(np.int64))
-    said = said.assign(row=0, sample=place)
-    judged = said.loc[said["rater_kind"].eq(RaterKind.JUDGE) & said["sample"].ge(0)]
+    )
+    judged = frame(session, statement)
+    judged["sample"] = _places(samples, judged["response_id"].fillna(-1).to_numpy(dtype=np.int64))
+    judged = judged.loc[judged["sample"].ge(0)]
     levels = {}
-    for judge, mine in judged.groupby("rater", sort=True):
-        levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
-        levels[str(judge)][mine["sample"].to_numpy()] = (
-            mine["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
-        )
+    for judge, said in judged.groupby("rater", sort=True):
+        level = levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
+        level[said["sample"].to_numpy()] = said["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
+    confidence = judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)]
     return data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
         samples=samples[list(data.SAMPLE_COLUMNS)],
         levels=pd.DataFrame(levels, index=pd.RangeIndex(len(samples))),
-        confidence=judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)].reset_index(drop=True),
-        reads=said.loc[said["rater_kind"].eq(RaterKind.REVIEWER), list(data.READ_COLUMNS)].reset_index(drop=True),
+        confidence=confidence.astype({"confidence": float}).reset_index(drop=True),
+        reads=_reads(session, cases, samples, *mine)[list(data.READ_COLUMNS)],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
 
@@ -412,13 +395,7 @@ def told(session: Session, response_ids: Collection[int]) -> dict[int, Told]:
         said = (
             select(verdict.response_id, col(Rater.name), verdict.explanation)
             .join(Rater, col(Rater.id) == verdict.rater_id)
-            .where(
-                verdict.response_id.in_(part),
-                verdict.criterion_id.is_(None),
-                verdict.stage == Stage.JUDGE,
-                is_judge(),
-                not_superseded(),
-            )
+            .where(verdict.response_id.in_(part), *_of_judge(verdict), is_judge(), not_superseded())
             .order_by(verdict.rater_id, verdict.id)  # the newest prompt last
         )
         for response_id, judge, explanation in session.connection().execute(said):
@@ -446,20 +423,13 @@ class Standing(NamedTuple):
 def texts(
     session: Session, asked: Format, *, judge: str, versions: Collection[str] | None, batch: int
 ) -> Iterator[list[ResponseText]]:
-    """Responses of one format to cases, by number, in batches; those without a text are left out.
-
-    `versions`: Responses of which one of these versions has said anything are left out; None: none are.
-    """
+    """Responses of one format to cases, by number, in batches; left out are those without a text, and of which one of `versions` has said anything."""
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
     if versions is not None:
         raters = [number for number, version in _versions(session, judge).items() if version in versions]
-        said = exists().where(
-            col(Verdict.response_id) == table.id,
-            col(Verdict.criterion_id).is_(None),
-            col(Verdict.rater_id).in_(raters),
-            col(Verdict.stage) == Stage.JUDGE,
-        )
+        verdict = TABLES["verdict"].c
+        said = exists().where(verdict.response_id == table.id, *_of_judge(verdict), verdict.rater_id.in_(raters))
         statement = statement.where(~said)
     last = 0
     while rows := session.connection().execute(statement.where(table.id > last).order_by(table.id).limit(batch)).all():
@@ -482,26 +452,24 @@ def standing(session: Session, response_ids: Collection[int], *, judge: str) -> 
     versions = _versions(session, judge)
     if not versions:
         return {}
+    verdict = TABLES["verdict"].c
     found: dict[int, list[Standing]] = {}
     ordered = list(response_ids)
     for start in range(0, len(ordered), _CHUNK):
+        mine = (verdict.response_id.in_(ordered[start : start + _CHUNK]), verdict.rater_id.in_(versions))
         statement = (
-            select(
-                col(Verdict.response_id), col(Verdict.id), col(Verdict.rater_id), col(Verdict.label), col(Verdict.explanation)
-            )
-            .where(
-                col(Verdict.response_id).in_(ordered[start : start + _CHUNK]),
-                col(Verdict.criterion_id).is_(None),
-                col(Verdict.rater_id).in_(versions),
-                col(Verdict.stage) == Stage.JUDGE,
-                not_superseded(),
-            )
-            .order_by(col(Verdict.rater_id).desc(), col(Verdict.id).desc())
-        )  # fmt: skip
+            select(verdict.response_id, verdict.id, verdict.rater_id, verdict.label, verdict.explanation)
+            .where(*mine, *_of_judge(verdict), not_superseded())
+            .order_by(verdict.rater_id.desc(), verdict.id.desc())
+        )
         for response_id, number, rater_id, label, explanation in session.connection().execute(statement):
             said = Standing(int(number or 0), versions[rater_id], label, explanation)
             found.setdefault(int(response_id or 0), []).append(said)
     return found
+
+
+def _of_judge(verdict: Any) -> tuple[Any, ...]:
+    return verdict.criterion_id.is_(None), verdict.stage == Stage.JUDGE
 
 
 def _versions(session: Session, judge: str) -> dict[int, str]:

@@ -15,7 +15,6 @@ from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS, LETTERS, N_LEVELS, READ_HERE, Kind, TriageData
 
 KEYS = ("model", "format")
-"""What one confusion matrix is of."""
 N_CELLS = N_LEVELS * N_LEVELS
 NO_CASE = "no case has both a clear gold and a prediction"
 _GOLD, _PREDICTED = np.indices((N_LEVELS, N_LEVELS))
@@ -78,8 +77,7 @@ RULES: Mapping[Measure, Rule] = {
 def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
     """The number of each row's combination of names (none missing), and the combinations that occur by their number.
 
-    Categorical columns keep their order and their categories, whatever the order of the rows. Of others, formats come as in `Format`, all else as it first
-    comes (study and published matrices one below the other).
+    Categorical columns keep their order and their categories. Of others, formats come as in `Format`, all else as it first comes.
 
     >>> table = pd.DataFrame({"model": ["b", "a", "b"], "format": ["qa", "qa", "qa"]})
     >>> numbers, keys = coded(table, ["model", "format"])
@@ -115,13 +113,10 @@ def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
     return found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted), gold, predicted
 
 
-# ---------------------------------------------------------------- matrices
-
-
 def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Every model's answers by gold, one confusion matrix a model and format that occur in `found` (as `predictions.joined` gives it), as `cells_of`.
+    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none.
 
-    A case without a prediction, or without a clear gold, is in none.
+    `found`: As `predictions.joined` gives it.
     """
     numbers, names = coded(found, keys)
     counts, gold, predicted = clear_answers(found)
@@ -132,10 +127,9 @@ def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFram
 
 
 def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
-    """Matrices (matrices x 4 x 4) as a table of cells.
+    """Matrices (matrices x 4 x 4) as a table, a row a cell: the keys, gold, predicted (1..4), n, n_gold (cases with this gold), share (of n_gold), low, high.
 
-    Gives one row a matrix, gold and prediction: the keys, gold, predicted (1..4), n, n_gold (cases with this gold), share (n / n_gold, in [0, 1]), low, high
-    (Wilson 95 %); the last three NaN where no case has this gold.
+    The interval is Wilson's, 95 %; share, low and high are NaN where no case has this gold.
     """
     n = counts.reshape(-1)
     n_gold = np.repeat(counts.sum(axis=2).reshape(-1), N_LEVELS)
@@ -158,7 +152,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
     """A table of cells (key columns, gold, predicted, n; one that is missing has no case) as its keys in order and matrices x 4 (gold) x 4 (prediction).
 
-    Raises ValueError: the same cell comes twice, as where a model's published matrix stands beside its cases under one name.
+    Raises ValueError: the same cell comes twice.
     """
     numbers, found = coded(cells, keys)
     if not len(cells):
@@ -173,14 +167,10 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
     return found, counts.reshape(len(found), N_LEVELS, N_LEVELS)
 
 
-# ---------------------------------------------------------------- rates
-
-
 def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """How often the answers are right, too high, too low, and dangerously so.
+    """How often the answers are right, too high, too low, and dangerously so: a row a model, format and `Measure`.
 
-    Gives one row a model, format and measure (`Measure`, in its order): model, format, measure, k (cases that count), n (of so many), value = k / n in [0,
-    1], low, high (Wilson 95 %), denominator (in words: "of 262 emergencies"), reason (why the value is NaN; empty where it is not).
+    Gives k (cases that count), n (of so many), value = k / n, low, high (Wilson 95 %), denominator (in words), reason (why the value is NaN; else empty).
     """
     names, counts = matrices(cells, keys=keys)
     hits, bases = (np.stack([getattr(rule, name) for rule in RULES.values()]) for name in ("hits", "base"))
@@ -199,8 +189,7 @@ def as_rates(
 ) -> pd.DataFrame:
     """Shares k / n (groups x measures) as rows, with the columns of `rates`.
 
-    `bases`: What each measure is of. Where a group has no case for any measure, the first says why for all. `bounds`: Groups x measures, low and high;
-    without them Wilson's, which takes each case to count once.
+    `bases`: What each measure is of. Where a group has no case for any measure, the first says why for all. `bounds`: Low and high, else Wilson's.
     """
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
@@ -254,9 +243,8 @@ def summary(cells: pd.DataFrame) -> pd.DataFrame:
 
     On cases drawn from published matrices, 95 % intervals cover .94 to .96 from 100 cases on, and .91 to .97 with 30; that of the quadratic kappa, which
     rests on the few worst cases, .92 and .89 (without Fisher's scale .90 and .82).
-    `cells`: As for `rates`; whole numbers of cases. Gives one row a model and format: model, format, n, n_levels (of the four, those that occur as gold or
-    prediction: macro F1 is their mean), and for each of `SCORES` the value, `_low`, `_high` and `_reason` (why value or interval is NaN; empty where neither
-    is): macro_f1 in [0, 1], kappa, kappa_linear, kappa_quadratic at most 1, mean_signed in [-3, 3].
+    `cells`: Whole numbers of cases. Gives a row a model and format: n, n_levels (of the four, those that occur), and each of `SCORES` with `_low`, `_high` and
+    `_reason` (why value or interval is NaN).
     """
     names, counts = matrices(cells)
     without = counts[:, None] - np.eye(N_CELLS).reshape(N_CELLS, N_LEVELS, N_LEVELS)
@@ -268,8 +256,7 @@ def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, ite
 
         se^2 = (G - 1)/G sum_g (theta_(-g) - theta)^2 over the G cases,  interval theta +- t(G - 1) se
 
-    `numbers`: By item, its matrix: a row of `names`; cases: its case. `items`: By item its matrix of 4 x 4: what it adds. A physician's read between two
-    levels is half in two cells.
+    `numbers`: By item, its row of `names`; cases: its case. `items`: By item what it adds to the matrix, 4 x 4.
     """
     if not len(names):
         return _scored(names, np.zeros((0, 4, 4)), np.zeros((0, 0, 4, 4)), np.zeros((0, 0)))
@@ -286,10 +273,7 @@ def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, ite
 
 
 def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats) -> pd.DataFrame:
-    """The columns of `summary`.
-
-    `counts`: Matrices x 4 x 4. `without`: Matrices x what can be left out x 4 x 4. `times`: Matrices x what can be left out: how often there is such a one.
-    """
+    """`without`: Matrices x what can be left out x 4 x 4. `times`: How often there is such a one."""
     n = times.sum(axis=1)
     whole = np.rint(counts.sum(axis=(1, 2))).astype(np.int64)
     n_levels = (counts.sum(axis=-1) + counts.sum(axis=-2) > 0).sum(axis=-1)
@@ -355,13 +339,12 @@ _OF_INSIDE = Base(
 _FEW_ANSWERS = 2
 
 
-def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """How models answer cases whose gold lies between two letters, either of which is right.
+def boundary(found: pd.DataFrame) -> pd.DataFrame:
+    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`.
 
-    Gives one row a model and format that occur in `found` and each of `BOUNDARY_MEASURES`, with the columns of `rates`. constituent, outside_high and
-    outside_low are of all boundary cases with a prediction and add up to 1; upper_share is of those answered with one of their letters.
+    upper_share is of those answered with one of their letters; the others are of all boundary cases with a prediction.
     """
-    numbers, names = coded(found, keys)
+    numbers, names = coded(found, KEYS)
     gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
     counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
     low, high = np.floor(gold), np.ceil(gold)
@@ -377,9 +360,8 @@ def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame
 def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
 
-    Gives four rows a model and format that occur in `found`: model, format, predicted (1..4), n (ambiguous cases so answered), n_cases (ambiguous cases with
-    a prediction), share (n / n_cases), low, high (Wilson), n_several (of n_cases, those with two valid samples or more), n_sure (of n_several, those whose
-    samples all say one level), sure (n_sure / n_several; NaN where there is none).
+    Gives four rows a model and format: predicted (1..4), n of n_cases so answered, share with Wilson's interval, n_several (cases with two valid samples or
+    more), n_sure (of them, those whose samples all say one level), sure (their share, or NaN).
     """
     numbers, names = coded(found, KEYS)
     predicted = found["predicted"].to_numpy(dtype=float)
@@ -399,13 +381,10 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    """What of the study each model's numbers are of, and what they leave out.
+    """What of the study each model's numbers are of, and what they leave out: of n_cases with a response, so many of each kind.
 
-    Gives one row a model and format that occur in `found`: model, format, n_study (cases of the study), n_cases (those with a response; so many are without:
-    n_no_response), and of n_cases: n_clear, n_boundary, n_ambiguous, n_unlabelled (they add up to it); of each of these kinds `_predicted` (a level was found
-    in a sample), `_unread` (the judge has looked at no sample) and `_no_level` (looked, and found none), e.g. clear_predicted, which add up to the kind;
-    n_predicted, n_unread, n_no_level over all kinds; samples, samples_valid, samples_unread, samples_invalid (add up to samples); n_elsewhere (responses of
-    the model to these cases in neither format: they are in none of the other numbers).
+    Of each kind `_predicted` (a level was found in a sample), `_unread` (the judge has looked at no sample) and `_no_level` (looked, and found none).
+    n_elsewhere: Responses of the model in neither format, which are in none of the other numbers.
     """
     numbers, names = coded(found, KEYS)
     kinds, states = [kind.value for kind in Kind], ("predicted", "unread", "no_level")
@@ -429,73 +408,37 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
     return names.assign(**columns)
 
 
-# ---------------------------------------------------------------- by group
-
 FEW = 10
 """With fewer cases a rate is shown in grey."""
 NO_PANEL, NO_CLEAR_LEVEL = "no panel", "no clear level"
-NO_RIGHT = "physicians do not agree: no answer is right or wrong"
-NO_GOLD = "nobody has said which level these cases need"
 _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 
 
-class TriageGrouping(StrEnum):
-    """By what cases are told apart."""
+def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The rates for each group of cases: by source, gold, strength (how the panel's votes stand together) or language, as `TriageData.cases` has them.
 
-    SOURCE = "source"
-    """The data set that they come from."""
-    GOLD = "gold"
-    """The level that they need; between two letters: a boundary."""
-    STRENGTH = "strength"
-    """How many votes of the panel stand together: unanimous, 4-1, 3-2; direct: the source's own label."""
-    LANGUAGE = "language"
-    KIND = "kind"
-    """Clear, boundary, ambiguous, unlabelled."""
-
-
-def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rates for each group of cases.
-
-    Boundary cases have those of `boundary` instead, where they are told apart (by gold or kind); ambiguous and unlabelled cases, by kind, have one row
-    without a value and why.
-    Gives one row a model, format, group (words, categorical, in order) and measure, with the columns of `rates`, and n_group (cases of the group with a
-    prediction), is_small (fewer than 10 cases in the denominator). Only combinations that occur.
+    With n_group (cases of the group with a prediction) and is_small (fewer than 10 cases in the denominator). Only combinations that occur.
     """
-    grouping = TriageGrouping(name)
-    keys = [*KEYS, "group"]
-    group = _groups(triage_data.cases, grouping).take(found["row"].to_numpy(dtype=np.int64))
+    values, keys = triage_data.cases[column], [*KEYS, "group"]
+    words = values.astype(object)
+    if column == "gold":
+        words, order = values.map(LABELS).fillna(NO_CLEAR_LEVEL), [*LABELS.values(), NO_CLEAR_LEVEL]
+    elif column == "strength":
+        words = words.where(words.ne(""), NO_PANEL)
+        order = sorted(words.unique(), key=_place_of_strength)
+    else:
+        words = words.where(words.notna(), UNKNOWN)
+        order = sorted(words.unique(), key=lambda word: (word == UNKNOWN, word))
+    group = pd.Categorical(words, categories=order).take(found["row"].to_numpy(dtype=np.int64))
     mine = found[[*KEYS, "gold", "kind", "predicted"]].assign(group=group)
-    kind = mine["kind"]
-    parts = [rates(confusion(mine.loc[kind.eq(Kind.CLEAR)], keys=keys), keys=keys)]
-    if grouping in (TriageGrouping.GOLD, TriageGrouping.KIND):
-        parts.append(boundary(mine.loc[kind.eq(Kind.BOUNDARY)], keys=keys))
-    if grouping is TriageGrouping.KIND:
-        for word, why in ((Kind.AMBIGUOUS, NO_RIGHT), (Kind.UNLABELLED, NO_GOLD)):
-            _, names = coded(mine.loc[kind.eq(word)], keys)
-            none = np.zeros((len(names), 1))
-            parts.append(as_rates(names, [Measure.EXACT.value], none, none, [Base("", "", why)]))
-    measures = pd.CategoricalDtype([*(word.value for word in Measure), *BOUNDARY_MEASURES])
-    together = pd.concat([part.astype({"measure": measures}) for part in parts], ignore_index=True)
+    table = rates(confusion(mine.loc[mine["kind"].eq(Kind.CLEAR)], keys=keys), keys=keys)
     numbers, names = coded(mine, keys)
     sizes = names.assign(n_group=np.bincount(numbers, mine["predicted"].notna(), len(names)).astype(np.int64))
-    table = together.merge(sizes, on=keys, how="left", validate="many_to_one")
+    table = table.merge(sizes, on=keys, how="left", validate="many_to_one")
     return table.assign(is_small=table["n"].lt(FEW)).sort_values(keys, kind="stable", ignore_index=True)
 
 
-def _groups(cases: pd.DataFrame, grouping: TriageGrouping) -> "pd.Categorical[Any]":
-    column = cases[grouping.value]
-    if grouping is TriageGrouping.GOLD:
-        return pd.Categorical(column.map(LABELS).fillna(NO_CLEAR_LEVEL), categories=[*LABELS.values(), NO_CLEAR_LEVEL])
-    if grouping is TriageGrouping.KIND:
-        return pd.Categorical(column, categories=[word.value for word in Kind])
-    words = column.astype(object)
-    if grouping is TriageGrouping.STRENGTH:  # unanimous, then the panels that agree most, then what has no panel
-        words = words.where(words.ne(""), NO_PANEL)
-
-        def order(word: str) -> tuple[int, list[int]]:
-            split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
-            return _FIRST_STRENGTHS.get(word, 1), split
-
-        return pd.Categorical(words, categories=sorted(words.unique(), key=order))
-    words = words.where(words.notna(), UNKNOWN)
-    return pd.Categorical(words, categories=sorted(words.unique(), key=lambda word: (word == UNKNOWN, word)))
+def _place_of_strength(word: str) -> tuple[int, list[int]]:
+    """Unanimous, then the panels that agree most, then what has no panel."""
+    split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
+    return _FIRST_STRENGTHS.get(word, 1), split

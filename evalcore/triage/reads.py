@@ -1,8 +1,7 @@
 """What physicians here say of responses and of cases: the level that counts, how it was settled, what it changes in the gold, how far a judge agrees.
 
-Levels that stand are those of `reference`: the adjudicated one, else what the standing reads say together; they are for display. Whatever is claimed of
-physicians (agreement, gold, rates) takes blind levels: first reads as they were locked, and adjudications made without the judge in view, by the one
-rule of `rubric.data`. A read that was revised once the judge was shown agrees with it.
+Levels that stand are for display. Whatever is claimed of physicians takes blind levels: first reads as they were locked, and adjudications made without
+the judge in view. A read that was revised once the judge was shown agrees with it.
 """
 
 from dataclasses import dataclass, replace
@@ -22,12 +21,7 @@ from evalcore.triage.rates import KEYS, clustered_summary, coded
 MEDIAN = "median"
 """Value of `how`: readers differ by less than two levels, and the median of their levels stands."""
 _WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
-"""Why there is no level; empty where there is one."""
 VOTES = ("v_A", "v_B", "v_C", "v_D")
-"""Columns of a response's mean vote by level."""
-
-
-# ---------------------------------------------------------------- of drawn responses, read blind
 
 
 def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
@@ -36,7 +30,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
     A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody chose,
     reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled, a level that
     was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
-    Gives one row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    Gives one row a response with a vote, by sample; v_A .. v_D add up to 1.
     """
     counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
@@ -50,10 +44,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
 
 
 def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
-    """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
-
-    Gives sample, row, rater, level (1..4, boundaries .5; where settled, the settled one), inclusion_probability; by sample.
-    """
+    """The reads that `drawn_votes` is made from, one by one: a row a reader and response, by sample; where settled, with the settled level."""
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
     counted = counted.assign(level=_levels_of(counted["label"]))
@@ -75,9 +66,6 @@ def _levels_of(labels: pd.Series) -> Floats:
     return np.asarray(labels.map(data.LEVELS), dtype=np.float64)
 
 
-# ---------------------------------------------------------------- levels that stand
-
-
 def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every response that physicians have read.
 
@@ -85,10 +73,9 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
     adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
     adjudicator settles it.
     `blind`: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have no
-    row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view. Gives one row a response, by sample: sample (row of
-    `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is none), n_readers (adjudicators left out), how
-    (adjudicated, agreed, median, single, unsettled), why (there is no level: unsettled, cannot_assess, remove; else empty), is_drawn (a blind first read of
-    it counts in `drawn_votes`, so that it may stand for others).
+    row. Else each reader's newest read. Gives one row a response, by sample: sample, row (of `triage_data.cases`), level (NaN where there is none), n_readers
+    (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is none: unsettled, cannot_assess, remove; else empty), is_drawn
+    (a blind first read of it counts in `drawn_votes`).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _standing(reads, "sample", blind=blind)
@@ -99,10 +86,7 @@ def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.
 
 
 def case_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
-    """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
-
-    Gives one row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
-    """
+    """The same, by row, of every case whose own need physicians here have judged (gold audit)."""
     return _standing(triage_data.reads.loc[triage_data.reads["sample"].lt(0)], "row", blind=blind)
 
 
@@ -142,9 +126,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
-    Gives one row a model and format of which anything was read: model, format, n_read (responses), n_level (with a level that counts), n_unsettled,
-    n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear (drawn, with a
-    level, on clear cases: the n of `corrected.physicians_cells`).
+    n_volunteered: those not both blind and drawn. n_clear: drawn, with a level, on clear cases, the n of `corrected.physicians_cells`.
     """
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
@@ -153,25 +135,20 @@ def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
     voted = found["sample"].isin(drawn_votes(triage_data)["sample"]).to_numpy(dtype=bool)
     masks = {
         "n_read": np.ones(len(found), dtype=bool),
-        "n_level": why == "",
         "n_unsettled": why == UNSETTLED,
         "n_cannot_assess": why == Label.CANNOT_ASSESS.value,
         "n_remove": why == Acuity.REMOVE.value,
-        "n_drawn": drawn,
         "n_volunteered": ~drawn,
         "n_clear": voted & triage_data.is_clear()[found["row"].to_numpy(dtype=np.int64)],
     }
     return names.assign(**{name: np.bincount(numbers[mask], minlength=len(names)) for name, mask in masks.items()})
 
 
-# ---------------------------------------------------------------- changes of the gold
-
-
 def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
 
-    A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
-    conflict or cannot assess it, the gold stays. Blind levels count (`case_levels`). Cases whose gold is another now have the strength `READ_HERE`.
+    A blind level here makes a case clear or a boundary, whatever it was before; "remove" leaves it without gold (unlabelled). Where readers conflict or cannot
+    assess it, the gold stays. Cases whose gold is another now have the strength `READ_HERE`.
     """
     here = case_levels(triage_data, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]
@@ -190,8 +167,8 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
 def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
-    Gives one row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
-    removed the case, conflict, or cannot assess it: `why`), changed (the gold is another now, as `with_physicians_gold` takes it), n (cases), rows.
+    Gives one row a pair, by old kind and level, then new; new_gold is NaN where physicians removed the case, conflict, or cannot assess it (`why`); changed:
+    the gold is another, as `with_physicians_gold` takes it.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -204,8 +181,7 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     pairs = pairs.assign(new_gold=np.where(settled, level, np.nan), why=here["why"].to_numpy(dtype=object))
     pairs["changed"] = settled & ~_same(old, level)
     keys = ["old_kind", "old_gold", "new_kind", "new_gold", "why", "changed"]
-    grouped = pairs.groupby(keys, dropna=False, observed=True, sort=True)["row"]
-    return grouped.agg(n="size", rows=lambda rows: tuple(sorted(int(row) for row in rows))).reset_index()
+    return pairs.groupby(keys, dropna=False, observed=True, sort=True).size().rename("n").reset_index()
 
 
 def _same(one: Floats, other: Floats) -> Truths:
@@ -216,33 +192,22 @@ def _same(one: Floats, other: Floats) -> Truths:
 # ---------------------------------------------------------------- how far two who read levels say the same
 
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
-"""Rows and columns that are shown whether they occur or not."""
+PHYSICIANS = "physicians here"
 NO_PAIR = "no response was given one level by both"
 ONE_LEVEL = "both give one and the same level throughout"
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two say the same.
+    """How often two say the same, of n responses that both have looked at; in some of them the one, or the other, found no level.
 
-    Attributes:
-        n: Responses that both have looked at.
-        n_one_none, n_other_none: Of them, those that one, or the other, found no level in.
-        n_both_none: Those that neither found a level in.
-        n_boundary: Those that either placed between two levels, with a level by both: not in `exact`.
-        n_within: Of `n_boundary`, those where some letter of the one is a letter of the other.
-        exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
-        kappa: Cohen's kappa with quadratic weights (Cohen 1968) over the same responses, at most 1; NaN where undefined.
-        kappa_low, kappa_high: 95 %, by the jackknife that leaves out one case with all its responses (`rates.clustered_summary`).
-        reason: Why kappa or its interval is undefined; "" where neither is.
+    exact: Of the responses that both gave one letter, interval by Wilson, clustered by case. kappa: With quadratic weights (Cohen 1968) over the same
+    responses, interval as in `rates.clustered_summary`; reason: why it, or its interval, is undefined.
     """
 
     n: int
     n_one_none: int
     n_other_none: int
-    n_both_none: int
-    n_boundary: int
-    n_within: int
     exact: Share
     kappa: float
     kappa_low: float
@@ -250,43 +215,25 @@ class Agreement:
     reason: str
 
 
-def judge_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
-    """The responses of a format that two judges have looked at: row (of `cases`), one, other (what either says)."""
+def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
+    """The responses of a format that two have looked at, judges or (as the one) `PHYSICIANS`: row (of `cases`), one, other (what either says).
+
+    The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
+    Some may have been chosen for reading because of a judge's level.
+    """
     levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
+    if one == PHYSICIANS:
+        found = response_levels(triage_data, blind=True)
+        level = found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL)
+        levels["one"][found["sample"].to_numpy(dtype=np.int64)] = level
     pairs = triage_data.samples[["row"]].assign(**levels)
     return pairs.loc[triage_data.samples["format"].eq(asked) & pairs.notna().all(axis=1)].reset_index(drop=True)
 
 
-def physicians_pairs(
-    triage_data: data.TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
-) -> pd.DataFrame:
-    """The responses that physicians have read (one) and a judge has looked at (other), as `judge_pairs`.
-
-    The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
-    Of those not drawn_only some may have been chosen for reading because of a judge's level.
-    """
-    found = response_levels(triage_data, blind=True)
-    samples = triage_data.samples.take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
-    pairs = pd.DataFrame(
-        {
-            "row": samples["row"],
-            "one": found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL),
-            "other": triage_data.level_of(judge)[found["sample"].to_numpy(dtype=np.int64)].astype(float),
-        }
-    )
-    kept = pairs[["one", "other"]].notna().all(axis=1)
-    if asked is not None:
-        kept &= samples["format"].eq(asked)
-    if drawn_only:
-        kept &= found["is_drawn"].astype(bool)
-    return pairs.loc[kept].reset_index(drop=True)
-
-
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What the other says by what the one says.
+    """What the other says by what the one says: a row a pair of levels (no level, the four letters, and boundaries where they occur), from no level to D.
 
-    Gives one row a pair of levels: one, other (no level and the four letters, and boundaries where they occur), n (responses), n_one (those that the one gave
-    this level); by one and other, from no level to D.
+    n_one: Responses that the one gave this level.
     """
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))
@@ -298,12 +245,10 @@ def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(pairs: pd.DataFrame) -> Agreement:
-    """How often the two of `judge_pairs` or `physicians_pairs` say the same."""
+    """How often the two of `level_pairs` say the same."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     none, other_none = one == data.NO_LEVEL, other == data.NO_LEVEL
-    given = ~none & ~other_none
-    letters = given & (one == np.floor(one)) & (other == np.floor(other))
-    overlap = (np.floor(one) <= np.ceil(other)) & (np.floor(other) <= np.ceil(one))
+    letters = ~none & ~other_none & (one == np.floor(one)) & (other == np.floor(other))
     cases, level, answer = pairs["row"].to_numpy()[letters], one[letters], other[letters]
     items = np.zeros((len(cases), data.N_LEVELS, data.N_LEVELS))
     items[np.arange(len(cases)), level.astype(np.int64) - 1, answer.astype(np.int64) - 1] = 1
@@ -315,9 +260,6 @@ def agreement(pairs: pd.DataFrame) -> Agreement:
         n=len(pairs),
         n_one_none=int(none.sum()),
         n_other_none=int(other_none.sum()),
-        n_both_none=int((none & other_none).sum()),
-        n_boundary=int((given & ~letters).sum()),
-        n_within=int((given & ~letters & overlap).sum()),
         exact=share_interval(level == answer, cases),
         kappa=kappa,
         kappa_low=low,

@@ -46,11 +46,6 @@ def tables_of(session: Session) -> Mapping[str, label_maps.Table]:
     return {**label_maps.default_tables(), **own_tables(session)}
 
 
-def maps_of(session: Session) -> label_maps.Maps:
-    """The same as `label_maps.meaning_of` takes them."""
-    return label_maps.maps(tables_of(session))
-
-
 def labels_of_cases(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """One row a source, label as the source says it, and what its map made of it: source, original_label, mapped_label, n (cases).
 

@@ -1,8 +1,6 @@
 """What a study has chosen about triage, and the small YAML file that says so."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import msgspec
@@ -14,13 +12,6 @@ from evalcore.study.schema import Format
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 
 MAX_BYTES = 65_536
-"""A longer file of settings is not taken apart."""
-LEVEL_NAMES = {
-    "A": "at home",
-    "B": "a doctor within weeks",
-    "C": "a doctor within 24 to 48 hours",
-    "D": "emergency now",
-}
 METRICS = {
     "exact": "Exact",
     "over": "Over-triage",
@@ -39,28 +30,9 @@ METRICS = {
     "mean_signed": "Mean signed error",
     "expected_harm": "Expected harm",
 }
-"""The metrics that can be shown, with their words."""
 UNDER_WEIGHT, OVER_WEIGHT = 5.0, 1.0
 HIGHEST_WEIGHT, HIGHEST_SPREAD, HIGHEST_UNCERTAINTY = 1000.0, 9.0, 1.0
 LONGEST_NAME = 60
-
-
-@dataclass(frozen=True)
-class TriageSettings:
-    """What a study has chosen about triage.
-
-    Attributes:
-        level_names: Words for A, B, C and D, in this order.
-        metrics: Names of `METRICS`, in the order in which they are shown.
-        under_weight, over_weight: What a step of under-triage and of over-triage costs, 0 to 1000, not both 0.
-    """
-
-    level_names: Mapping[str, str] = field(default_factory=lambda: dict(LEVEL_NAMES))
-    formats: tuple[Format, ...] = tuple(Format)
-    metrics: tuple[str, ...] = tuple(METRICS)
-    under_weight: float = UNDER_WEIGHT
-    over_weight: float = OVER_WEIGHT
-    rule: AmbiguityRule = field(default_factory=AmbiguityRule)
 
 
 _HEAD = """\
@@ -71,24 +43,67 @@ _HEAD = """\
 """
 
 
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+Weight = Annotated[float, Meta(ge=0, le=HIGHEST_WEIGHT)]
+
+
+class LevelNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What A to D are called."""
+
+    A: Name = "at home"
+    B: Name = "a doctor within weeks"
+    C: Name = "a doctor within 24 to 48 hours"
+    D: Name = "emergency now"
+
+
+class ErrorWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a step of under-triage and of over-triage costs, not both 0."""
+
+    under: Weight = UNDER_WEIGHT
+    over: Weight = OVER_WEIGHT
+
+
+class Ambiguous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Above what a case is ambiguous; None switches either off."""
+
+    spread_above: Annotated[float, Meta(ge=0, le=HIGHEST_SPREAD)] | None = MAX_SPREAD
+    uncertainty_above: Annotated[float, Meta(ge=0, le=HIGHEST_UNCERTAINTY)] | None = MAX_UNCERTAINTY
+
+
+class TriageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a study has chosen about triage, as the file has it: words for A to D, `METRICS` as they are shown, and what a step of either error costs."""
+
+    level_names: LevelNames = LevelNames()
+    formats: Annotated[tuple[Format, ...], Meta(min_length=1)] = tuple(Format)
+    metrics: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(METRICS)
+    weights: ErrorWeights = ErrorWeights()
+    ambiguous: Ambiguous = Ambiguous()
+
+    @property
+    def rule(self) -> AmbiguityRule:
+        """When a case is ambiguous."""
+        limits = (self.ambiguous.spread_above, self.ambiguous.uncertainty_above)
+        return AmbiguityRule(*(math.inf if limit is None else limit for limit in limits))
+
+
+_WORDS = {
+    "": TriageSettings.__struct_fields__,
+    "level_names": LETTERS,
+    "formats": tuple(Format),
+    "weights": ErrorWeights.__struct_fields__,
+    "ambiguous": Ambiguous.__struct_fields__,
+}
+
+
 def to_yaml(settings: TriageSettings) -> str:
     """The file that `parse` reads."""
     return _HEAD + str(yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True, width=160))
 
 
 def plain(settings: TriageSettings) -> dict[str, Any]:
-    """The settings as the file has them: words, lists and numbers; a rule that is switched off is None."""
-    rule = settings.rule
-    return {
-        "level_names": {str(letter): settings.level_names[letter] for letter in LETTERS},
-        "formats": [word.value for word in settings.formats],
-        "metrics": list(settings.metrics),
-        "weights": {"under": float(settings.under_weight), "over": float(settings.over_weight)},
-        "ambiguous": {
-            "spread_above": None if math.isinf(rule.spread) else float(rule.spread),
-            "uncertainty_above": None if math.isinf(rule.uncertainty) else float(rule.uncertainty),
-        },
-    }
+    """The settings as words, lists and numbers."""
+    found: dict[str, Any] = msgspec.to_builtins(settings)
+    return found
 
 
 def check(settings: TriageSettings, name: str = "the settings of triage") -> TriageSettings:
@@ -105,46 +120,6 @@ def rule_words(rule: AmbiguityRule) -> str:
     limits = {"panel spread": rule.spread, "stated uncertainty": rule.uncertainty}
     parts = [f"{name} above {limit:g}" for name, limit in limits.items() if not math.isinf(limit)]
     return ", or ".join(parts) or "where its file says that the panel did not agree"
-
-
-Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
-Weight = Annotated[float, Meta(ge=0, le=HIGHEST_WEIGHT)]
-
-
-class _LevelNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    A: Name = LEVEL_NAMES["A"]
-    B: Name = LEVEL_NAMES["B"]
-    C: Name = LEVEL_NAMES["C"]
-    D: Name = LEVEL_NAMES["D"]
-
-
-class _Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    under: Weight = UNDER_WEIGHT
-    over: Weight = OVER_WEIGHT
-
-
-class _Ambiguous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    spread_above: Annotated[float, Meta(ge=0, le=HIGHEST_SPREAD)] | None = MAX_SPREAD
-    uncertainty_above: Annotated[float, Meta(ge=0, le=HIGHEST_UNCERTAINTY)] | None = MAX_UNCERTAINTY
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file; a key that is left out keeps its default."""
-
-    level_names: _LevelNames = _LevelNames()
-    formats: Annotated[tuple[Format, ...], Meta(min_length=1)] = tuple(Format)
-    metrics: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(METRICS)
-    weights: _Weights = _Weights()
-    ambiguous: _Ambiguous = _Ambiguous()
-
-
-_WORDS = {
-    "": _File.__struct_fields__,
-    "level_names": LETTERS,
-    "formats": tuple(Format),
-    "weights": _Weights.__struct_fields__,
-    "ambiguous": _Ambiguous.__struct_fields__,
-}
 
 
 class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no types
@@ -166,7 +141,7 @@ def parse(text: str, name: str) -> TriageSettings:
         msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
         raise OverreadError(msg)
     try:
-        file = msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=_File)  # noqa: S506 - a SafeLoader
+        file = msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=TriageSettings)  # noqa: S506 - a SafeLoader
     except msgspec.ValidationError as error:
         msg = f"{name}: {shape_fault(error, _WORDS)}"
         raise OverreadError(msg) from error
@@ -175,22 +150,14 @@ def parse(text: str, name: str) -> TriageSettings:
         where = f" line {mark.line + 1}" if mark else ""
         msg = f"{name}{where}: cannot be read as YAML: {getattr(error, 'problem', None) or ' '.join(str(error).split())[:200]}"
         raise OverreadError(msg) from error
-    fault = _fault(file)
-    if fault:
+    if fault := _fault(file):
         msg = f"{name}: {fault}"
         raise OverreadError(msg)
-    limits = (file.ambiguous.spread_above, file.ambiguous.uncertainty_above)
-    return TriageSettings(
-        level_names={str(letter): getattr(file.level_names, letter).strip() for letter in LETTERS},
-        formats=file.formats,
-        metrics=file.metrics,
-        under_weight=file.weights.under,
-        over_weight=file.weights.over,
-        rule=AmbiguityRule(*(math.inf if limit is None else limit for limit in limits)),
-    )
+    names = LevelNames(**{letter: getattr(file.level_names, letter).strip() for letter in LETTERS})
+    return msgspec.structs.replace(file, level_names=names)
 
 
-def _fault(file: _File) -> str:
+def _fault(file: TriageSettings) -> str:
     names = [getattr(file.level_names, letter) for letter in LETTERS]
     for letter, word in zip(LETTERS, names, strict=True):
         if not word.strip() or not word.isprintable():

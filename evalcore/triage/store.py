@@ -9,8 +9,7 @@ from evalcore.errors import NotFound, OverreadError
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import TABLES, Rater
-from evalcore.triage import label_maps, setting_queries
-from evalcore.triage import settings as triage_settings
+from evalcore.triage import label_maps, setting_queries, settings as triage_settings
 from evalcore.triage.settings import TriageSettings
 
 

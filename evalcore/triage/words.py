@@ -5,29 +5,18 @@ How often a model is exact is never said without how often it is too high and to
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
 from evalcore.stats.wording import counted, decimal, listed
 from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS
 from evalcore.triage.rates import Measure
-from evalcore.triage.settings import METRICS
 
 Row = Mapping[Any, Any]
 Rates = Mapping[tuple[str, str], Mapping[str, Row]]
-"""By model and format, then by measure."""
-NAMES: Mapping[str, str] = METRICS | {
-    "constituent": "One of the two letters",
-    "upper_share": "The more severe letter, of these",
-    "outside_high": "Above both letters",
-    "outside_low": "Below both letters",
-}
-"""Every measure by name, as heads of tables."""
 MEANINGS: Mapping[str, str] = {
     "exact": "The answer is the level that the case needs. Exact, too high and too low add up to all cases.",
     "over": "The answer lies above the level that the case needs, of all cases.",
@@ -45,10 +34,6 @@ MEANINGS: Mapping[str, str] = {
     "kappa_quadratic": "Agreement beyond chance; an error weighs the square of its levels.",
     "mean_signed": "Levels too high (above 0) or too low (below 0) on average; errors of both directions cancel out.",
     "expected_harm": "Levels too low and too high, each with its weight, a case.",
-    "constituent": "The answer is one of the two letters that the case lies between; either is right.",
-    "upper_share": "Of the answers with one of the two letters, the more severe one.",
-    "outside_high": "The answer lies above both letters.",
-    "outside_low": "The answer lies below both letters.",
 }
 _ROUNDING, _WEIGHTED = 1e-6, 0.005
 """A share this far from its count is said to be weighted."""
@@ -103,22 +88,9 @@ def count_words(k: float) -> str:
 def _share(row: Row) -> str:
     if math.isnan(row["k"]):  # an estimate
         return percent_words(row["value"])
-    of = f"{count_words(row['k'])}/{count_words(row['n'])}"
     is_weighted = abs(row["value"] * row["n"] - row["k"]) > _WEIGHTED * row["n"]
-    return f"{percent_words(row['value'])} ({'weighted; ' if is_weighted else ''}{of})"
-
-
-def score_words(row: Row, name: str) -> str:
-    """A score of `triage.summary`, or harm, with its interval; where it has none, why.
-
-    >>> score_words({"kappa": 0.6569, "kappa_low": 0.6049, "kappa_high": 0.7036, "kappa_reason": ""}, "kappa")
-    '0.66 [0.60, 0.70]'
-    >>> nan = float("nan")
-    >>> score_words({"kappa": 1.0, "kappa_low": nan, "kappa_high": nan, "kappa_reason": "fewer than 5 cases"}, "kappa")
-    '1.00 (fewer than 5 cases)'
-    """
-    value, low, high, reason = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_reason"))
-    return number_words(value, low, high, reason)
+    weighted = "weighted; " if is_weighted else ""
+    return f"{percent_words(row['value'])} ({weighted}{count_words(row['k'])}/{count_words(row['n'])})"
 
 
 def number_words(value: float, low: float, high: float, reason: str = "") -> str:
@@ -138,8 +110,9 @@ def exact_words(rates: Mapping[str, Row]) -> str:
     exact = rates[Measure.EXACT]
     if math.isnan(exact["value"]):
         return f"{NO_VALUE} ({exact['reason']})"
-    high, low = (f"{_share(row)} {_interval(row)}" for row in (rates[Measure.OVER], rates[Measure.UNDER]))
-    return f"exact {_share(exact)}, too high {high}, too low {low}"
+    return (
+        f"exact {_share(exact)}, too high {rate_words(rates[Measure.OVER])}, too low {rate_words(rates[Measure.UNDER])}"
+    )
 
 
 def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
@@ -155,11 +128,9 @@ def findings(
 ) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
-    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none. A direction is told where
-    the intervals of too high and too low lie apart, which is stricter than an interval of their difference that excludes 0.
-    `rates`: Of all models; also corrected ones, which are estimates without counts. `flips`: As `cases.flip_counts` gives them; without them nothing is said
-    of the formats. `about`: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
-    None: all.
+    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
+    `rates`: Of all models; also corrected ones, without counts. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: The model that is
+    looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -175,13 +146,12 @@ def findings(
     if flips is None:
         return sentences
     known = flips if about is None else flips.loc[flips["model"].astype(str).eq(about)]
-    if len(known):
-        both = known.loc[known["n"].gt(0)]
-        sentences.append(
-            flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict())
-            if len(both)
-            else "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
-        )
+    both = known.loc[known["n"].gt(0)]
+    if len(both):
+        sentences.append(flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict()))
+    elif len(known):
+        none = "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
+        sentences.append(none)
     return sentences
 
 
@@ -190,16 +160,12 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     missed = {key: row for key, row in every.items() if not math.isnan(row["value"])}
     estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
     if not missed:
-        none = "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
-        if by_physicians:
-            none = (
-                "None of the responses that physicians read is to an emergency, so nothing can be said of missed ones."
-            )
-        if estimated:
-            none = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
-        return none
+        corrected = "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
+        of_what = "responses that physicians read is to" if by_physicians else "cases that were answered is"
+        none = f"None of the {of_what} an emergency, so nothing can be said of missed ones."
+        return corrected if estimated else none
     (model, asked), worst = max(missed.items(), key=lambda item: (item[1]["value"], item[1]["n"]))
-    share = f"{percent_words(worst['value'])} {_interval(worst)}"
+    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     if estimated:
         lacking = f"; in {len(of) - len(missed)} of {len(of)} pairs of a model and a format too little was read to say"
         return f"In {asked} {model} sends {share} of emergencies to a lower level after correction{lacking if len(missed) < len(of) else ''}."
@@ -228,25 +194,21 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     return f"No model{who} sends any of {of_how_many} to a lower level; {excluded}."
 
 
-def leans(rates: Mapping[str, Row]) -> int:
-    """Which way one model errs in one format: 1 too high, -1 too low, 0 where the intervals of the two shares meet, so that no direction shows.
-
-    Intervals that lie apart are stricter than one of the difference: its standard error is never more than the sum of theirs.
-    """
-    over, under = rates[Measure.OVER], rates[Measure.UNDER]
-    return int(over["low"] > under["high"]) - int(under["low"] > over["high"])
-
-
 def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
+    """Which way models err in one format: told where the intervals of the two shares lie apart, the widest gap first.
+
+    That is stricter than one interval of the difference: its standard error is never more than the sum of theirs.
+    """
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
-    if not mine:
-        return []
-    gap = {model: abs(rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"]) for model, rows in mine.items()}
-    if shown := sorted((model for model in mine if leans(mine[model])), key=lambda model: -gap[model]):
-        way = {1: "high", -1: "low"}
-        return [
-            f"In {word} {model} leans too {way[leans(mine[model])]}: {exact_words(mine[model])}." for model in shown
-        ]
+    shown = []
+    for model, rows in mine.items():
+        over, under = rows[Measure.OVER], rows[Measure.UNDER]
+        for way, more, less in (("high", over, under), ("low", under, over)):
+            if more["low"] > less["high"]:
+                sentence = f"In {word} {model} leans too {way}: {exact_words(rows)}."
+                shown.append((abs(over["value"] - under["value"]), sentence))
+    if shown or not mine:
+        return [sentence for _, sentence in sorted(shown, key=lambda one: -one[0])]
     if about is None and len(mine) > 1:
         return [f"In {word} no model's errors show a direction: the intervals of too high and too low meet."]
     model, rows = next(iter(mine.items()))
@@ -268,7 +230,7 @@ def flip_sentence(row: Row) -> str:
         return f"{sentence} Under-triage cannot be compared: {row['reason']}."
     return (
         f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,}"
-        f" in conversation, a difference of {points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] percentage points."
+        f" in conversation, a difference of {signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage points."
     )
 
 
@@ -278,94 +240,30 @@ def elsewhere_words(n: int) -> str:
     >>> elsewhere_words(1)
     '1 response to these cases belongs to neither format, qa or conversation: it counts nowhere here.'
     """
-    belong, they = ("belongs", "it counts") if n == 1 else ("belong", "they count")
-    return (
-        f"{counted(n, 'response')} to these cases {belong} to neither format, qa or conversation: {they} nowhere here."
-    )
-
-
-def points(share: float) -> str:
-    """A difference of shares in percentage points, with its sign.
-
-    >>> points(0.1025), points(-0.004), points(-0.18), points(float("nan"))
-    ('+10', '0', '−18', '–')
-    """
-    if math.isnan(share):
-        return NO_VALUE
-    rounded = round(100 * share)
-    return f"{rounded:+d}".replace("-", "−") if rounded else "0"
+    neither = "belongs to neither format, qa or conversation: it counts"
+    neither = neither if n == 1 else "belong to neither format, qa or conversation: they count"
+    return f"{counted(n, 'response')} to these cases {neither} nowhere here."
 
 
 # ---------------------------------------------------------------- which view answers which question
 
+NO_PREDICTION = "no clear case has a prediction yet"
 _DIGITS, _MOST_MODELS = 9, 4
 """Decimals to which gaps are told apart; so many models are named in one line."""
 
 
-class View(StrEnum):
-    """A part of a page that answers a question."""
+def decision_figures(
+    rates: pd.DataFrame, *, ambiguous: pd.DataFrame, routing: pd.DataFrame
+) -> tuple[tuple[str, ...], ...]:
+    """What a study says to each of the four questions of the article's decision matrix, or what it lacks for that.
 
-    QA = "qa"
-    """Matrices and rates in qa."""
-    CONVERSATION = "conversation"
-    FLIPS = "flips"
-    """Cases whose answer changes with the format."""
-    RATES = "rates"
-    """All models: exact, too high, too low."""
-    UNCERTAINTY = "uncertainty"
-    """How models spread over ambiguous cases, beside the panel."""
-    CALIBRATION = "calibration"
-    """The model's confidence against being right."""
-    ROUTING = "routing"
-    """At which confidence cases would go to a human."""
-
-
-@dataclass(frozen=True)
-class DecisionLine:
-    """One line of a decision matrix: which views it needs and why (the one to open first before the others), and what they say in this study."""
-
-    question: str
-    answer: str
-    views: tuple[View, ...]
-    figures: tuple[str, ...]
-
-
-def decision_lines(
-    rates: pd.DataFrame, *, ambiguous: pd.DataFrame | None = None, routing: pd.DataFrame | None = None
-) -> list[DecisionLine]:
-    """The four questions of the article's decision matrix, with the figures of a study, or what it lacks for a line.
-
-    `ambiguous`: As `rates.ambiguous` gives them; None: not known. `routing`: model, format, threshold, and k_, n_ and the shares caught and routed at it
-    (`routing.chosen`); None: not known.
+    `ambiguous`: As `rates.ambiguous`; `routing`: as `routing.chosen`.
     """
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
-    return [
-        DecisionLine(
-            "Will patients act on its advice on how urgent they are?",
-            "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
-            "emergencies home in conversation.",
-            (View.FLIPS, View.QA, View.CONVERSATION, View.UNCERTAINTY),
-            (*_both_formats(of), *_sureness(ambiguous)),
-        ),
-        DecisionLine(
-            "Will it only inform, with little at stake?",
-            "A low-risk information bot can be judged by the qa view, with the direction of its errors.",
-            (View.QA,),
-            _qa(of),
-        ),
-        DecisionLine(
-            "Which of these models?",
-            "Choosing a model needs under-triage and whether its confidence is borne out, never the exact share alone.",
-            (View.RATES, View.CALIBRATION),
-            (_least_under(of),),
-        ),
-        DecisionLine(
-            "What about cases that physicians do not agree on?",
-            "Ambiguous cases have no right answer: the routing view says which would go to a human, and what that costs.",
-            (View.ROUTING, View.UNCERTAINTY),
-            (_routing(routing),),
-        ),
-    ]
+    in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
+    qa = tuple(f"In qa {model}: {exact_words(rows)}." for model, rows in in_qa[:_MOST_MODELS])
+    qa = qa or ("No clear case has a prediction in qa yet.",)
+    return (*_both_formats(of), _sureness(ambiguous)), qa, (_least_under(of),), (_routing(routing),)
 
 
 def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
@@ -382,40 +280,26 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
     }
     if not gaps:
         known = sorted(word.value for word, mine in by_format.items() if mine)
-        here = "no clear case has a prediction yet"
-        if known:
-            here = f"here there are clear cases with a prediction in {listed(known)} alone"
+        here = f"here there are clear cases with a prediction in {listed(known)} alone" if known else NO_PREDICTION
         return (f"This needs one model in both formats; {here}.",)
     model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
     rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
     widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
-    under = f"{model} under-triages {rates}{widest} ({points(gaps[model])} percentage points)."
+    under = f"{model} under-triages {rates}{widest} ({signed_points(gaps[model])} percentage points)."
     missed = conversation[model][Measure.MISSED_EMERGENCIES]
     if missed["n"]:
         return under, f"In conversation it sends {_rate(missed)} of emergencies to a lower level."
     return (under,)
 
 
-def _sureness(ambiguous: pd.DataFrame | None) -> tuple[str, ...]:
-    if ambiguous is None:
-        return ()
+def _sureness(ambiguous: pd.DataFrame) -> str:
     known = ambiguous.loc[ambiguous["n_several"].gt(0)]
     if known.empty:
-        return (
-            "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not.",
-        )
+        return "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
     row = known.iloc[int(known["sure"].to_numpy().argmax())]
     share = share_words(row["n_sure"], row["n_several"], row["sure"])
-    return (
-        f"Where physicians do not agree, all samples of {row['model']} in {row['format']} say one level on {share} of the cases.",
-    )
-
-
-def _qa(of: Rates) -> tuple[str, ...]:
-    mine = _of_format(of, Format.QA)
-    models = sorted(mine, key=lambda model: -mine[model][Measure.EXACT]["value"])
-    words = tuple(f"In qa {model}: {exact_words(mine[model])}." for model in models[:_MOST_MODELS])
-    return words or ("No clear case has a prediction in qa yet.",)
+    said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
+    return f"Where physicians do not agree, {said}."
 
 
 def _least_under(of: Rates) -> str:
@@ -431,9 +315,9 @@ def _least_under(of: Rates) -> str:
     return "No clear case has a prediction yet, so there is no under-triage to tell."
 
 
-def _routing(routing: pd.DataFrame | None) -> str:
-    known = None if routing is None else routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
-    if known is None or known.empty:
+def _routing(routing: pd.DataFrame) -> str:
+    known = routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
+    if known.empty:
         return "There are no dangerous misses to route by yet, or too few to choose a threshold on one half of the cases and show it on the other."
     row = known.iloc[int(known["n_caught"].to_numpy().argmax())]
     caught, routed = (
@@ -449,8 +333,4 @@ def _routing(routing: pd.DataFrame | None) -> str:
 
 
 def _rate(row: Row) -> str:
-    return f"{share_words(row['k'], row['n'], row['value'])} {_interval(row)}"
-
-
-def _interval(row: Row) -> str:
-    return interval_words(row["low"], row["high"])
+    return f"{share_words(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"

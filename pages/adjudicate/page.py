@@ -160,7 +160,8 @@ def to_list() -> None:
 
 def steps(queue: Queue, key: Key) -> Key | None:
     """Where the viewer is in what waits, and the ways on. Returns what comes next."""
-    order, place = [row.key for row in queue.waiting], queue.place(key)
+    order = [row.key for row in queue.waiting]
+    place = order.index(key) if key in order else None
     before = order[place - 1] if place else None
     after = order[place + 1] if place is not None and place + 1 < len(order) else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settling_top"):

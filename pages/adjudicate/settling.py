@@ -11,9 +11,9 @@ from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Question, Settling
 from evalcore.reading.conflicts import SENTENCES, Reason
 from evalcore.reading.queries import Given
-from evalcore.reading.read_queries import Key, Said
-from evalcore.reading.reviewing import MAX_NOTE, as_label
-from evalcore.study.schema import Acuity, CannotReason, ConflictCause, Label, Stage, Viewer
+from evalcore.reading.read_queries import Key
+from evalcore.reading.reviewing import MAX_NOTE
+from evalcore.study.schema import Acuity, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
 from pages.review.html import KEYS_HINT, QUESTIONS, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
@@ -33,7 +33,7 @@ ON, OFF = ":material/radio_button_checked:", ":material/radio_button_unchecked:"
 class Draft:
     """What the viewer has said on one item and not settled yet."""
 
-    label: Label | Acuity | None = None
+    label: str | None = None
     cause: ConflictCause | None = None
     rationale: str = ""
 
@@ -87,7 +87,7 @@ class _Adjudicating(ItemPanel):
     def __init__(self, viewer: Viewer, case: Case, following: Key | None, guideline: str | None) -> None:
         self.number = case_word(case.key)
         self.keys = [question.criterion_id for question in case.questions]
-        self._viewer, self._case, self._following, self._guideline = viewer, case, following, guideline
+        self.viewer, self._case, self._following, self._guideline = viewer, case, following, guideline
         question = case.questions[self.at]
         self._question = question
         self._item = f"{self.number}_{question.criterion_id or 0}"
@@ -106,8 +106,7 @@ class _Adjudicating(ItemPanel):
         settled = self._question.settled
         if settled is None:
             return Draft()
-        cause = ConflictCause(settled.conflict_cause) if settled.conflict_cause else None
-        return Draft(as_label(settled.label), cause, settled.explanation or "")
+        return Draft(settled.label, settled.conflict_cause, settled.explanation or "")
 
     def _move(self, by: int) -> None:
         keep_notes()
@@ -153,7 +152,7 @@ class _Adjudicating(ItemPanel):
                 suspects.show(self._case.key[1])
             elif keys.press(Press.JUDGE, "Show the judge's verdict", "show_judge", type="tertiary") and not self._gone:
                 with common.shown_errors():
-                    adjudication.look(common.engine(), self._viewer, self._case.key, self.key)
+                    adjudication.look(common.engine(), self.viewer, self._case.key, self.key)
                     keep_notes()
                     common.draw_anew()
 
@@ -200,7 +199,7 @@ class _Adjudicating(ItemPanel):
         drawn = st.session_state.get("settling_drawn")
         st.session_state["settling_drawn"] = (self.number, self.key, self._question.seen)
         item = Settling(self.key, draft.label, draft.cause, draft.rationale, self._shown or frozenset())
-        if not self.act(lambda: adjudication.settle(common.engine(), self._viewer, self._case.key, [item])):
+        if not self.act(adjudication.settle, self._case.key, [item]):
             st.session_state["settling_drawn"] = drawn
             return
         st.session_state["settling_saved"] = f"saved {common.local_time(now())[11:]}"
@@ -254,12 +253,12 @@ def item_reads(question: Question, place: int, n_questions: int) -> str:
     return f'<div class="or-case-reads" tabindex="0">{head}{asked}{readers}</div>'
 
 
-def _said(said: Said, before: Said | None) -> str:
+def _said(said: Given, before: Given | None) -> str:
     words = [] if said.stage is Stage.FIRST else [html.STAGES[said.stage]]
     if said.stage is Stage.REVISED and before is not None and before.label == said.label:
         words = ["kept after the judge was shown"]
     if said.reason:
-        words.append(REASONS[CannotReason(said.reason)].lower())
+        words.append(REASONS[said.reason].lower())
     words += error_words(said.cause, said.severity, said.error_kind)
     if said.right_for_wrong_reason:
         words.append("right verdict for the wrong reason")
@@ -281,6 +280,6 @@ def judge_verdict(name: str | None, judged: Given | None) -> str:
 
 
 def _label(value: str | None) -> str:
-    if value in set(Acuity):
-        return f'<span class="or-label or-level">{html.escaped(WORDS[Acuity(value)])}</span>'
+    if value and value in set(Acuity):
+        return f'<span class="or-label or-level">{html.escaped(WORDS[value])}</span>'
     return html.label(value)

@@ -7,7 +7,6 @@ import streamlit as st
 
 from evalcore.stats.wording import counted
 from evalcore.study import auditing
-from evalcore.study.db import reading
 from evalcore.study.policies import check_can_see_audit, own_act
 from pages.shared import common, html
 
@@ -40,9 +39,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
     check = st.button("Verify the chain", icon=":material/verified:", key="verify")
 if check:
-    auditing.check(engine, viewer)
-    with reading(engine) as session:
-        report = auditing.verify(session)
+    report = common.ask(auditing.verify)
     st.html(html.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
 wanted: dict[str, Any] = {"is_blind": hidden, "search": "" if hidden else search, "actor": actor, "action": action}
 n_fitting = auditing.events(engine, viewer, **wanted, limit=1)[1]

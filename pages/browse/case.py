@@ -36,10 +36,7 @@ FORMATS = {Format.QA.value: "Asked for a level (qa)", Format.CONVERSATION.value:
 
 @common.fragment
 def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
-    """Everything on a case beside its conversation; saves what the viewer says at once.
-
-    A fragment, as the rubric of other conversations is.
-    """
+    """Everything on a case beside its conversation; saves what the viewer says at once. A fragment, as the rubric is."""
     opened = rubric.open_conversation(viewer, example_id)
     if opened is None:
         return

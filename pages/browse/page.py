@@ -16,15 +16,13 @@ from evalcore.reading.read_queries import Opened
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
-from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
 from evalcore.triage.cases import Miss, chosen_cases
-from evalcore.triage.data import Kind
+from evalcore.triage.data import Kind, TriageData
 from pages.browse import case
-from pages.shared import common, html, routes, rubric, suspects, tables
-from pages.shared import filters as shared_filters
+from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, suspects, tables
 from pages.shared.html import response_names
 
 SCORED_MODELS = 6
@@ -38,9 +36,7 @@ NUMBERS = {"Criteria": 60, "Turns": 52}
 FORMATS = {
     Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
 }  # fmt: skip
-"""How a model was asked about a case of triage."""
 KEYS = (*shared_filters.SELECTS, "q", "differ", "points")
-CACHED_CHOICES = 50
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
 """What a field holds that asks for nothing, where it is not None."""
@@ -50,8 +46,7 @@ PROVISIONAL = (
 OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
-def listing(listed: pd.DataFrame, judge: str) -> None:
-    """The conversations as a table; a click opens one."""
+def _listing(listed: pd.DataFrame, judge: str) -> None:
     scores = [column for column in listed.columns if column.startswith("score ") and listed[column].notna().any()]
     scores = scores[:SCORED_MODELS]
     theme = "Theme" if listed["source"].isna().all() else "Theme or source"
@@ -82,7 +77,7 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     alt = "Conversations that fit the filters"
     place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
     if place is not None:
-        open_(int(listed.index[place]))
+        _open(int(listed.index[place]))
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
@@ -99,14 +94,7 @@ def _marks(row: Any) -> str:
     return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
 
 
-def waiting_words(n_hidden: int) -> str:
-    """Why some conversations are not in the list."""
-    wait = "One conversation waits" if n_hidden == 1 else f"{n_hidden:,} conversations wait"
-    return f"{wait} for your {own_act(viewer)}; they are shown here once you have submitted it, so that no verdict pulls yours."
-
-
-def open_(example_id: int | None) -> None:
-    """Go to a conversation, or back to the list; the address says where."""
+def _open(example_id: int | None) -> None:
     if example_id is None:
         st.query_params.pop("example", None)
     else:
@@ -114,26 +102,24 @@ def open_(example_id: int | None) -> None:
     st.rerun()
 
 
-def steps(listed: pd.DataFrame, example_id: int) -> None:
-    """Back to the list, one back, one further."""
+def _steps(listed: pd.DataFrame, example_id: int) -> None:
     order = list(listed.index)
     place = order.index(example_id) if example_id in order else None
     before = order[place - 1] if place else None
     after = order[place + 1] if place is not None and place + 1 < len(order) else None
     if st.button("List", icon=":material/arrow_back:", key="back"):
-        open_(None)
+        _open(None)
     if st.button("Previous", disabled=before is None, key="previous", shortcut="Left"):
-        open_(before)
+        _open(before)
     if st.button("Next", disabled=after is None, key="next", shortcut="Right"):
-        open_(after)
+        _open(after)
     words = f"{place + 1:,} of {len(order):,}" if place is not None else "outside the filters"
     st.html(f'<span class="or-stamp">{html.escaped(words)}</span>', width="content")
 
 
-def detail(
+def _detail(
     viewer: Viewer, row: DeltaGenerator, listed: pd.DataFrame, filters: Filters, judge: str, example_id: int
 ) -> None:
-    """The conversation, the chosen responses, and the rubric; `row` holds what steers them."""
     try:
         opened = exposing.open_conversation(common.engine(), viewer, example_id)
     except NotAllowed as refusal:  # it was assigned to the viewer this very moment
@@ -143,8 +129,8 @@ def detail(
         st.html(html.notice(f"This study has no conversation {example_id}. The link may belong to another study."))
         return
     with row:
-        steps(listed, example_id)
-        chosen, as_markdown = choose(opened, filters)
+        _steps(listed, example_id)
+        chosen, as_markdown = _choose(opened, filters)
     example = opened.example
     example["is_answered"] = not opened.responses.empty
     tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
@@ -190,7 +176,7 @@ def _laid_out(
         panel(shown)
 
 
-def choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
+def _choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
     """Which responses are shown, one to three, and whether Markdown is drawn. Those of which only the level is known have nothing to show."""
     responses = opened.responses.assign(name=response_names(opened.responses)).set_index("name", drop=False)
     responses = responses.loc[responses["text"].ne("") | (not opened.is_case)]
@@ -219,8 +205,7 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
 
 
 def _score_words(response_id: int, judge: str) -> str:
-    with reading(common.engine()) as session:
-        scores = common.judge_scores(session)
+    scores = common.ask(common.judge_scores)
     scored = scores.loc[scores["response_id"].eq(response_id) & scores["judge"].eq(judge)]
     if scored.empty:
         return "no score yet"
@@ -231,17 +216,9 @@ def _score_words(response_id: int, judge: str) -> str:
     return f"score by {judge}: {first['score']:.2f} ({points})"
 
 
-# ---------------------------------------------------------------- the filters: kept in the address, so that a link opens the same view
-
-
 @dataclass(frozen=True)
 class Chosen:
-    """What the bar asks for.
-
-    Attributes:
-        kind: Of a case, by its panel: a key of `filters.KINDS`.
-        miss: Which way a model answers a case wrongly: a key of `filters.MISSES`.
-    """
+    """What the bar asks for; `kind` of `filters.KINDS` and `miss` of `filters.MISSES` are of cases."""
 
     filters: Filters
     kind: str | None = None
@@ -251,8 +228,7 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        study = (common.location(), common.judged_version(), common.version(), common.blind(viewer))
-        return _cases(study, self, viewer)
+        return page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""
@@ -261,11 +237,10 @@ class Chosen:
         return [*shared_filters.words(self.filters), *kind, *miss]
 
 
-@st.cache_data(max_entries=CACHED_CHOICES, show_spinner=False)
-def _cases(study: tuple[Any, ...], chosen: Chosen, _viewer: Viewer) -> frozenset[int]:  # noqa: ARG001 - the key
+def _cases(triage_data: TriageData, chosen: Chosen) -> frozenset[int]:
     filters = chosen.filters
     return chosen_cases(
-        common.triage_data(_viewer),
+        triage_data,
         kind=Kind(chosen.kind) if chosen.kind else None,
         miss=Miss(chosen.miss) if chosen.miss else None,
         judge=filters.judge,
@@ -274,11 +249,8 @@ def _cases(study: tuple[Any, ...], chosen: Chosen, _viewer: Viewer) -> frozenset
     )
 
 
-def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
-    """Search, theme, what physicians did, and the rest behind a button; folded into one button while a conversation is open.
-
-    Folded or not, every filter is drawn: one that is not drawn would leave the address.
-    """
+def _bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
+    """The filters; folded into one button while a conversation is open. Every one is drawn also then: one that is not drawn would leave the address."""
     fields = shared_filters.Fields(hidden)
     on = sum(map(_is_on, KEYS))
     if folded:
@@ -334,7 +306,7 @@ if not is_open:
     st.html(html.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
-    asked = bar(hidden=hidden, folded=is_open)
+    asked = _bar(hidden=hidden, folded=is_open)
 filters = asked.filters
 if filters.search or filters.language:
     prepare_search(common.engine())
@@ -344,19 +316,21 @@ on = asked.words()
 if on and not is_open:
     st.html(html.chips([f"{len(listed):,} fit", *on]))
 if hidden and not is_open:
-    st.html(html.quiet(waiting_words(len(hidden))))
+    wait = "One conversation waits" if len(hidden) == 1 else f"{len(hidden):,} conversations wait"
+    why = "they are shown here once you have submitted it, so that no verdict pulls yours."
+    st.html(html.quiet(f"{wait} for your {own_act(viewer)}; {why}"))
 if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
     st.html(html.notice(why_not))
     with st.container(horizontal=True):
         st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
         if st.button("List", icon=":material/arrow_back:", key="back"):
-            open_(None)
+            _open(None)
 elif chosen_example is not None:
-    detail(viewer, top, listed, filters, judge, chosen_example)
+    _detail(viewer, top, listed, filters, judge, chosen_example)
 elif listed.empty and not on:
     st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
 elif listed.empty:
     st.html(html.notice("No conversation fits these filters. Clear one of them."))
 else:
-    listing(listed, judge)
+    _listing(listed, judge)

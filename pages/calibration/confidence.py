@@ -1,6 +1,6 @@
 """What the sections of the Calibration page share: choices, what a stated confidence means (asked before anything is drawn from it), and tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,13 +9,13 @@ import streamlit as st
 
 from evalcore.calibration import confidence
 from evalcore.calibration.reliability import brier_columns, error_columns, reasons
+from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_meaning, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import set_confidence_meaning
-from evalcore.triage.data import TriageData
-from pages.shared import common, html, page_cache, routes, tables, triage_choice
+from pages.shared import common, html, page_cache, tables, triage_choice
 from pages.shared.triage_choice import Here, Read
 
 PAGE = "calibration"
@@ -65,20 +65,18 @@ def meanings() -> Meanings:
 
 def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFrame:
     """As `level_meanings`: of judges, or of what models state themselves."""
-    of_what = partial(common.triage_data, viewer)
-    kept: pd.DataFrame = page_cache.computed(_of_levels, viewer, of_what, meanings(), of_parser)
+    known = meanings()
+    about = ("meanings of levels", known, of_parser)
+    triage_data = common.triage_data(viewer)
+    make = partial(confidence.level_meanings, triage_data, dict(known), of_parser=of_parser)
+    kept: pd.DataFrame = page_cache.shared(make, viewer, about)
     return kept
-
-
-def _of_levels(triage_data: TriageData, known: Meanings, of_parser: bool) -> pd.DataFrame:  # noqa: FBT001 - as it is kept
-    return confidence.level_meanings(triage_data, dict(known), of_parser=of_parser)
 
 
 def source(here: Here, *, asked: bool = True) -> str:
     """What counts as a model's own confidence, `STATED` or `SHARES`.
 
-    `asked`: with the control for it in the row of controls, where there is a choice, and what a stated one means below; else what a model states
-    counts wherever it may.
+    `asked`: With the control for it, where there is a choice, and what a stated one means; else what a model states counts wherever it may.
     """
     table = meanings_of_levels(here.viewer, of_parser=True)
     if asked and len(table):
@@ -96,6 +94,11 @@ def own(read: Read, source: str) -> pd.DataFrame:
     return confidence.own_confidence(read.found, stated=source == STATED)
 
 
+def of_own(here: Here, source: str, make: Callable[..., Any], *arguments: Any) -> Any:
+    """What `make(own, *arguments)` gives, kept."""
+    return here.computed(make, *arguments, of=lambda read: own(read, source), about=source)
+
+
 def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
     """Rows of one model, or all, in order."""
     return triage_choice.in_order(table if model == ALL_MODELS else table.loc[table["model"].astype(str).eq(model)])
@@ -107,8 +110,7 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
     """Each judge that states a confidence: what it means, or the question, with the data beside it.
 
-    `viewer`: Who looks; leads and researchers answer. `table`: As `criteria_meanings` or `level_meanings` give it. `key`: Beginning of the elements' keys.
-    `of_models`: The confidences are the models' own, which the parser reads.
+    `table`: As `criteria_meanings` or `level_meanings` give it. `of_models`: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
@@ -116,8 +118,11 @@ def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: b
         mine = f"{key}_{place}"
         if row["usable"]:
             with st.container(horizontal=True, vertical_alignment="center", key=f"{mine}_known"):
-                known = f"{OF_MODELS}the probability {LEVEL[ConfidenceMeaning.RIGHT].replace('its', 'their')}."
-                st.html(html.quiet(known if of_models else confidence.meaning_words(row)), width="content")
+                label = "label" if "share_met" in row else "level"
+                of_what = f"the probability {words[row['meaning']]}"
+                known = f"{row['judge']} states {of_what}. Its {counted(row['n'], label)} with a confidence are consistent with this."
+                known = f"{OF_MODELS}{of_what.replace('its', 'their')}." if of_models else known
+                st.html(html.quiet(known), width="content")
                 if not why_not and len(words) > 1:
                     with st.popover("Change", type="tertiary", key=f"{mine}_change"):
                         _choice(viewer, row, words, why_not, mine)
@@ -167,27 +172,6 @@ def _choice(
             st.rerun()
 
 
-# ---------------------------------------------------------------- nothing to show, and tables
-
-
-def without_levels(here: Here) -> bool:
-    """No level of any answer is known: why, and what to do. Whether that is so."""
-    known = here.known
-    if known.judges:
-        return False
-    if triage_choice.waits(here.viewer):
-        return True
-    if not known.n_cases:
-        sentence = "This study has no cases of triage. Begin with a file of cases, then a file of predictions."
-        triage_choice.nothing(sentence, "Import a file")
-    elif not known.n_samples:
-        triage_choice.no_answers(known)
-    else:
-        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
-        triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
-    return True
-
-
 def errors_tables(
     errors: pd.DataFrame,
     names: Mapping[str, Sequence[str]],
@@ -196,10 +180,7 @@ def errors_tables(
     items: str,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Two tables, a row a group: how far off, and Brier's score in its parts; and why values are missing.
-
-    `names`: The first columns of both. `items`: What is counted. `more`: Further columns of the first.
-    """
+    """Two tables, a row a group: how far off, and Brier's score in its parts; `names` are the first columns of both, `more` further ones of the first."""
     tables.show(
         {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},
         key=f"{key}_errors",

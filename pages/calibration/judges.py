@@ -1,13 +1,12 @@
 """Judges' confidence: a section of the Calibration page. What it means first; then how far it is borne out by physicians' blind reads."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import SEED, figures
-from evalcore.calibration import queries as calibration_queries
+from evalcore.calibration import SEED, figures, queries as calibration_queries
 from evalcore.calibration.confidence import criteria_meanings, judges_on_criteria, judges_on_levels
 from evalcore.calibration.reliability import Calibrated, brier_columns, error_columns, judge_finding
 from evalcore.judges.figures import BLUE
@@ -15,7 +14,6 @@ from evalcore.rubric.data import RubricData
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
-from evalcore.triage.data import TriageData
 from evalcore.triage.predictions import JURY
 from pages.calibration import confidence
 from pages.shared import common, html, judges_choice, page_cache, tables, theme, triage_choice
@@ -52,32 +50,31 @@ FOOT = (
 )
 
 
-class Criteria(NamedTuple):
-    """What judges state on criteria, as it is stored."""
-
-    counts: pd.DataFrame
-    beside: pd.DataFrame
-
-
 def show(here: Here) -> None:
     """What the judges' confidence means, and how far it is borne out."""
     viewer = here.viewer
-    criteria: Criteria = page_cache.computed(as_read, viewer, partial(_criteria, viewer))
+    counts, beside = page_cache.shared(partial(_stated, viewer), viewer, "stated on criteria")
     of_levels = confidence.meanings_of_levels(viewer)
-    of_criteria = criteria_meanings(criteria.counts, dict(confidence.meanings()))
+    of_criteria = criteria_meanings(counts, dict(confidence.meanings()))
     with here.row:
-        usual = int(of_criteria.empty and not of_levels.empty)
+        usual = LEVELS if of_criteria.empty and not of_levels.empty else CRITERIA
         about = confidence.one_of("About", [CRITERIA, LEVELS], "calibration_about", width=170, usual=usual)
         reads = confidence.one_of("Reads", [DRAWN, EVERY], "calibration_reads", width=170)
         own = st.container(horizontal=True, width="content")
     table = of_criteria if about == CRITERIA else of_levels
     if len(table):
         confidence.show_meanings(viewer, table, key=f"calibration_{about[:1]}")
-    numbers = partial(_on_levels, viewer, table) if about == LEVELS else partial(_on_criteria, viewer, criteria, table)
-    calibrated = numbers(reads == DRAWN)
+
+    def of_what() -> tuple[Any, ...]:
+        if about == LEVELS:
+            return judges_on_levels, common.triage_data(viewer), table
+        several = judges_choice.computed(has_several, viewer)
+        return judges_on_criteria, beside, table, common.rubric_data(viewer) if several else None
+
+    calibrated: Calibrated = page_cache.computed(calibrated_on, viewer, of_what, reads, about=about)
     is_drawn = reads == DRAWN and bool(calibrated.errors["n"].any())
     if reads == DRAWN and not is_drawn:
-        calibrated = numbers(False)  # noqa: FBT003 - whether drawn reads alone count
+        calibrated = page_cache.computed(calibrated_on, viewer, of_what, EVERY, about=about)
     errors, majorities = calibrated.errors, calibrated.majorities
     options = sorted(map(str, errors.loc[errors["n"].gt(0), "group"]), key=lambda name: name in majorities)
     if not options:
@@ -99,52 +96,23 @@ def show(here: Here) -> None:
     st.html(html.foot(f"{foot}{confidence.ERRORS_WORDS} What those would give is drawn; seed {SEED}."))
 
 
-# ---------------------------------------------------------------- numbers, kept
-
-
-def _criteria(viewer: Viewer) -> Criteria:
+def _stated(viewer: Viewer) -> tuple[pd.DataFrame, pd.DataFrame]:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
         counts = calibration_queries.stated(session, blind=hidden)
-        beside = calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
-    return Criteria(counts, beside)
+        return counts, calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
 
 
-def as_read(criteria: Criteria) -> Criteria:
-    """What judges state on criteria, kept as it is."""
-    return criteria
-
-
-def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], drawn: bool) -> Calibrated:  # noqa: FBT001 - as it is kept
-    """As `judges_on_criteria`."""
-    criteria, meanings, rubric_data = of
-    return judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=drawn)
-
-
-def on_levels(of: tuple[TriageData, pd.DataFrame], drawn: bool) -> Calibrated:  # noqa: FBT001 - as it is kept
-    """As `judges_on_levels`."""
-    return judges_on_levels(*of, drawn=drawn)
-
-
-def _on_levels(viewer: Viewer, table: pd.DataFrame, drawn: bool) -> Calibrated:  # noqa: FBT001
-    kept: Calibrated = page_cache.computed(on_levels, viewer, lambda: (common.triage_data(viewer), table), drawn)
-    return kept
-
-
-def _on_criteria(viewer: Viewer, criteria: Criteria, table: pd.DataFrame, drawn: bool) -> Calibrated:  # noqa: FBT001
-    several = judges_choice.computed(has_several, viewer)
-    kept: Calibrated = page_cache.computed(
-        on_criteria, viewer, lambda: (criteria, table, common.rubric_data(viewer) if several else None), drawn
-    )
+def calibrated_on(of: tuple[Any, ...], reads: str) -> Calibrated:
+    """What the first gives of the others."""
+    make, *arguments = of
+    kept: Calibrated = make(*arguments, drawn=reads == DRAWN)
     return kept
 
 
 def has_several(rubric_data: RubricData) -> bool:
     """Whether two judges, or one that was asked again, have labelled criteria: juries have no vote."""
     return len(rubric_data.voters) > 1 or rubric_data.repeats.shape[1] > 0
-
-
-# ---------------------------------------------------------------- drawing
 
 
 def _one(calibrated: Calibrated, name: str, about: str) -> None:

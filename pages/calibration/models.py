@@ -5,7 +5,6 @@ import streamlit as st
 
 from evalcore.calibration import SEED, case_spread, figures, routing
 from evalcore.calibration.confidence import NO_CONFIDENCE, models_confidence, models_findings
-from evalcore.calibration.reliability import Calibrated
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted, decimal
@@ -13,8 +12,8 @@ from evalcore.triage.data import Kind
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import level_letter
 from pages.calibration import confidence
-from pages.calibration.confidence import ALL_MODELS, ERRORS_WORDS, own
-from pages.shared import html, tables, theme, triage_cases, triage_choice
+from pages.calibration.confidence import ALL_MODELS, ERRORS_WORDS, of_own, own
+from pages.shared import common, html, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Here, Read
 
 BOTH = "both formats"
@@ -24,11 +23,10 @@ TALLEST = 8
 REST = ("Right, of those kept", "Ambiguous cases sent")
 """Columns of routing that stand in a table of their own, since all of them are wider than the page."""
 MODELS_FOOT = (
-    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share of its "
-    "valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge states says "
-    "how sure "
-    "the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models that stand at one "
-    "confidence are drawn a little apart. Bars and intervals are 95 %. "
+    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share "
+    "of its valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge "
+    "states says how sure the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models "
+    "that stand at one confidence are drawn a little apart. Bars and intervals are 95 %. "
 )
 AMBIGUOUS_FOOT = (
     "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "
@@ -59,15 +57,8 @@ def _model(here: Here) -> str:
 # ---------------------------------------------------------------- clear cases
 
 
-def clear(read: Read, source: str) -> tuple[Calibrated, pd.DataFrame]:
-    """As `models_confidence`."""
-    return models_confidence(own(read, source))
-
-
 def show(here: Here) -> None:
     """How sure each model is of its level against whether it is right."""
-    if confidence.without_levels(here):
-        return
     if not here.known.n_kinds[Kind.CLEAR]:
         triage_choice.nothing(
             "No case of this study has a clear gold, so nothing says whether an answer is right. Import cases with a level, or a panel's votes.",
@@ -75,7 +66,7 @@ def show(here: Here) -> None:
         )
         return
     model = _model(here)
-    (reliability, errors, _), sources = here.computed(clear, confidence.source(here))
+    (reliability, errors, _), sources = of_own(here, confidence.source(here), models_confidence)
     reliability, errors, sources = (confidence.of_model(table, model) for table in (reliability, errors, sources))
     if not errors["n"].any():
         sentence = f"{NO_CONFIDENCE} Import several samples of each answer, or confidences."
@@ -83,7 +74,7 @@ def show(here: Here) -> None:
         return
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
-    models = triage_choice.colours()
+    models = common.read("models")
     figure = figures.reliability(
         reliability.assign(panel=reliability["format"], series=reliability["model"]),
         FORMATS,
@@ -93,6 +84,12 @@ def show(here: Here) -> None:
         y_title="Right (share of the cases)",
         ink=theme.ink(),
     )
+    sources_words = []
+    for row in sources.to_dict("records"):
+        n_stated, n_shares = row["n_stated"], row["n_shares"]
+        said = "stated" if n_stated else "share of samples" if n_shares else NO_VALUE
+        both = f"stated ({n_stated:,}), share of samples ({n_shares:,})"
+        sources_words.append(both if n_stated and n_shares else said)
     alt = "Share of right answers over the model's confidence, by model and format, with 95 % intervals"
     theme.figure(figure, width="content", key="calibration_models_reliability", alt=alt)
     confidence.errors_tables(
@@ -100,15 +97,9 @@ def show(here: Here) -> None:
         {"Model": list(errors["model"]), "Format": list(errors["format"])},
         key="calibration_models",
         items="Cases",
-        more={"Confidence is": [_source_words(row["n_stated"], row["n_shares"]) for row in sources.to_dict("records")]},
+        more={"Confidence is": sources_words},
     )
     st.html(html.foot(f"{MODELS_FOOT}{ERRORS_WORDS} Seed {SEED}, for what perfectly calibrated data would give."))
-
-
-def _source_words(n_stated: int, n_shares: int) -> str:
-    if n_stated and n_shares:
-        return f"stated ({n_stated:,}), share of samples ({n_shares:,})"
-    return "stated" if n_stated else "share of samples" if n_shares else NO_VALUE
 
 
 # ---------------------------------------------------------------- ambiguous cases
@@ -121,8 +112,6 @@ def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> c
 
 def show_ambiguous(here: Here) -> None:
     """How far models' samples lie from panels' votes where physicians do not agree, and the cases."""
-    if confidence.without_levels(here):
-        return
     rule = rule_words(here.settings.rule)
     if not here.known.n_kinds[Kind.AMBIGUOUS]:
         st.html(html.finding("No case of this study is ambiguous."))
@@ -138,7 +127,7 @@ def show_ambiguous(here: Here) -> None:
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
         theme.figure(
-            figures.spread(case_spread.from_zero(table), FORMATS, colour_of(triage_choice.colours()), ink=theme.ink()),
+            figures.spread(case_spread.from_zero(table), colour_of(common.read("models")), ink=theme.ink()),
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
@@ -150,11 +139,8 @@ def show_ambiguous(here: Here) -> None:
         )
     st.subheader("Sure where physicians are not", anchor=False)
     _cases(here, spread.cases)
-    few = (
-        f" {counted(spread.n_few, 'answer')} with one valid sample are left out, since one shows no spread."
-        if spread.n_few
-        else ""
-    )
+    few = f" {counted(spread.n_few, 'answer')} with one valid sample are left out, since one shows no spread."
+    few = few if spread.n_few else ""
     st.html(html.foot(f"Ambiguous: {rule}. {AMBIGUOUS_FOOT}{few} Seed {SEED}."))
 
 
@@ -173,7 +159,20 @@ def _cases(here: Here, cases: pd.DataFrame) -> None:
         st.html(html.quiet("No ambiguous case with votes has two samples with a level here."))
         return
     listed = with_predictions(here, cases.loc[fits])
-    touched = _table(listed, here.read.triage_data.cases)
+    columns = {
+        "Case": here.read.triage_data.cases["case_id"].iloc[listed["row"].to_numpy()],
+        "Model": listed["model"].astype(str),
+        "Format": listed["format"].astype(str),
+        "Answers": listed["predicted"].map(level_letter),
+        "Confidence": listed["confidence"].map(percent_words),
+        "Votes for it": listed["panel_share"].map(percent_words),
+        "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
+        "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
+        "Concentration (bits)": listed["concentration"].map(decimal),
+    }
+    alt = "Ambiguous cases, those first where the model is sure and physicians are not"
+    touched = tables.pick(columns, key="calibration_case_list", names=("Model",), tallest=TALLEST, alt=alt)
+    st.html(html.quiet("Click a row to see that case alone."))
     listed = listed if touched is None else listed.iloc[[touched]]
     triage_cases.listing(here, listed, key="calibration_cases", notes=panel_notes(listed))
 
@@ -193,55 +192,11 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
     return [f"{percent_words(share)} of the panel chose {level_letter(level)}" for share, level in shares]
 
 
-def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
-    table = tables.frame(
-        {
-            "Case": cases["case_id"].iloc[listed["row"].to_numpy()],
-            "Model": listed["model"].astype(str),
-            "Format": listed["format"].astype(str),
-            "Answers": listed["predicted"].map(level_letter),
-            "Confidence": listed["confidence"].map(percent_words),
-            "Votes for it": listed["panel_share"].map(percent_words),
-            "Panel's entropy": listed["entropy_panel"].map("{:.2f}".format),
-            "Model's entropy": listed["entropy_model"].map("{:.2f}".format),
-            "Concentration (bits)": listed["concentration"].map(decimal),
-        }
-    )
-    pixels = tables.row_pixels(table, ("Model",))
-    event = st.dataframe(
-        table,
-        key="calibration_case_list",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        column_config=tables.formats(table, ("Model",)),
-        alt="Ambiguous cases, those first where the model is sure and physicians are not",
-    )
-    st.html(html.quiet("Click a row to see that case alone."))
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(table) else None
-
-
 # ---------------------------------------------------------------- routing
-
-
-def curves(read: Read, source: str, at: float | None = None) -> pd.DataFrame:
-    """As `routing.curves`."""
-    return routing.curves(own(read, source), at=at)
-
-
-def halves(read: Read, source: str, wanted: float) -> pd.DataFrame:
-    """As `routing.routing_chosen`."""
-    return routing.routing_chosen(own(read, source), wanted)
 
 
 def show_routing(here: Here) -> None:
     """At which confidence a case would go to a human: the curve of each model, and what the chosen threshold does."""
-    if confidence.without_levels(here):
-        return
     model, source = _model(here), confidence.source(here)
     wanted, threshold = None, USUAL_THRESHOLD
     with here.row:
@@ -249,15 +204,16 @@ def show_routing(here: Here) -> None:
             wanted = confidence.slider("Misses to catch", 0.5, 1.0, routing.WANTED, "calibration_wanted")
         else:
             threshold = confidence.slider("Below this confidence", 0.0, 1.0, threshold, "calibration_threshold")
-    lines = here.computed(curves, source)
+    lines = of_own(here, source, routing.curves)
     if lines.empty:
         triage_choice.nothing(routing.NOTHING_TO_ROUTE, "Import a file")
         return
-    table = here.computed(curves, source, threshold) if wanted is None else here.computed(halves, source, wanted)
-    table = table if "undefined" in table else table.assign(undefined="")
+    by = (routing.curves, threshold) if wanted is None else (routing.chosen, wanted)
+    table = of_own(here, source, *by)
+    table = table.assign(undefined="") if wanted is None else table
     lines, table = (confidence.of_model(part, model) for part in (lines, table))
     st.html(html.finding(routing.routing_finding(table, wanted)))
-    models = triage_choice.colours()
+    models = common.read("models")
     theme.figure(
         figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=theme.ink()),
         width="content",

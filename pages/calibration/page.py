@@ -7,7 +7,7 @@ from evalcore.study.policies import own_act
 from evalcore.study.schema import Format
 from evalcore.triage.data import Kind
 from pages.calibration import confidence, judges, models
-from pages.shared import common, html, page_cache, theme, triage_choice
+from pages.shared import common, html, page_cache, routes, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 
 JUDGES, MODELS, AMBIGUOUS, ROUTING = "Judges' confidence", "Models' confidence", "Ambiguous cases", "Routing"
@@ -21,7 +21,6 @@ TITLES = {
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 SHOWN = {JUDGES: judges.show, MODELS: models.show, AMBIGUOUS: models.show_ambiguous, ROUTING: models.show_routing}
-"""The section that is chosen; the others are not computed."""
 
 
 def line(section: str, known: About, chosen: Chosen) -> str:
@@ -58,5 +57,15 @@ with top:
     st.html(html.heading(TITLES[section], line(section, known, chosen)))
 if common.blind(viewer):
     st.html(html.quiet(f"What waits for your own {own_act(viewer)} is left out of all numbers here."))
-SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+if section == JUDGES or known.judges:
+    SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+elif not triage_choice.waits(viewer):
+    if not known.n_cases:
+        sentence = "This study has no cases of triage. Begin with a file of cases, then a file of predictions."
+        triage_choice.nothing(sentence, "Import a file")
+    elif not known.n_samples:
+        triage_choice.no_answers(known)
+    else:
+        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
+        triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
 confidence.leave()

@@ -8,23 +8,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.bundle import FILES, bundle
-from evalcore.export.codebook import CODEBOOK
 from evalcore.export.reporting import GROUND, INK
+from evalcore.export.tables import CODEBOOK
 from evalcore.reading import exposing
 from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
-from pages.shared import common, filters, html, routes
-from pages.shared import theme as shared_theme
+from pages.shared import common, filters, html, routes, theme as shared_theme
 
 PREVIEW_ROWS = 50
-LARGE = 300_000
-"""Verdicts: with more the page does not make a whole table only to show its first rows."""
+LARGE = 300_000  # verdicts: with more the page does not make a whole table only to show its first rows
 WHOLE = html.Fold(10_000, 200)
-"""The paragraph for a paper is shown whole."""
 NOT_LABELLED = "Nothing has been labelled yet. Begin with a file of results."
 WHAT = {
     "labels": "Labels",
@@ -65,7 +61,11 @@ def table(location: str, version: common.Version, what: str, part: export_tables
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def _paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
+def paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
+    """What was done, for a paper, without conversations that wait for the viewer's own first read.
+
+    paragraph and methods (as text and with headings), checklist (as Markdown), flow (SVG, if any), items (how many of the guidelines have each status).
+    """
     done = methods.facts(common.engine(), blind=hidden)
     texts, tables = methods.documents(done, files=FILES)
     items = tables["checklist"].drop_duplicates(["guideline", "item"])["status"].value_counts()
@@ -76,16 +76,6 @@ def _paper(location: str, version: common.Version, hidden: frozenset[int]) -> di
         "flow": texts.get("flow.svg", ""),
         "items": {str(status): int(n) for status, n in items.items()},
     }
-
-
-def paper(hidden: frozenset[int]) -> dict[str, Any]:
-    """What was done, for a paper, without conversations that wait for the viewer's own first read.
-
-    Returns:
-        paragraph and methods (as text and with headings), checklist (of reporting guidelines, as Markdown), flow (SVG; empty where no judge has labelled
-        anything), items (how many items of the guidelines have each status).
-    """
-    return _paper(common.location(), common.version(), hidden)
 
 
 def n_verdicts() -> int:
@@ -151,14 +141,14 @@ def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
 def text(name: str) -> bytes:
     """One of the texts for a paper, once the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
     export_tables.check(common.engine(), viewer)
-    found: str = paper(common.blind(viewer))[name]
+    found: str = paper(common.location(), common.version(), common.blind(viewer))[name]
     return found.encode()
 
 
 def for_a_paper(hidden: frozenset[int]) -> None:
     """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
     st.subheader("For a paper", anchor=False)
-    found = paper(hidden)
+    found = paper(common.location(), common.version(), hidden)
     st.html(
         html.quiet(
             "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "

@@ -47,10 +47,7 @@ def _secret() -> bytes:
 
 
 def shown_names(raters: Sequence[str], judges: Iterable[str], viewer: Viewer, secret: bytes) -> dict[str, str]:
-    """What each rater is called on this viewer's screen, in the order in which they are listed.
-
-    Who may read the audit trail sees names. Anybody else sees You, and others as Reader 1, Reader 2, ... in an order that the names do not give away.
-    """
+    """What each rater is called on this viewer's screen, in order: names for who may read the audit trail, else You and Reader 1, 2, ... by a secret order."""
     known = set(judges)
     names = {name: name for name in raters if name in known}
     readers = [name for name in raters if name not in known]
@@ -92,9 +89,8 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
     words = metric.cells(rows) + (" " + rows["reason"]).where(rows["value"].isna(), "")
     values = [metric.value_words(chosen, value) for value in rows["value"]]
     shown = rows.assign(shown=values, words=words, small=rows["n_items"].lt(MIN_ITEMS))
-    figure, alt = pair_matrix(shown, kept, ink=theme.ink()), "Agreement of each two raters"
-    bare = {"displayModeBar": False}
-    st.plotly_chart(figure, config=bare, key="agreement_matrix", width="content", alt=alt)
+    figure = pair_matrix(shown, kept, ink=theme.ink())
+    theme.figure(figure, key="agreement_matrix", width="content", alt="Agreement of each two raters")
     if shown["small"].any():
         st.html(html.quiet(f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled."))
     if n_raters > MOST_RATERS:

@@ -73,9 +73,9 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     shown = shown.assign(words=_words(shown, by), alarms=metric.alarm_words(shown)).reset_index(drop=True)
     drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
     if by != metric.CRITERION and len(drawn):
-        figure, bare = health(drawn, judge, ink=theme.ink()), {"displayModeBar": False}
+        figure = health(drawn, judge, ink=theme.ink())
         alt = "Share met by the judge and by physicians, by group of criteria"
-        st.plotly_chart(figure, config=bare, key="criteria_health", alt=alt)
+        theme.figure(figure, key="criteria_health", alt=alt)
         if len(drawn) < len(read):
             st.html(html.quiet(f"Drawn are {len(drawn):,} of {len(read):,}: those with alarms or most reads."))
     touched = _listing(shown, by)
@@ -100,36 +100,24 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
     optional = ("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ")
-    table = tables.frame(metric.columns(shown, shown["words"].tolist()), optional=optional)
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
-    names = () if by == metric.CRITERION else (by.capitalize(),)
-    pixels = tables.row_pixels(table, names)
-    event = st.dataframe(
-        table,
+    return tables.pick(
+        metric.columns(shown, shown["words"].tolist()),
         key=f"criteria_list_{by}",
-        hide_index=True,
-        width="content",
-        height=tables.height(len(table), TALLEST, row_pixels=pixels),
-        row_height=pixels if pixels != tables.ROW_PIXELS else None,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        optional=optional,
+        names=() if by == metric.CRITERION else (by.capitalize(),),
+        tallest=TALLEST,
+        config={"Criterion": st.column_config.TextColumn(width=300)},
         selection_default={"selection": {"rows": [int(row) for row in before]}},
-        column_config={**tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
         alt="Groups of criteria with the shares that judge and physicians find met",
     )
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < len(shown) else None
-
-
-def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
-    return metric.read_items(rubric_data, judge, by=by, group=group)
 
 
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
     is_one = by == metric.CRITERION
     group = int(chosen["group"]) if is_one else str(chosen["group"])
-    items = judges_choice.computed(_read_items, viewer, judge, by, group)
-    judges_choice.leave(group)
+    items = judges_choice.computed(metric.read_items, viewer, judge, by, group)
+    judges_choice.leave(group=group)
     st.html('<hr class="or-rule">')
     n_pages = max(math.ceil(len(items) / ITEMS_SHOWN), 1)
     head = st.container()

@@ -6,9 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import figures
-from evalcore.judges import quality as metric
-from evalcore.judges import record as judge_reads
+from evalcore.judges import figures, quality as metric, record as judge_reads
 from evalcore.judges.quality import balanced_f1, error_rates
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL
 from evalcore.rubric.data import RubricData
@@ -27,7 +25,6 @@ SPREAD = {
     "Third quarter": "q75",
     "Highest": "highest",
 }
-SAY_NOTHING = {"displayModeBar": False}
 
 
 def _measured(
@@ -115,7 +112,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
     shown = kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names)
     figure = figures.among_physicians(mine.assign(words=mine["group"].map(words)), shown, ink=theme.ink())
     alt = "The judge's balanced F1 among those of physicians"
-    st.plotly_chart(figure, config=SAY_NOTHING, key="quality_among", alt=alt)
+    theme.figure(figure, key="quality_among", alt=alt)
     columns = {
         "Criteria": mine["group"].map(words),
         "The judge": mine["balanced_f1"].map(decimal),
@@ -147,7 +144,7 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
     else:
         alt = "Balanced F1 by category, of the judge and of physicians against one another"
         figure = figures.by_category(drawn, judge, ink=theme.ink())
-        st.plotly_chart(figure, config=SAY_NOTHING, key="quality_categories", alt=alt)
+        theme.figure(figure, key="quality_categories", alt=alt)
         columns = {
             "Category": drawn["category"],
             "The judge": words["judge"],

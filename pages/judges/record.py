@@ -7,19 +7,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import anchoring as shift
+from evalcore.judges import anchoring as shift, record as metric
 from evalcore.judges.figures import shift as shift_figure
-from evalcore.judges.record import (
-    ALL_CRITERIA,
-    ANSWERS,
-    OVERALL,
-    Reads,
-    finding,
-    is_choice,
-    judge_record,
-    rate_cells,
-    reads_words,
-)
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
@@ -49,24 +38,24 @@ def _measured(
     version: common.Version,  # noqa: ARG001 - the key
     hidden: frozenset[int],
     judge: str,
-    which: Reads | None,
+    which: metric.Reads | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
     reads = common.read("blind_reads", judge)
     # a read beside the judge's label tells the label: of conversations that wait, the viewer's own reads stay out too
     seen = visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden)
-    answered = seen.loc[seen["label"].isin(ANSWERS)]
+    answered = seen.loc[seen["label"].isin(metric.ANSWERS)]
     effect = shift.effect(seen)
     return (
-        judge_record(seen, which),
+        metric.judge_record(seen, which),
         shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater")),
-        reads_words(answered, which),
-        is_choice(answered),
+        metric.reads_words(answered, which),
+        metric.is_choice(answered),
         "" if effect is None else shift.effect_words(effect),
     )
 
 
 def measured(
-    viewer: Viewer, judge: str, which: Reads | None = None
+    viewer: Viewer, judge: str, which: metric.Reads | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
     """The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect, as the viewer may see it."""
     return _measured(common.location(), common.version(), common.blind(viewer), judge, which)
@@ -92,7 +81,7 @@ def record_table(every: pd.DataFrame) -> None:
     record = every.loc[every["n"].gt(0)]
     columns = {
         "Criteria": record["kind"],
-        "Matches physicians' blind reads": rate_cells(record, "share", "n_right", "n"),
+        "Matches physicians' blind reads": metric.rate_cells(record, "share", "n_right", "n"),
         "Conversations": record["n_examples"],
         "Could not assess": record["n_cannot_assess"],
         "Not labelled": record["n_without_label"],
@@ -108,14 +97,14 @@ def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
     of = {movement: rows.loc[rows["movement"].eq(movement)] for movement in MOVED}
     columns: dict[str, Any] = {first: [html.reader_name(group) for group in of[shift.CHANGED]["group"]]}
     for movement, (name, none) in MOVED.items():
-        columns[name] = rate_cells(of[movement], "share", "n_moved", "n", none=none)
+        columns[name] = metric.rate_cells(of[movement], "share", "n_moved", "n", none=none)
     alt = f"Changes of first reads after the reveal, by {first.lower()}"
     tables.show(columns, key=key, alt=alt, names=("Reader",))
 
 
 def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
     """What readers did with their first reads once the judge's label was shown; beside the control where there is one."""
-    overall = table.loc[table["grouping"].eq(OVERALL)]
+    overall = table.loc[table["grouping"].eq(metric.OVERALL)]
     if not overall["n"].any():
         st.html(html.notice(NOT_SHOWN))
         return
@@ -127,10 +116,11 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
     if left_out := shift.left_out_words(overall):
         st.html(html.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
-    by_kind = shown.loc[shown["grouping"].isin([OVERALL, "kind"])].replace({"group": {OVERALL: ALL_CRITERIA}})
-    figure, bare = shift_figure(by_kind, ink=theme.ink()), {"displayModeBar": False}
+    by_kind = shown.loc[shown["grouping"].isin([metric.OVERALL, "kind"])]
+    by_kind = by_kind.replace({"group": {metric.OVERALL: metric.ALL_CRITERIA}})
+    figure = shift_figure(by_kind, ink=theme.ink())
     alt = "Shares of first reads that moved toward the judge and away from it, by kind of criterion"
-    st.plotly_chart(figure, config=bare, key="shift", alt=alt)
+    theme.figure(figure, key="shift", alt=alt)
     shift_table(by_kind, "Criteria", "shift_table")
     if with_names:
         st.subheader("By reader", anchor=False)
@@ -152,7 +142,7 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator,
         st.html(html.heading(TITLE, f"Judge {judge} beside {reads}"))
         if waiting:
             st.html(html.quiet(LEFT_OUT))
-    st.html(html.finding(finding(record)))
+    st.html(html.finding(metric.finding(record)))
     st.html(html.quiet(selection))
     st.subheader("How often it is right, by kind of criterion", anchor=False)
     record_table(record)

@@ -26,7 +26,6 @@ LEFT_OUT = {
     "n_without_points": "of criteria without points",
     "n_not_drawn": "that were not drawn with a known probability",
 }
-SAY_NOTHING = {"displayModeBar": False}
 ONE_JUDGE = (
     "This study has one judge. Import another version's verdicts under a name of their own to see what it changes."
 )
@@ -92,7 +91,7 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     drawn = rows.assign(words=columns["Criteria"], n_not_met_before=rows["n"] - rows["n_met_before"])
     figure = figures.flips(drawn.head(MAX_DRAWN), ink=theme.ink())
     alt = "Shares of labels that changed from met to not met and back, by group of criteria"
-    st.plotly_chart(figure, config=SAY_NOTHING, key="versions_flips", alt=alt)
+    theme.figure(figure, key="versions_flips", alt=alt)
     tables.show(columns, key="versions_table", alt="Labels that flip between two judges, by group of criteria")
     alone = rows.loc[rows["grouping"].eq(OVERALL)].iloc[0]
     if alone["n_before_only"] or alone["n_after_only"]:
@@ -104,7 +103,7 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     if whole.any():
         figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")), ink=theme.ink())
         alt = "Mean score of each model by the earlier and the later judge"
-        st.plotly_chart(figure, config=SAY_NOTHING, key="versions_scores", alt=alt)
+        theme.figure(figure, key="versions_scores", alt=alt)
         columns = drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]}
         alt, optional = "Mean scores by the earlier and the later judge, by model", ("Left out",)
         tables.show(columns, key="versions_score_table", alt=alt, optional=optional, names=("Model",))
@@ -142,7 +141,7 @@ def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
         is_together = strata["label"].eq(self_preference.TOGETHER)
         drawn = strata.assign(words=columns["Criteria"], is_together=is_together)
         alt = "How much more often the judge's label is in the favour of its own family's responses, by what physicians say"
-        st.plotly_chart(figures.own_family(drawn, ink=theme.ink()), config=SAY_NOTHING, key="versions_bias", alt=alt)
+        theme.figure(figures.own_family(drawn, ink=theme.ink()), key="versions_bias", alt=alt)
         alt = (
             "How often the judge's label is in the response's favour, own family beside others, by what physicians say"
         )
@@ -176,11 +175,12 @@ def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
         },
         alt="Patterns of names and the family that each gives",
     )
-    off = bool(why_not)
-    undo: dict[str, Any] = {"icon": ":material/undo:", "key": "families_reset"}
+    off, back_off = bool(why_not), bool(why_not) or not is_own
     with st.container(horizontal=True):
         save = st.button("Save the table", type="primary", icon=":material/save:", key="families_save", disabled=off)
-        back = st.button("Back to the table of Overread", disabled=off or not is_own, **undo)
+        back = st.button(
+            "Back to the table of Overread", disabled=back_off, icon=":material/undo:", key="families_reset"
+        )
     if save or back:
         rows = edited.fillna("").astype(str).itertuples(index=False)
         given = [] if back else [(pattern, family) for pattern, family in rows if pattern or family]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, listed
 from evalcore.study.policies import own_act
 from pages.models import pairs, scores
 from pages.shared import common, html, models_choice, page_cache, routes, theme
@@ -26,38 +26,24 @@ SHOWN = {
 }
 
 
-def begin(sentence: str, label: str, line: str) -> None:
-    """There is nothing to show yet: why, and the way to change it."""
-    st.html(html.heading(TITLE, line))
-    st.html(html.notice(sentence))
-    st.page_link(routes.STUDY, label=label, icon=":material/database:")
-    st.stop()
-
-
 viewer = common.require()
 top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
     known = models_choice.evaluations(viewer)
 if known.empty or not known["judges"].map(len).any():
+    label, line = "Import a file", "No judge in this study yet"
+    sentence = "No judge has labelled the responses yet, and a score needs a label on every criterion. Import a file of a judge's verdicts."
+    if not common.read("counts")["responses"]:
+        line = "No responses in this study yet"
+        sentence = "No model has answered anything yet. Begin with a file of results."
+    elif common.read("judges") and common.blind(viewer):
+        sentence = f"All that is judged here waits for your own {own_act(viewer)}; the numbers are shown once you have submitted it."
+        label, line = "Go to Study", "Nothing that can be shown to you yet"
     with top:
-        if not common.read("counts")["responses"]:
-            begin(
-                "No model has answered anything yet. Begin with a file of results.",
-                "Import a file",
-                "No responses in this study yet",
-            )
-        elif common.read("judges") and common.blind(viewer):
-            begin(
-                f"All that is judged here waits for your own {own_act(viewer)}; the numbers are shown once you have submitted it.",
-                "Go to Study",
-                "Nothing that can be shown to you yet",
-            )
-        else:
-            begin(
-                "No judge has labelled the responses yet, and a score needs a label on every criterion. Import a file of a judge's verdicts.",
-                "Import a file",
-                "No judge in this study yet",
-            )
+        st.html(html.heading(TITLE, line))
+        st.html(html.notice(sentence))
+        st.page_link(routes.STUDY, label=label, icon=":material/database:")
+        st.stop()
 bar = st.container(horizontal=True, vertical_alignment="center", key="models_bar")
 with bar:
     section = page_cache.section("models", tuple(TITLES))
@@ -69,7 +55,7 @@ with top:
     row = known.loc[known["evaluation"].eq(chosen.evaluation or "")].iloc[0]
     models = "one model" if row["n_models"] == 1 else f"{row['n_models']:,} models"
     of = f"{counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}"
-    line = f"Data set {row['evaluation']}: {of}, judged by {models_choice.judge_of(chosen)}"
+    line = f"Data set {row['evaluation']}: {of}, judged by {listed(chosen.judges)}"
     st.html(html.heading(TITLES[section], line))
 if common.blind(viewer):
     st.html(html.quiet(f"Conversations that wait for your own {own_act(viewer)} are left out of all numbers here."))

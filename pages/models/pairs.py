@@ -12,9 +12,9 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import differences, judge_only_warning, win_rate
 from evalcore.rubric.results import jury
 from evalcore.rubric.scores import example_scores, response_scores
+from evalcore.stats import wording
 from evalcore.study.analysis import Analysis
 from evalcore.study.browse import Filters
-from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.models import scores as models_scores
 from pages.shared import common, html, models_choice, routes, tables, theme
@@ -68,7 +68,7 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
         st.html(html.quiet(finding.CLAIM_COLUMNS))
     st.subheader(f"In the judge's opinion{', not weighted' if chosen.weighted else ''}", anchor=False)
     judged = models_choice.computed(judged_pairs, viewer, chosen, seed)
-    st.html(html.notice(judge_only_warning(models_choice.judge_of(chosen)), kind="warning"))
+    st.html(html.notice(judge_only_warning(wording.listed(chosen.judges)), kind="warning"))
     if judged.empty:
         st.html(html.quiet("The models share no example, so they cannot be compared."))
     else:
@@ -127,7 +127,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
     judges = common.read("judges")
     listed = common.read("listed", Filters(), judges[0] if judges else "", common.blind(viewer))
     table["words"] = table["example_id"].map(listed["first_words"]).fillna("–")
-    judge = models_choice.judge_of(chosen)
+    judge = wording.listed(chosen.judges)
     st.html(html.finding(finding.win_sentence(of_both["wins"], first, second, judge)))
     st.html(html.quiet(finding.alike_sentence(of_both["alike"])))
     how = (
@@ -179,8 +179,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
 
 
 def _open(viewer: Viewer, chosen: Analysis, example_id: int, first: str, second: str) -> None:
-    with reading(common.engine()) as session:
-        opened = open_example(session, example_id)
+    opened = common.ask(open_example, example_id)
     if opened is None or example_id in common.blind(viewer):
         return
     named = opened.responses.assign(name=response_names(opened.responses))

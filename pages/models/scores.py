@@ -12,8 +12,8 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
 from evalcore.rubric.scores import OF_CRITERIA, OVERALL, SMALL, group_scores, response_scores
 from evalcore.rubric.sensitivity import missing_columns, sensitivity_sentence
+from evalcore.stats.wording import listed
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
 from pages.shared import common, filters, html, models_choice, routes, tables, theme
@@ -37,7 +37,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
     shown = scores.assign(needs=lacks.mask(scores["enough"].astype(bool), ""))
-    figure = figures.forest(shown, colour_of(models_choice.models()), ink=theme.ink())
+    figure = figures.forest(shown, colour_of(common.read("models")), ink=theme.ink())
     alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
     theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)
@@ -117,7 +117,7 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     )
     words = corrected_groups.group_words(scores, of_groups["tests"], grouping, chosen.primary)
     _corrected_groups(scores, differences, words, grouping)
-    judge = models_choice.judge_of(chosen)
+    judge = listed(chosen.judges)
     with st.expander(f"{judge}'s opinion alone, not corrected"):
         columns, alt = corrected_groups.judged_columns(judged, grouping), f"Scores by {grouping} in the judge's opinion"
         tables.show(columns, key="models_groups_judged", names=(grouping.capitalize(),), alt=alt)
@@ -148,7 +148,7 @@ def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: st
     else:
         st.html(html.finding(words))
         shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
-        figure = figures.by_group(shown, colour_of(models_choice.models()), ink=theme.ink())
+        figure = figures.by_group(shown, colour_of(common.read("models")), ink=theme.ink())
         alt = f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it"
         theme.figure(figure, key=f"models_groups_{grouping}", alt=alt)
     if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
@@ -173,8 +173,7 @@ def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame
 
 def missing(rubric_data: RubricData, chosen: Analysis, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model or all against it."""
-    with reading(common.engine()) as session:
-        return results.missing(session, common.rubric_data(viewer), rubric_data, chosen)
+    return common.ask(results.missing, common.rubric_data(viewer), rubric_data, chosen)
 
 
 def more(viewer: Viewer, chosen: Analysis) -> None:
@@ -184,10 +183,10 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
         st.html(html.notice(models_choice.NO_LABELS))
         return
     _missing(models_choice.computed(missing, viewer, chosen, viewer))
-    judge = models_choice.judge_of(chosen)
+    judge = listed(chosen.judges)
     opinion = f"All numbers below but the published ones are {judge}'s opinion, not corrected by physicians, each example counted alike."
     st.html(html.quiet(opinion))
-    everybody = models_choice.models()
+    everybody = common.read("models")
     look: dict[str, Any] = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
     _repeats(of_judge["worst"], look)
     st.subheader("Whether longer responses score higher", anchor=False)

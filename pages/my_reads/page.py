@@ -124,12 +124,8 @@ class _Amending(DecidingPanel):
             first, decided, judged = self.desk.first[key], self.desk.decided.get(key), self.desk.judged.get(key)
             labels = {"you": (decided or first).label, "judge": judged.label if judged else None}
             was = f"first {(first.label or '').replace('_', ' ')} · {decided_words(first, decided)}" if decided else ""
-            lines.append(
-                compared(
-                    self.items.get(key or 0), self.ask, place, labels | {"final": self._finals.get(key)}, was, self.desk.judge or "", judged,
-                    is_current=place == self.at,
-                )
-            )  # fmt: skip
+            labels["final"] = self._finals.get(key)
+            lines.append(compared(self.desk, key, labels, was, place=place, is_current=place == self.at))
         st.html(rows(lines, kind=" or-compared"))
 
 

@@ -15,7 +15,6 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import policies
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
-from evalcore.study.db import reading
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
@@ -26,12 +25,10 @@ MAX_READERS = 6
 LATELY = timedelta(days=7)
 
 
-def reader_lines(viewer: Viewer) -> list[str]:
-    """What waits for a reader, how long it takes, and what they have read so far."""
+def _reader_lines(viewer: Viewer) -> list[str]:
     lines = []
     if policies.allows(policies.check_can_read, viewer):
-        with reading(common.engine()) as session:
-            progress = queries.progress(session, viewer, now())
+        progress = common.ask(queries.progress, viewer, now())
         if progress.n_left:
             left = left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
@@ -46,8 +43,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
     return lines
 
 
-def adjudicator_lines(viewer: Viewer) -> list[str]:
-    """What waits to be settled."""
+def _adjudicator_lines(viewer: Viewer) -> list[str]:
     queue = adjudication.cases(common.engine(), viewer)
     if not queue.waiting:
         return ["Nothing waits for you to settle."]
@@ -56,12 +52,10 @@ def adjudicator_lines(viewer: Viewer) -> list[str]:
     return [f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle."]
 
 
-def lead_lines(viewer: Viewer) -> list[str]:
-    """How far assigned reading is, and each reader."""
+def _lead_lines(viewer: Viewer) -> list[str]:
     lines = []
     if policies.allows(policies.check_can_assign, viewer):
-        with reading(common.engine()) as session:
-            assigned = assignment_queries.assignments(session)
+        assigned = common.ask(assignment_queries.assignments)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
         if wanted:
             lines.append(
@@ -78,10 +72,8 @@ def lead_lines(viewer: Viewer) -> list[str]:
     return [*lines, f"Read so far: {'; '.join(names)}."] if names else lines
 
 
-def researcher_lines() -> list[str]:
-    """What has changed in the numbers of late."""
-    with reading(common.engine()) as session:
-        lately = changed_since(session, now() - LATELY, hidden)
+def _researcher_lines() -> list[str]:
+    lately = common.ask(changed_since, now() - LATELY, hidden)
     if not lately["n_verdicts"] and not lately["n_files"]:
         return ["Nothing has come in the last seven days: the numbers stand as they did."]
     changes = []
@@ -94,20 +86,7 @@ def researcher_lines() -> list[str]:
     return [f"In the last seven days: {', '.join(changes)}. Results have been updated."]
 
 
-def lines(viewer: Viewer) -> list[str]:
-    """What matters to who is signed in, by role."""
-    sentences = reader_lines(viewer)
-    if policies.allows(policies.check_can_adjudicate, viewer):
-        sentences += adjudicator_lines(viewer)
-    if policies.allows(policies.check_can_import, viewer):
-        sentences += lead_lines(viewer)
-    if Role.RESEARCHER in viewer.roles:
-        sentences += researcher_lines()
-    return sentences
-
-
-def composition() -> None:
-    """What the study is made of, one grouping at a time: what stands out in words, the figure, the table."""
+def _composition() -> None:
     frames, sizes_of = (lambda: common.read("composition")), common.read("subset_sizes")
     by, sizes, weights = page_cache.computed(summary, viewer, frames, sizes_of, hidden)
     st.html(html.quiet(sizes))
@@ -139,7 +118,14 @@ if not counts["examples"]:
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     st.stop()
 
-if sentences := lines(viewer):
+sentences = _reader_lines(viewer)
+if policies.allows(policies.check_can_adjudicate, viewer):
+    sentences += _adjudicator_lines(viewer)
+if policies.allows(policies.check_can_import, viewer):
+    sentences += _lead_lines(viewer)
+if Role.RESEARCHER in viewer.roles:
+    sentences += _researcher_lines()
+if sentences:
     st.html(html.items(sentences))
 overrides = common.read("overrides_by_judge", hidden)
 facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
@@ -180,15 +166,14 @@ if hidden:
     )
     st.html(html.quiet(f"Conversations that wait for your own {policies.own_act(viewer)} {left_out}."))
 if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
-    with reading(common.engine()) as session:
-        head = trail_head(session)[1]
+    head = common.ask(trail_head)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         keep = "overread audit verify --expect HASH fails where the trail was since cut off or written anew"
         st.html(html.quiet(f"Keep it outside of this study: {keep}."))
 if counts["examples"] > counts["cases"]:
     st.subheader("What it is made of, and what has been read", anchor=False)
-    composition()
+    _composition()
 st.html(
     html.foot(
         "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from evalcore.reading.queries import Draft, Given, Item, Progress
+from evalcore.reading.queries import Draft, Given, Progress
+from evalcore.reading.reviewing import OpenReview
 from evalcore.study.schema import Ask, Label
 from pages.shared import html
 from pages.shared.keys import REASONS, error_words
@@ -45,18 +46,19 @@ def rows(lines: Iterable[str], label: str = "Criteria", kind: str = "") -> str:
 
 
 def _row(
-    item: Item | None,
-    ask: Ask,
-    place: int,
+    desk: OpenReview,
+    key: int | None,
     labels: str,
     *,
+    place: int,
     after: str = "",
     below: str = "",
     opened: str = "",
     is_current: bool,
 ) -> str:
-    """One line of the list: an item (None: the question on the whole), and in its column the labels, its points and what comes after."""
-    number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[ask], None)
+    """One line of the list: an item, or the question on the whole, and in its column the labels, its points and what comes after."""
+    item = desk.item(key)
+    number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[desk.asked.ask], None)
     negative = points is not None and points < 0
     current = ' or-current" aria-current="true' if is_current else ""
     words = html.escaped(html.points_words(points))
@@ -71,47 +73,39 @@ def _row(
     )
 
 
-def marked(
-    item: Item | None, ask: Ask, place: int, draft: Draft | None, judge: str, judged: Given | None, *, is_current: bool
-) -> str:
+def marked(desk: OpenReview, key: int | None, draft: Draft | None, *, place: int, is_current: bool) -> str:
     """A line before the lock: the reader's label so far; in a study that reads open, the judge's too."""
     reason = REASONS[draft.reason].lower() if draft and draft.reason else ""
     more = " · ".join(words for words in (reason, "note" if draft and draft.note else "") if words)
+    judged = desk.judged.get(key)
     return _row(
-        item,
-        ask,
-        place,
+        desk,
+        key,
         _label(draft.label if draft else None) + (_by("judge", judged.label) if judged and judged.label else ""),
+        place=place,
         after=f"<small>{html.escaped(more)}</small>" if more else "",
-        below=_judge_says(judge, judged) if is_current else "",
+        below=_judge_says(desk, key) if is_current else "",
         is_current=is_current,
     )
 
 
-def compared(  # noqa: PLR0913 - what a line holds
-    item: Item | None,
-    ask: Ask,
-    place: int,
+def compared(
+    desk: OpenReview,
+    key: int | None,
     labels: dict[str, str | None],
     decided: str,
-    judge: str,
-    judged: Given | None,
     *,
+    place: int,
     record: str = "",
     is_current: bool,
 ) -> str:
-    """A line after the lock.
-
-    Args:
-        labels: By whom ("you", "judge", "final").
-        decided: What was kept or revised, in words; empty while it waits.
-    """
-    told = _judge_says(judge, judged) + (html.quiet(record) if record else "")
+    """A line after the lock: labels by whom ("you", "judge", "final"), and what was kept or revised, in words (empty while it waits)."""
+    told = _judge_says(desk, key) + (html.quiet(record) if record else "")
     return _row(
-        item,
-        ask,
-        place,
+        desk,
+        key,
         "".join(_by(who, label) for who, label in labels.items() if label is not None),
+        place=place,
         below=f'<small class="or-decided">{html.escaped(decided)}</small>' if decided else "",
         opened=f'<div class="or-opened">{told}</div>' if is_current else "",
         is_current=is_current,
@@ -160,10 +154,11 @@ def _by(who: str, label: str | None) -> str:
     return f'<span class="or-said"><small>{who}</small> {_label(label)}</span>'
 
 
-def _judge_says(judge: str, judged: Given | None) -> str:
+def _judge_says(desk: OpenReview, key: int | None) -> str:
+    judged = desk.judged.get(key)
     if judged is None or judged.label is None:
         return ""
     none = '<span class="or-none">no explanation given</span>'
     why = html.verbatim(judged.explanation) if judged.explanation else none
-    who = f'<span class="or-who" dir="auto">{html.escaped(judge)}</span>'
+    who = f'<span class="or-who" dir="auto">{html.escaped(desk.judge or "")}</span>'
     return f'<div class="or-verdict or-judge"><div class="or-why">{who} {why}</div></div>'

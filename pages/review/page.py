@@ -16,8 +16,7 @@ from evalcore.study.policies import check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels
-from pages.shared import common, routes, suspects
-from pages.shared import html as shared_html
+from pages.shared import common, html as shared_html, routes, suspects
 
 
 def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
@@ -102,7 +101,5 @@ left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
     texts(desk)
 with right, st.container(key="desk"):
-    if desk.state is ReadingState.READING:
-        panels.mark(viewer, desk, guideline.text if guideline else None, names_model=names_model(desk))
-    else:
-        panels.reveal(viewer, desk.reading.id or 0, guideline.text if guideline else None)
+    is_named = desk.state is ReadingState.READING and names_model(desk)
+    panels.panel(viewer, desk, guideline.text if guideline else None, names_model=is_named)

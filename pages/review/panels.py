@@ -12,13 +12,12 @@ from evalcore.judges.record import record_for, sentence
 from evalcore.reading import queries, reviewing
 from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
-from evalcore.study.db import reading
-from evalcore.study.schema import Acuity, CannotReason, Cause, ErrorKind, Label, ReadingState, Severity, Viewer
+from evalcore.study.db import Engine, reading
+from evalcore.study.schema import Acuity, CannotReason, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
-from pages.shared import common, keys
-from pages.shared import html as shared_html
+from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Panel, Press
 
 NOTICE = "panel_notice"
@@ -43,6 +42,7 @@ class ItemPanel:
     """Items with one in hand: where the viewer is, what a press does, and what is said where it is refused."""
 
     panel: Panel
+    viewer: Viewer
     number: int | str
     keys: Sequence[int | None]
 
@@ -74,10 +74,10 @@ class ItemPanel:
         order = [*range(after + 1, len(self.keys)), *range(max(after, 0))]
         return next((place for place in order if self.keys[place] in waiting), max(after, 0))
 
-    def act(self, act: Callable[[], object]) -> bool:
-        """Do it; a refusal is a sentence, and the newer state is shown. Returns whether it was saved."""
+    def act(self, act: Callable[..., object], *what: Any, **how: Any) -> bool:
+        """Do it as the viewer; a refusal is a sentence, and the newer state is shown. Returns whether it was saved."""
         try:
-            return common.saved(act)
+            return common.saved(lambda: act(common.engine(), self.viewer, *what, **how))
         except OverreadError as error:
             st.session_state[NOTICE] = str(error)
             st.rerun()
@@ -93,7 +93,6 @@ class ListPanel(ItemPanel):
         self.number = desk.reading.id or 0
         self.ask = desk.asked.ask
         self.keys: Sequence[int | None] = desk.keys
-        self.items = {item.criterion_id: item for item in desk.material.items}
         self.said = ""
 
     def draw(self) -> None:
@@ -171,17 +170,21 @@ class ListPanel(ItemPanel):
         )  # fmt: skip
 
 
-# ---------------------------------------------------------------- the blind read
-
-
 @common.fragment
-def mark(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
-    """The right side of a read that is not locked: one key a criterion, every mark stored at once.
+def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
+    """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs.
 
     Args:
         names_model: The texts name one of the study's models or their makers.
     """
-    _Marking(viewer, desk, guideline, names_model=names_model).draw()
+    if desk.state is ReadingState.READING:
+        _Marking(viewer, desk, guideline, names_model=names_model).draw()
+    else:
+        locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
+        _Revealing(viewer, locked, guideline).draw()
+
+
+# ---------------------------------------------------------------- the blind read
 
 
 class _Marking(ListPanel):
@@ -191,27 +194,29 @@ class _Marking(ListPanel):
         super().__init__(viewer, desk, guideline)
         self._names_model = names_model
         self._saved_at = desk.reading.last_at
-        self._drafts = self._stored()
+        self._drafts: dict[int | None, Draft] = {}
+        self._load()
 
-    def _stored(self) -> dict[int | None, Draft]:
+    def _load(self) -> None:
         with reading(common.engine()) as session:
-            return queries.drafts(session, self.number)
+            self._drafts = queries.drafts(session, self.number)
+
+    @property
+    def _draft(self) -> Draft:
+        return self._drafts.get(self.key) or Draft(None, None, None)
 
     def _start(self) -> int:
         return self.desk.reading.place  # where the reader was when the connection was lost
 
     def go(self, place: int) -> None:
         place = max(0, min(place, len(self.keys) - 1))
-        if place != self.at and self.act(lambda: reviewing.move(common.engine(), self.viewer, self.number, place)):
+        if place != self.at and self.act(reviewing.move, self.number, place):
             super().go(place)
 
     def _save(self, draft: Draft, *, then: int) -> bool:
-        label, at = reviewing.as_label(draft.label), now()
-        is_saved = self.act(
-            lambda: reviewing.mark(
-                common.engine(), self.viewer, self.number, self.key, label, reason=draft.reason, note=draft.note, then=then, at=at
-            )
-        )  # fmt: skip
+        at = now()
+        how: Any = {"reason": draft.reason, "note": draft.note, "then": then, "at": at}
+        is_saved = self.act(reviewing.mark, self.number, self.key, draft.label, **how)
         if is_saved:
             self._saved_at = at
             self._drafts[self.key] = draft
@@ -219,60 +224,52 @@ class _Marking(ListPanel):
         return is_saved
 
     def _stored_note(self) -> str:
-        draft = self._drafts.get(self.key)
-        return (draft.note if draft else None) or ""
+        return self._draft.note or ""
 
     def _save_note(self, note: str) -> None:
-        draft = self._drafts.get(self.key) or Draft(None, None, None)
-        self._save(Draft(draft.label, draft.reason, note or None), then=self.at)
-
-    def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> bool:
-        place = self.at
-        asks_reason = label is Label.CANNOT_ASSESS and reason is None
-        missing = reviewing.missing(list(self.keys), self._drafts)
-        then = place if asks_reason else self.next_open(missing, place)
-        is_saved = self._save(Draft(label, reason, self._stored_note() or None), then=then)
-        if is_saved:
-            self.said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
-        return is_saved
+        self._save(Draft(self._draft.label, self._draft.reason, note or None), then=self.at)
 
     def _asks_why(self) -> bool:
-        draft = self._drafts.get(self.key)
-        return draft is not None and draft.label == Label.CANNOT_ASSESS and draft.reason is None
+        return self._draft.label == Label.CANNOT_ASSESS and self._draft.reason is None
 
     def _moves(self) -> None:
         asks_why = self._asks_why()
         if len(self.keys) > 1 and not asks_why:
             self.go(self.at + keys.step(f"_{self.number}", Press.BACK, Press.NEXT))
         if keys.press(Press.UNDO, "Undo", f"undo_{self.number}") and self.act(self._undo):
-            self._drafts = self._stored()
+            self._load()
             self.said = "Undone. "
         if not asks_why:
             self.guideline_button()
         if asks_why != self._asks_why():
             common.draw_anew()
 
-    def _undo(self) -> None:
-        key = reviewing.undo_mark(common.engine(), self.viewer, self.number)
-        super().go(self.keys.index(key))
+    def _undo(self, engine: Engine, viewer: Viewer) -> None:
+        super().go(self.keys.index(reviewing.undo_mark(engine, viewer, self.number)))
 
     def _answers(self) -> bool:
-        if self._asks_why():
+        reason: CannotReason | None = None
+        label: Label | Acuity | None = None
+        if asks_why := self._asks_why():
             st.html(stamp("Why?"), width="content")
-            reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}")
-            return reason is not None and self._answer(Label.CANNOT_ASSESS, reason)
-        # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
-        label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}")
-        return label is not None and self._answer(label) and label is Label.CANNOT_ASSESS
+            if reason := keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}"):
+                label = Label.CANNOT_ASSESS
+        else:  # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
+            label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}")
+        if label is None:
+            return False
+        place, will_ask = self.at, label is Label.CANNOT_ASSESS and reason is None
+        then = place if will_ask else self.next_open(reviewing.missing(list(self.keys), self._drafts), place)
+        if not self._save(Draft(label, reason, self._draft.note), then=then):
+            return False
+        self.said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
+        return asks_why or will_ask
 
     def _list(self) -> None:
         lines = [
-            html.marked(
-                self.items.get(key or 0), self.ask, place, self._drafts.get(key), self.desk.judge or "", self.desk.judged.get(key),
-                is_current=place == self.at,
-            )
+            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == self.at)
             for place, key in enumerate(self.keys)
-        ]  # fmt: skip
+        ]
         st.html(html.rows(lines))
 
     def _last_row(self) -> None:
@@ -281,9 +278,7 @@ class _Marking(ListPanel):
             name, is_off = f"submit_{self.number}", bool(n_missing)
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
             knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
-            if pressed and self.act(
-                lambda: reviewing.submit(common.engine(), self.viewer, self.number, knows_model=knows)
-            ):
+            if pressed and self.act(reviewing.submit, self.number, knows_model=knows):
                 locked = reviewing.open_review(common.engine(), self.viewer, self.number)
                 # no judge has a say on what a case needs
                 agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
@@ -307,11 +302,9 @@ class DecidingPanel(ListPanel):
 
     def decide(self, decision: Decision) -> bool:
         """Say this of the item in hand. Returns whether it was saved."""
-        key, before = self.key, self.desk.decided.get(self.key)
+        before = self.desk.decided.get(self.key)
         seen = before.verdict_id if before else None
-        is_saved = self.act(
-            lambda: reviewing.revise(common.engine(), self.viewer, self.number, key, decision, seen=seen)
-        )
+        is_saved = self.act(reviewing.revise, self.number, self.key, decision, seen=seen)
         if is_saved:
             self.desk = reviewing.open_review(common.engine(), self.viewer, self.number)
         return is_saved
@@ -320,16 +313,10 @@ class DecidingPanel(ListPanel):
         """What stands on the item in hand, to be said again with something changed."""
         given = self.desk.decided.get(self.key)
         if given is None:
-            return Decision(label=reviewing.as_label(self.desk.first[self.key].label))  # type: ignore[arg-type]
-        return Decision(
-            label=reviewing.as_label(given.label),  # type: ignore[arg-type]
-            cause=Cause(given.cause) if given.cause else None,
-            severity=Severity(given.severity) if given.severity else None,
-            error_kind=ErrorKind(given.error_kind) if given.error_kind else None,
-            right_for_wrong_reason=given.right_for_wrong_reason,
-            note=given.explanation or "",
-            reason=CannotReason(given.reason) if given.reason else None,
-        )
+            return Decision(self.desk.first[self.key].label or "")
+        names = ("cause", "severity", "error_kind", "right_for_wrong_reason", "reason")
+        same: Any = {name: getattr(given, name) for name in names}
+        return Decision(given.label or "", note=given.explanation or "", **same)
 
     def _stored_note(self) -> str | None:
         return self.standing().note
@@ -348,12 +335,6 @@ class DecidingPanel(ListPanel):
         return keys.press(Press.REASON_WRONG, shown, f"wrong_{self.number}") and self.decide(
             replace(standing, right_for_wrong_reason=not flagged)
         )
-
-
-@common.fragment
-def reveal(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
-    """The right side of a read that is locked: where the judge says something else, keep or revise; one key a decision."""
-    _Revealing(viewer, reviewing.open_review(common.engine(), viewer, reading_id), guideline).draw()
 
 
 class _Revealing(DecidingPanel):
@@ -401,8 +382,7 @@ class _Revealing(DecidingPanel):
             self.guideline_button()
 
     def _kept(self) -> Decision:
-        label = reviewing.as_label(self.desk.first[self.key].label)
-        return Decision(label=label, note=self.standing().note)  # type: ignore[arg-type]
+        return Decision(self.desk.first[self.key].label or "", note=self.standing().note)
 
     def _answers(self) -> bool:
         if self._is_looking:
@@ -416,8 +396,7 @@ class _Revealing(DecidingPanel):
             st.session_state[self._asked_name] = next(iter(self._choices)), self._kept()
             return True
         if keys.press(Press.REVISE, "Revise to the judge's", f"revise_{self.number}"):
-            label = reviewing.as_label(self.desk.judged[self.key].label)
-            return self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
+            return self._save(replace(self._kept(), label=self.desk.judged[self.key].label or ""))
         return False
 
     def _look_again(self) -> bool:
@@ -454,13 +433,13 @@ class _Revealing(DecidingPanel):
                 n_waiting, name = len(self.desk.undecided), f"onward_{self.number}"
                 is_off = bool(n_waiting)
                 pressed = keys.press(Press.ONWARD, "Next response", name, type="primary", disabled=is_off)
-                if pressed and self.act(lambda: reviewing.finish(common.engine(), self.viewer, self.number)):
+                if pressed and self.act(reviewing.finish, self.number):
                     st.rerun()
                 st.html(stamp(f"{self._n_first - n_waiting} of {self._n_first} decided"), width="content")
             super()._last_row()
 
     def _record(self) -> str:
-        item, name = self.items.get(self.key or 0), f"records_{self.number}"
+        item, name = self.desk.item(self.key), f"records_{self.number}"
         if item is None or self.desk.judge is None or self.at >= self._n_first:
             return ""
         if name not in st.session_state:
@@ -473,10 +452,6 @@ class _Revealing(DecidingPanel):
             first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
             labels = {"you": first.label, "judge": judged.label if judged else None}
             decided = html.decided_words(first, self.desk.decided.get(key))
-            lines.append(
-                html.compared(
-                    self.items.get(key or 0), self.ask, place, labels, decided, self.desk.judge or "", judged,
-                    record=self._record() if is_current else "", is_current=is_current,
-                )
-            )  # fmt: skip
+            how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}
+            lines.append(html.compared(self.desk, key, labels, decided, **how))
         st.html(html.looked_again(lines) if self._is_looking else html.differing_first(lines, self._n_first))

@@ -1,6 +1,5 @@
 """What every page needs: the engine, cached reads, who is reading, errors as sentences."""
 
-import calendar
 import gc
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, wraps
 from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
 
@@ -23,13 +22,11 @@ from streamlit.errors import StreamlitAPIException
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
-from evalcore.reading import exposing
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import exposing, queries as reading_queries
 from evalcore.reading.adjudication import to_settle
 from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items, own_items
-from evalcore.rubric import composition_queries
-from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric import composition_queries, queries as rubric_queries
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
@@ -40,14 +37,13 @@ from evalcore.study import browse, contents, frames, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
-from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
-from evalcore.team import people, sign_in
-from evalcore.team import queries as team_queries
+from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
+from evalcore.study.tables import UnfinishedImport
+from evalcore.team import people, queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import STUDY_HEADER, session_of, token_of
 from evalcore.team.studies import Study, sign_ins, studies
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData, described
 from pages.shared import html
 
@@ -115,15 +111,12 @@ Version = tuple[int, int]
 
 
 def version() -> Version:
-    """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told.
-
-    Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
-    """
+    """The key of every cached read: acts that change anything, and texts whose language is still to be told; neither while an import is written in parts."""
     n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
     return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
 
-def _unfinished() -> Unfinished | None:
+def _unfinished() -> UnfinishedImport | None:
     return once("unfinished", lookups.unfinished_import)
 
 
@@ -302,12 +295,9 @@ def row_number(words: str) -> int | None:
 
 
 def viewer(*, pressed: bool = True) -> Viewer | None:
-    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen, or a session has ended.
+    """Who is reading, looked up anew on every run; None: nobody was chosen, or a session has ended. Nothing is shown where another server than ours serves it.
 
-    The first act of app.py and of every page: nothing is shown where another server than ours serves them.
-
-    Args:
-        pressed: Somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
+    `pressed`: somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
     """
     try:
         check_launched()
@@ -316,10 +306,9 @@ def viewer(*, pressed: bool = True) -> Viewer | None:
         st.stop()
     if (signing_in := provider()) is not None:
         return _signed_in(signing_in, pressed=pressed)
-    with reading(engine()) as session:
-        cookie = cookie_name(contents.study_key(session) or "")
-        number = row_number(st.context.cookies.get(cookie, ""))
-        return None if number is None else contents.person(session, number)
+    cookie = cookie_name(ask(contents.study_key) or "")
+    number = row_number(st.context.cookies.get(cookie, ""))
+    return None if number is None else ask(contents.person, number)
 
 
 def _signed_in(signing_in: Provider, *, pressed: bool) -> Viewer | None:
@@ -341,10 +330,7 @@ def came(person: Viewer) -> None:
 
 
 def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
-    """The first statement of every page: somebody was chosen, and may be here. Else the page says why and stops.
-
-    A page's own guard is needed beside the navigation: a page file can be reached without app.py having run.
-    """
+    """The first statement of every page, which can be reached without app.py: somebody was chosen, and may be here. Else the page says why and stops."""
     person = viewer()
     if person is None:
         ask_who()
@@ -405,10 +391,7 @@ def draw_anew() -> None:
 
 @dataclass
 class _Run:
-    """One run of a page, or of a part of it: where it says what is wrong, and what that is.
-
-    The run that only draws anew after a press that failed is a second one: in it nothing is saved.
-    """
+    """One run of a page, or of a part of it: what is wrong, and where it says so. One that only draws anew after a press that failed saves nothing."""
 
     top: DeltaGenerator
     fault: str = ""
@@ -424,6 +407,13 @@ class _Run:
 _log = logging.getLogger(__name__)
 _run: ContextVar[_Run] = ContextVar("_run")
 _Found = TypeVar("_Found")
+_Asked = ParamSpec("_Asked")
+
+
+def ask(find: Callable[Concatenate[Any, _Asked], _Found], *arguments: _Asked.args, **named: _Asked.kwargs) -> _Found:
+    """What a query finds, in the study as it is now."""
+    with reading(engine()) as session:
+        return find(session, *arguments, **named)
 
 
 def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
@@ -431,8 +421,7 @@ def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     run = _run.get(None)
     known = {} if run is None else run.known
     if key not in known:
-        with reading(engine()) as session:
-            known[key] = find(session)
+        known[key] = ask(find)
     answer: _Found = known[key]
     return answer
 
@@ -441,9 +430,6 @@ def _forget() -> None:
     run = _run.get(None)
     if run is not None:
         run.known.clear()
-
-
-_Asked = ParamSpec("_Asked")
 
 
 @contextmanager
@@ -493,10 +479,7 @@ def has_failed() -> bool:
 
 
 def saved(act: Callable[[], object]) -> bool:
-    """Do what a press asks for. Where the database fails, the page says so and stays as it was: the next press tries again.
-
-    Of several things that one run is to save, none is tried after one that failed: what was typed would be left behind.
-    """
+    """Do what a press asks for. Where the database fails, the page says so and stays as it was, and nothing more is saved in this run."""
     run = _run.get()
     if run.fault:
         return False
@@ -528,5 +511,5 @@ def local_time(moment: datetime | pd.Timestamp) -> str:
 
 def local_day(moment: datetime | pd.Timestamp) -> str:
     """A day in the viewer's own zone, in words: 12 March 2026."""
-    year, month, day = map(int, local_time(moment)[:10].split("-"))
-    return f"{day} {calendar.month_name[month]} {year}"
+    day = pd.Timestamp(local_time(moment)[:10])
+    return f"{day.day} {day.month_name()} {day.year}"

@@ -30,7 +30,6 @@ MISSES = {Miss.UNDER.value: "too low: under-triage", Miss.OVER.value: "too high:
 LEVELS = {level.value: level.value for level in Acuity if level is not Acuity.REMOVE} | {
     Label.CANNOT_ASSESS.value: "no level"
 }
-"""What a judge may read out of a response to a case."""
 FORMATS = {Format.QA.value: "qa: asked for a level", Format.CONVERSATION.value: "conversation"}
 
 
@@ -66,12 +65,7 @@ SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one form of filters, in the same words everywhere.
-
-    Attributes:
-        hidden: Conversations that wait for the viewer's first read: their models are not named.
-        in_address: Whether what is chosen is kept in the address.
-    """
+    """The fields of one form of filters; `hidden`: conversations that wait for the viewer: their models are not named."""
 
     hidden: frozenset[int]
     form: str = ""

@@ -1,8 +1,4 @@
-"""Text on the screen. The one place where HTML is made.
-
-Everything that comes from a model, a file or a person is escaped here, shown letter for letter in its own direction, and can
-load nothing.
-"""
+"""Text on the screen, and the one place where HTML is made: all that comes from models, files and people is escaped here, and can load nothing."""
 
 import html
 import re
@@ -18,7 +14,6 @@ from markdown_it.token import Token
 STYLE = f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
 
 LEVELS = ("A", "A/B", "B", "B/C", "C", "C/D", "D")
-"""Levels of care as they stand in verdicts."""
 LABELS = {
     "met": ("✓", "met"),
     "not_met": ("○", "not met"),
@@ -97,11 +92,7 @@ def said(text: str, *, as_markdown: bool, fold: Fold = TURN) -> str:
 
 
 def reader_name(name: str) -> str:
-    """A physician's name as screens show it: of a hash of 64 digits its start.
-
-    >>> reader_name("Dr. A"), reader_name("0" * 64)
-    ('Dr. A', 'Physician 00000000')
-    """
+    """A physician's name as screens show it: of a hash of 64 digits its start."""
     return f"Physician {name[:8]}" if re.fullmatch(r"[0-9a-f]{64}", name) else name
 
 
@@ -212,11 +203,7 @@ def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:
 
 
 def points_words(points: float | None) -> str:
-    """What a criterion's points mean, in words.
-
-    >>> points_words(-5)
-    'undesirable: met costs 5 points'
-    """
+    """What a criterion's points mean, in words."""
     if points is None or points != points:  # noqa: PLR0124 - NaN
         return "no points known: never scored"
     return f"undesirable: met costs {-points:.0f} points" if points < 0 else f"met earns {points:.0f} points"

@@ -1,7 +1,8 @@
 """What the sections of the Judges page share: numbers that are kept, and the line under the title."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -10,23 +11,18 @@ from evalcore.rubric.data import RubricData, first_reads
 from evalcore.study.schema import Viewer
 from pages.shared import common, page_cache
 
+_Made = TypeVar("_Made")
 PAGE = "judges"
 KEYS = ("judges_show", "judges_judge", "criteria_by")
 
 
-def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
+def computed(make: Callable[..., _Made], viewer: Viewer, *arguments: Any) -> _Made:
     """What `make(rubric_data, *arguments)` gives, as `_kept.computed` keeps it."""
     return page_cache.computed(make, viewer, lambda: common.rubric_data(viewer), *arguments)
 
 
-def leave(group: str | int) -> None:
-    """Keep what is chosen, and whose items are listed, for the browser's way back."""
-    page_cache.leave(PAGE, KEYS, group=group)
-
-
-def left(key: str, usual: Any = None) -> Any:
-    """What was chosen before, after the browser's way back from a conversation; else what is usual."""
-    return page_cache.left(PAGE, key, usual)
+leave = partial(page_cache.leave, PAGE, KEYS)
+left = partial(page_cache.left, PAGE)
 
 
 def names(rubric_data: RubricData) -> list[str]:
@@ -88,11 +84,7 @@ def between(rubric_data: RubricData) -> str:
 
 
 def reads_words(n_reads: int, n_examples: int) -> str:
-    """How many reads, in words.
-
-    >>> reads_words(1, 1)
-    '1 blind first read of criteria in 1 conversation'
-    """
+    """How many reads, in words."""
     reads = "read" if n_reads == 1 else "reads"
     conversations = "conversation" if n_examples == 1 else "conversations"
     return f"{n_reads:,} blind first {reads} of criteria in {n_examples:,} {conversations}"

@@ -13,7 +13,6 @@ from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCaus
 Choices = Mapping[str, tuple[Any, str]]
 """What can be chosen, by its key, with its words."""
 
-# ---------------------------------------------------------------- the table
 
 _CANNOT = (Label.CANNOT_ASSESS, "Cannot assess")
 _LEVELS: Choices = {
@@ -52,18 +51,12 @@ OF_CRITERION = frozenset({Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Ca
 
 
 def _numbered(words: Mapping[Any, str]) -> Choices:
-    """The digits from 1 on, in the order of the words."""
     return {str(number): choice for number, choice in enumerate(words.items(), 1)}
 
 
 REASON_KEYS, CAUSE_KEYS = _numbered(REASONS), _numbered(CAUSES)
 LEVEL_CAUSE_KEYS = _numbered({cause: words for cause, words in CAUSES.items() if cause not in OF_CRITERION})
-SEVERITY_KEYS: Choices = {
-    "1": (Severity.NONE, "None"),
-    "2": (Severity.MILD, "Mild"),
-    "3": (Severity.MODERATE, "Moderate"),
-    "4": (Severity.SEVERE, "Severe"),
-}
+SEVERITY_KEYS = _numbered({severity: severity.capitalize() for severity in Severity})
 KIND_KEYS: Choices = {"1": (ErrorKind.OMISSION, "Omission"), "2": (ErrorKind.COMMISSION, "False statement")}
 CONFLICT_KEYS: Choices = {
     "S": (ConflictCause.READER_SLIPPED, "One reader slipped"),
@@ -146,16 +139,10 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
     ),
 }  # fmt: skip
 
-# ---------------------------------------------------------------- what is read out of it
 
-WORDS: Mapping[Label | Acuity, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
+WORDS: Mapping[str, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
 SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
-
-
-def causes(*, of_criterion: bool) -> dict[Cause, str]:
-    """Why a judge may differ, in words."""
-    return dict((CAUSE_KEYS if of_criterion else LEVEL_CAUSE_KEYS).values())
 
 
 def error_choices(ask: Ask) -> dict[str, Choices]:
@@ -196,18 +183,6 @@ def _span(presses: Any, does: str) -> Key:
     return Key("", does, f"{first} to {last}")
 
 
-def readme_table() -> str:
-    """The keys of criteria as the README has them."""
-    lines = [
-        f"| {panel} | {' · '.join(f'`{key.written or key.press}` {key.does}' for key in keys_of(panel, Ask.RUBRIC))} |"
-        for panel in Panel
-    ]
-    return "\n".join(["| screen | keys |", "|---|---|", *lines])
-
-
-# ---------------------------------------------------------------- the buttons
-
-
 def press(act: Press, words: str, key: str, **how: Any) -> bool:
     """The button of a key. Returns whether it was pressed."""
     return st.button(words, key=key, shortcut=act.value.press, **how)
@@ -221,12 +196,7 @@ def choose(
     icon: Callable[[Any], str] | None = None,
     on_click: Callable[[Any], None] | None = None,
 ) -> Any:
-    """A button a choice. Returns the one that was pressed, else None.
-
-    Args:
-        key: Of the buttons, with `{press}` (the key) or `{option}`.
-        disabled: The choice that cannot be pressed, since it is what stands.
-    """
+    """A button a choice; its key has `{press}` or `{option}` in it, and the one that stands is `disabled`. Returns the one that was pressed, else None."""
     pressed = None
     for shortcut, (option, words) in choices.items():
         if st.button(
@@ -254,22 +224,9 @@ _HTML = """
 <dialog aria-label="Keys"><div><b>Keys</b><button class="close" type="button">Close</button></div><dl></dl>
 <p>Shortcuts are off while you type; Escape leaves the note.</p></dialog>
 """
-_CSS = """
-.live { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-dialog { position: fixed; inset: auto 1.5rem 1.5rem auto; margin: 0; z-index: 1000; width: 23rem; max-height: 80vh; overflow: auto;
-  border: 1px solid var(--st-border-color); border-radius: 5px; padding: 0.8rem 1rem; box-shadow: 0 4px 24px rgb(0 0 0 / 18%);
-  background: var(--st-background-color); color: var(--st-text-color); font-family: var(--st-font); font-size: 0.95rem; }
-dialog > div { display: flex; justify-content: space-between; align-items: baseline; }
-button { font: inherit; border: 1px solid var(--st-border-color); border-radius: 4px; background: none; color: inherit;
-  cursor: pointer; padding: 0.1rem 0.6rem; }
-button:focus-visible { outline: 2px solid var(--st-primary-color); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1rem; margin: 0.6rem 0; }
-dt { font-weight: 600; } dd { margin: 0; } p { margin: 0; opacity: 0.8; font-size: 0.88rem; }
-"""
 
-_component = st.components.v2.component(
-    "overread_keys", html=_HTML, css=_CSS, js=(Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
-)
+_CSS, _JS = (Path(__file__).with_suffix(kind).read_text(encoding="utf-8") for kind in (".css", ".js"))
+_component = st.components.v2.component("overread_keys", html=_HTML, css=_CSS, js=_JS)
 
 
 def listen(panel: Panel, ask: Ask, status: str) -> int | None:

@@ -1,8 +1,9 @@
 """What the Models page is about: the choice in its row of controls, and the numbers of that part, which are kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -12,13 +13,12 @@ from evalcore.rubric import results
 from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
-from evalcore.stats.wording import listed
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis, StatedAnalysis
-from evalcore.study.db import reading
 from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
 from pages.shared import common, filters, page_cache
 
+_Made = TypeVar("_Made")
 ALL = "all examples"
 WHOLE = "oss_eval"  # the subset that every example of HealthBench belongs to: as a choice it would say nothing
 WIDEST = "the widest possible"
@@ -33,14 +33,9 @@ KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 """A control whose choice is kept in the address, and while another page is open."""
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _evaluations(location: str, version: Any, hidden: frozenset[int], _viewer: Viewer) -> pd.DataFrame:  # noqa: ARG001 - the key
-    return results.evaluations(common.rubric_data(_viewer))
-
-
 def evaluations(viewer: Viewer) -> pd.DataFrame:
     """The data sets of the study, as `results.evaluations` gives them."""
-    return _evaluations(common.location(), common.version(), common.blind(viewer), viewer)
+    return page_cache.computed(results.evaluations, viewer, lambda: common.rubric_data(viewer))
 
 
 def stated() -> StatedAnalysis | None:
@@ -52,9 +47,7 @@ def stated() -> StatedAnalysis | None:
 def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
     """The row of controls; each is kept in the address, and begins as the study states it.
 
-    The analysis has data set and judges; claim and physicians are None where nobody chose, or where no corrected scores are shown (`claims`).
-
-    `known` is as `evaluations` gives it, at least one of them judged.
+    Claim and physicians are None where nobody chose, or where no corrected scores are shown (`claims`); `known`: `evaluations`, one of them judged.
     """
     judges_of = results.judges_of(known)
     statement = stated()
@@ -87,18 +80,11 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
     )
 
 
-def one_of(label: str, options: Sequence[Any], key: str, usual: Any = None, **more: Any) -> Any:
-    """A control that begins with the usual option; after the browser's way back from a conversation, with the one that was chosen before."""
-    place = options.index(usual) if usual in options else 0
-    place = page_cache.first(PAGE, key, options, place) if key in KEYS else place
-    return st.selectbox(label, options, place, key=key, **KEPT, **more)
+one_of = partial(page_cache.one_of, PAGE)
 
 
 def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysis, str]:
-    """The switch that weights examples to the full benchmark's themes, where they have such themes; and what the weights do, in words.
-
-    Without it where the section shows no scores that can be weighted (`weighs`).
-    """
+    """The switch that weights examples to the themes of the full benchmark, where scores can be weighted (`weighs`); and what the weights do, in words."""
     weights: Weighting | None = about(viewer, chosen)["weighting"] if weighs else None
     if weights is None:
         return chosen, ""
@@ -110,8 +96,7 @@ def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysi
 
 def numbers(viewer: Viewer, chosen: Analysis) -> Results:
     """All numbers of the part after correction: what Scores and Who is better both show."""
-    of_part: Results = computed(results.results, viewer, chosen)
-    return of_part
+    return computed(results.results, viewer, chosen)
 
 
 def analysis_words(viewer: Viewer, of_part: Results) -> str:
@@ -130,8 +115,7 @@ def analysis_words(viewer: Viewer, of_part: Results) -> str:
 def about(viewer: Viewer, chosen: Analysis) -> dict[str, Any]:
     """What the page must know of a part before it draws a section: weighting, whether each judge labelled some of it (is_labelled), models by name."""
     plain = replace(chosen, claim=None, physicians=None, weighted=False)  # the same whatever intervals are to hold for
-    of_part: dict[str, Any] = computed(_about, viewer, plain)
-    return of_part
+    return computed(_about, viewer, plain)
 
 
 def _about(rubric_data: RubricData, chosen: Analysis) -> dict[str, Any]:
@@ -143,31 +127,21 @@ def _about(rubric_data: RubricData, chosen: Analysis) -> dict[str, Any]:
     }
 
 
-def leave() -> None:
-    """Keep what is chosen, for the browser's way back."""
-    page_cache.leave(PAGE, KEYS)
+leave = partial(page_cache.leave, PAGE, KEYS)
 
 
-def computed(make: Callable[..., Any], viewer: Viewer, chosen: Analysis, *arguments: Any) -> Any:
+def computed(make: Callable[..., _Made], viewer: Viewer, chosen: Analysis, *arguments: Any) -> _Made:
     """What `make(rubric_data, chosen, *arguments)` gives for the chosen part of the study, as `page_cache.computed` keeps it."""
 
     def part() -> RubricData:
-        with reading(common.engine()) as session:
-            example_ids = results.example_ids(session, chosen)
-        return results.part_of(common.rubric_data(viewer), chosen, example_ids)
+        return results.part_of(common.rubric_data(viewer), chosen, common.ask(results.example_ids, chosen))
 
     return page_cache.computed(make, viewer, part, chosen, *arguments)
 
 
-def models() -> list[str]:
-    """All models of the study, so that each keeps its colour on every page."""
-    return list(common.read("models"))
-
-
 def source_words(chosen: Analysis) -> str:
     """The judges with their prompt versions, and which criteria enter, in words."""
-    with reading(common.engine()) as session:
-        known = frames.raters(session)
+    known = common.ask(frames.raters)
     known = known.loc[known["rater_kind"].eq("judge") & ~known["prompt_version"].str.contains(REPEAT, regex=False)]
     versions = []
     for judge in chosen.judges:
@@ -177,8 +151,3 @@ def source_words(chosen: Analysis) -> str:
     is_consensus = chosen.subset == results.CONSENSUS
     criteria = "criteria that physicians agreed on beforehand (level cluster)" if is_consensus else "all criteria"
     return f"Judge: {', '.join(versions)}. Criteria: {criteria}."
-
-
-def judge_of(chosen: Analysis) -> str:
-    """The judge, or the judges as one, in words."""
-    return listed(chosen.judges)

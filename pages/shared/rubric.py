@@ -15,7 +15,7 @@ from evalcore.reading.reviewing import Decision, as_label
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages.shared import common, html
-from pages.shared.keys import CAUSES, SEVERITIES, causes, error_words
+from pages.shared.keys import CAUSES, OF_CRITERION, SEVERITIES, error_words
 
 WORDS: dict[Label | Acuity, str] = {
     Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"
@@ -32,10 +32,7 @@ WIDGETS = ("label", "cause", "severity", "wrong", "note")
 def panel(
     viewer: Viewer, example_id: int, response_ids: list[int], judge: str, only: set[tuple[int, int]] | None
 ) -> None:
-    """Every criterion with everybody's verdicts; saves what the viewer says at once.
-
-    A fragment: a click redraws the rubric alone, and the conversation stays as it is.
-    """
+    """Every criterion with everybody's verdicts; saves what the viewer says at once. A fragment: a click redraws the rubric alone."""
     opened = open_conversation(viewer, example_id)
     if opened is None:
         return
@@ -83,10 +80,7 @@ def cells(viewer: Viewer, opened: Opened, judge: str, response_ids: Sequence[int
 
 
 class Cells:
-    """Draws what everybody says of an item, and the viewer's own verdict on it, which is saved at once.
-
-    An item is a criterion of a response, or, without a criterion, the level of care that the response recommends.
-    """
+    """What everybody says of an item (a criterion, or without one the level of care), and the viewer's own verdict on it, which is saved at once."""
 
     def __init__(self, viewer: Viewer, verdicts: pd.DataFrame, judge: str, *, disabled: bool, wide: bool) -> None:
         self._viewer = viewer
@@ -129,7 +123,7 @@ class Cells:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
             st.html(html.notice(changed, kind="warning"))
         stored = Decision(
-            label=as_label(mine["label"]) if mine else None,  # type: ignore[arg-type]
+            label=as_label(mine["label"]) if mine and mine["label"] else None,  # type: ignore[arg-type]
             cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
             severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
             right_for_wrong_reason=bool(mine and mine["right_for_wrong_reason"]),
@@ -157,7 +151,7 @@ class Cells:
         if label is not None and label != stored.label:
             decision = Decision(label=label, note=stored.note)
         elif stored.label is not None:
-            known = causes(of_criterion=criterion is not None)
+            known = [cause for cause in CAUSES if criterion is not None or cause not in OF_CRITERION]
             decision = self._details(key, seen, stored, of_judge, known)
         if decision != stored:
             how: Any = {**item, "decision": decision, "judge": judge, "seen": seen}
@@ -165,7 +159,7 @@ class Cells:
             self._act(lambda: overriding.give_verdict(common.engine(), self._viewer, **how), key, keep=keep)
 
     def _details(
-        self, key: str, seen: int | None, stored: Decision, of_judge: str | None, known: dict[Cause, str]
+        self, key: str, seen: int | None, stored: Decision, of_judge: str | None, known: list[Cause]
     ) -> Decision:
         """Why it differs (of the causes that are known) and how bad that is, or that the reason is wrong; and a note."""
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"details_{key}"):

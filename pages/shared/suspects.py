@@ -15,16 +15,11 @@ def line(reasons: Sequence[str]) -> str:
     return html.notice(f"This answer holds text that speaks to the judge: {' '.join(reasons)}") if reasons else ""
 
 
-@st.cache_data(max_entries=common.CACHED_LISTS, show_spinner=False)
-def _searched(text: str) -> tuple[str, ...]:
-    return suspects(text)
+_searched = st.cache_data(max_entries=common.CACHED_LISTS, show_spinner=False)(suspects)
 
 
 def of(response_id: int) -> str:
-    """The line of one response as HTML; "" where it is not suspect, or where no judge has said anything of it.
-
-    What a run has not flagged is searched here: verdicts may have come by file, and an import searches nothing (`suspects`).
-    """
+    """The line of a response as HTML, "" where nothing is suspect or no judge has labelled it; what no run has flagged is searched here."""
     with reading(common.engine()) as session:
         flagged = queries.suspects_of(session, [response_id]).get(response_id, ())
         text = "" if flagged else queries.judged_text(session, response_id)
@@ -32,10 +27,6 @@ def of(response_id: int) -> str:
 
 
 def show(response_id: int | None) -> None:
-    """Draw the line under a response, where it is suspect.
-
-    Only beside a judge's verdict. In Review that is after the reveal, though the words themselves stand in the response from the start: a
-    blind reader shall read it as any other, and not learn from us that its judge is to be watched, nor which words a machine found in it.
-    """
+    """Draw the line under a suspect response: only beside a judge's verdict, since a blind reader shall read it as any other."""
     if response_id is not None and (found := of(response_id)):
         st.html(found)

@@ -36,13 +36,9 @@ def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.Data
 
 
 def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
-    """How columns are drawn: whole numbers with separators, as the viewer's language writes them; words in a column as wide as the longest.
+    """How columns are drawn: whole numbers with separators, words as wide as the longest: left alone, Streamlit cuts off what is longer than the first rows.
 
-    Left alone, Streamlit takes the width from the first rows, and cuts off what is longer below.
-
-    Args:
-        names: Its columns of names of judges, models or people: they have the room that the others leave in a window of 1280. A longer name takes
-            several lines (`row_pixels`).
+    `names`: columns of names, which have the room that the others leave in a window of 1280; a longer name takes several lines (`row_pixels`).
     """
     kinds = {
         name: st.column_config.NumberColumn(format="localized")
@@ -79,21 +75,38 @@ def _width(words: Iterable[str]) -> int:
 
 
 def show(
-    columns: Mapping[str, Any], *, key: str, alt: str, optional: Collection[str] = (), names: Collection[str] = ()
-) -> None:
-    """A table that is only read; `alt` says what it holds, for those who do not see it."""
+    columns: Mapping[str, Any],
+    *,
+    key: str,
+    alt: str,
+    optional: Collection[str] = (),
+    names: Collection[str] = (),
+    tallest: int = TALLEST,
+    config: Mapping[str, Any] | None = None,
+    **how: Any,
+) -> Any:
+    """A table; `alt` says what it holds, for those who do not see it. Returns what Streamlit does."""
     table = frame(columns, optional)
     pixels = row_pixels(table, names)
-    st.dataframe(
+    return st.dataframe(
         table,
         key=key,
         hide_index=True,
         width="content",
-        height=height(len(table), row_pixels=pixels),
+        height=height(len(table), tallest, row_pixels=pixels),
         row_height=pixels if pixels != ROW_PIXELS else None,
-        column_config=formats(table, names),
+        column_config={**formats(table, names), **(config or {})},
         alt=alt,
+        **how,
     )
+
+
+def pick(columns: Mapping[str, Any], **how: Any) -> int | None:
+    """As `show`, of which a click picks a row: its place from 0."""
+    event = show(columns, on_select="rerun", selection_mode=["single-row", "single-cell"], **how)
+    n_rows = max(map(len, columns.values()), default=0)
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < n_rows else None
 
 
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:

@@ -25,11 +25,7 @@ def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
 
 @contextmanager
 def figures_fetched(*, wanted: bool) -> Iterator[None]:
-    """While the study is read, have the browser fetch and prepare what draws figures, which takes as long; once a session.
-
-    Args:
-        wanted: There will be figures: without them the browser would be busy for nothing.
-    """
+    """While the study is read, have the browser prepare what draws figures, which takes as long; once a session, and only if `wanted`."""
     place = st.empty()
     if wanted and FETCHED not in st.session_state:
         place.plotly_chart(blank(), config={"displayModeBar": False}, key=f"{FETCHED}_blank")

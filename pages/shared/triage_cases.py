@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.reading import assignment_queries
-from evalcore.reading.assigning import READERS_EACH, assign_responses
+from evalcore.reading.assigning import READERS_EACH, Choice, assign
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
 from evalcore.study.schema import Ask, Format, Role, Viewer
@@ -29,11 +29,7 @@ ASSIGNED = "Physicians have it to read already. What they read enters the matric
 
 
 def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = (), nothing: str = "") -> None:
-    """Cases in their order, ten at a time.
-
-    `rows`: Rows of `Read.found`: one a case, model and format. `key`: Of the list; the beginning of its elements' keys. `notes`: What else is said of each
-    row, in words; none: nothing. `nothing`: What is said where there is no row.
-    """
+    """Some rows of `Read.found` as cases, ten at a time; `key` begins the keys of its elements, `notes` are said of each row, `nothing` where there is none."""
     if rows.empty:
         st.html(html.quiet(nothing))
         return
@@ -78,7 +74,7 @@ def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, 
         shown = where.get_indexer(pd.Index(mine["sample"]))
     else:
         mine = mine.assign(first=where.get_indexer(pd.Index(mine["first"])))
-        shown, _ = shown_samples(replace(triage_data, samples=samples, levels=levels), mine, judges)
+        shown = shown_samples(replace(triage_data, samples=samples, levels=levels), mine, judges)
     names = samples.assign(evaluation=[Format(word).evaluation for word in samples["format"]])
     names = names.assign(name=[*chain.from_iterable(response_names(part) for _, part in names.groupby("row"))])
     judged = [
@@ -124,7 +120,9 @@ def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: st
     if pressed:
         reviewers = sum(Role.REVIEWER in person.roles for person in common.read("people"))
         with common.shown_errors():
-            assign_responses(common.engine(), [item[1]], actor=viewer, n_readers=min(READERS_EACH, max(reviewers, 1)))
+            n_readers = min(READERS_EACH, max(reviewers, 1))
+            choice = Choice(ask=Ask.RESPONSE_ACUITY, chosen=(item[1],), n_readers=n_readers)
+            assign(common.engine(), choice, actor=viewer)
             st.rerun()
 
 

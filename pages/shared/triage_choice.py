@@ -1,6 +1,6 @@
 """What the sections of Triage and Calibration share: the choice in the row of controls, the numbers of that choice, and what is said without any."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -11,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import reading
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
@@ -28,9 +27,7 @@ KEYS = (
     "triage_of_format", "triage_by", "triage_beside", "triage_matrix_of", "triage_outside", "triage_claim", "triage_readers_of",
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
-"""Formats in words, which are their values, in the order in which they stand beside one another."""
 CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
-"""What every prediction knows of its case."""
 Made = Callable[..., Any]
 
 
@@ -65,8 +62,7 @@ class Read:
 
 def read(viewer: Viewer, chosen: Chosen) -> Read:
     """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-    rows: Read = page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
-    return rows
+    return page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
 
 
 def _read(viewer: Viewer, chosen: Chosen) -> Read:
@@ -97,10 +93,8 @@ def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataF
 class About:
     """What the page must know before it draws anything.
 
-    Attributes:
-        judges: By format that the study shows, who has looked at any answer, the stated one first, else the usual one; last the majority of the judges,
-            where there are several.
-        n_elsewhere: Responses to these cases in neither format.
+    `judges`: by format that the study shows, the stated or usual one first; last the majority, where there are several. `n_elsewhere`: responses in neither
+    format.
     """
 
     n_cases: int
@@ -116,8 +110,7 @@ class About:
 def about(viewer: Viewer) -> About:
     """What there is of triage in the study, without cases that wait for this person's own read."""
     stated, formats = analysis().judges, chosen_settings().formats
-    known: About = page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
-    return known
+    return page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
 
 
 def _about(triage_data: TriageData, stated: tuple[str, ...], formats: tuple[Format, ...]) -> About:
@@ -150,8 +143,7 @@ def analysis() -> Analysis:
 
 def chosen_settings() -> TriageSettings:
     """What the study has chosen for triage."""
-    with reading(common.engine()) as session:
-        return setting_queries.load(session)
+    return common.ask(setting_queries.load)
 
 
 def usual(known: About) -> Chosen:
@@ -171,11 +163,8 @@ def controls(known: About, *, gold: bool) -> Chosen:
 
 
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of the Triage page, as `page_cache.one_of`."""
 left = partial(page_cache.left, PAGE)
-"""What was chosen before, after the browser's way back from a case, as `page_cache.left`."""
 leave = partial(page_cache.leave, PAGE, KEYS)
-"""Keep what is chosen, for the browser's way back."""
 
 
 @dataclass(frozen=True)
@@ -193,17 +182,15 @@ class Here:
         """The cases and predictions that were chosen."""
         return read(self.viewer, self.chosen)
 
-    def computed(self, make: Made, *arguments: Any) -> Any:
-        """What `make(read, *arguments)` gives, as `page_cache.computed` keeps it; `make` takes a `Read`."""
-        return page_cache.computed(make, self.viewer, lambda: self.read, *arguments, about=self.chosen)
+    def computed(
+        self, make: Made, *arguments: Any, of: Callable[[Read], Any] = lambda read: read, about: Hashable = None
+    ) -> Any:
+        """What `make(of(read), *arguments)` gives, as `page_cache.computed` keeps it; `about` tells apart what `of` gives."""
+        return page_cache.computed(make, self.viewer, lambda: of(self.read), *arguments, about=(self.chosen, about))
 
     def of_predictions(self, make: Made) -> Any:
         """What `make` gives for the predictions, likewise kept."""
-        return page_cache.computed(make, self.viewer, lambda: self.read.found, about=self.chosen)
-
-    def of_cases(self, make: Made) -> Any:
-        """What `make` gives for all that is known of the cases, likewise kept."""
-        return page_cache.computed(make, self.viewer, lambda: self.read.triage_data, about=self.chosen)
+        return self.computed(make, of=lambda read: read.found)
 
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:
@@ -211,11 +198,6 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
     named = table.assign(model=table["model"].astype(str), format=table["format"].astype(str))
     order = named.assign(last=named["model"].str.endswith(PUBLISHED), place=named["format"].map(list(FORMATS).index))
     return named.loc[order.sort_values(["last", "model", "place"], kind="stable").index].reset_index(drop=True)
-
-
-def colours() -> list[str]:
-    """All models of the study, so that each keeps its colour on every page."""
-    return list(common.read("models"))
 
 
 def nothing(sentence: str, label: str, page: str = routes.STUDY, icon: str = "database") -> None:

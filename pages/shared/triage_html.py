@@ -10,7 +10,6 @@ from pages.shared import html
 from pages.shared.html import Fold, escaped
 
 SHORT = Fold(300, 3)
-"""A response in a list: the first lines, the rest behind a fold."""
 LEAST_NAMED, ENDS = 0.12, tuple(".?!…)\"'»”。？！؟۔।")
 
 
@@ -45,11 +44,7 @@ def bar(shares: Sequence[float]) -> str:
 
 
 def counted(counts: Iterable[float]) -> str:
-    """Levels with their counts, in words.
-
-    >>> counted([3, 0, 1.5, 0])
-    'A 3, C 1.5'
-    """
+    """Levels with their counts, in words."""
     return ", ".join(f"{letter} {count:g}" for letter, count in zip(LETTERS, counts, strict=True) if count) or "none"
 
 
@@ -77,15 +72,6 @@ def panel_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
     return "Physicians", shares, words + removed
 
 
-def cut_off(words: str) -> str:
-    """First words, with dots where they break off.
-
-    >>> cut_off("It hurts."), cut_off("It hurts when I wal")
-    ('It hurts.', 'It hurts when I wal …')
-    """
-    return words if words.rstrip()[-1:] in ENDS else f"{words.rstrip()} …"
-
-
 def flip(gold: float, qa: float, conversation: float) -> str:
     """What a case needs, and what the two formats answer."""
     needs = f"needs {level(gold)}" if not math.isnan(gold) else "no gold"
@@ -94,15 +80,13 @@ def flip(gold: float, qa: float, conversation: float) -> str:
 
 
 def case(first_words: str, head: str, about: Iterable[str], answer: str = "", beside: str = "") -> str:
-    """A case of a list: what happened, on whom (`about`: empty words are left out), and the patient's first words.
-
-    `head`, `answer` (below the words) and `beside` (to their right) are HTML from this module.
-    """
+    """A case of a list: what happened (`head`), on whom (`about`: words), the patient's first words; `answer` below and `beside` to their right are HTML."""
     right = f'<div class="or-triage-beside">{beside}</div>' if beside else ""
+    words = first_words if first_words.rstrip()[-1:] in ENDS else f"{first_words.rstrip()} …"
     parts = " · ".join(f"<bdi>{escaped(part)}</bdi>" for part in about if part)
     return (
         f'<article class="or-triage-case"><div class="or-triage-head">{head}<small>{parts}</small></div>'
-        f'<div class="or-triage-body"><div class="or-triage-main"><p class="or-triage-words" dir="auto">{escaped(cut_off(first_words))}</p>{answer}</div>'
+        f'<div class="or-triage-body"><div class="or-triage-main"><p class="or-triage-words" dir="auto">{escaped(words)}</p>{answer}</div>'
         f"{right}</div></article>"
     )
 
@@ -122,11 +106,8 @@ def read_as(judge: str, value: float, explanation: str, predicted: float) -> str
     why = f'<div class="or-why">{html.verbatim(explanation, SHORT)}</div>' if explanation else ""
     said = f"read {level(value)}" if value >= 1 else "found no level"
     fits = math.floor(value) <= predicted <= math.ceil(value)
-    other = (
-        ""
-        if fits or math.isnan(predicted)
-        else f" <small>in this one; most samples say {level_letter(predicted)}</small>"
-    )
+    other = f" <small>in this one; most samples say {level_letter(predicted)}</small>"
+    other = "" if fits or math.isnan(predicted) else other
     return f'<div class="or-verdict or-judge"><div><span class="or-who" dir="auto">{escaped(judge)}</span> {said}{other}</div>{why}</div>'
 
 

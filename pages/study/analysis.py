@@ -6,7 +6,6 @@ import streamlit as st
 
 from evalcore.study import acting, analysis, contents
 from evalcore.study.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
-from evalcore.study.db import reading
 from evalcore.study.policies import check_can_state_analysis, reason
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, models_choice
@@ -22,8 +21,7 @@ CHECKBOXES = {
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The statement in force, the form for the next one, and the earlier ones."""
     st.session_state.setdefault(DRAWN, 0)
-    with reading(common.engine()) as session:
-        versions = contents.stated_analyses(session)
+    versions = common.ask(contents.stated_analyses)
     current = versions[0] if versions else None
     st.subheader("The stated analysis", anchor=False)
     if current is None:

@@ -7,16 +7,15 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import assignment_queries, exposing
+from evalcore.reading import exposing, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
+from evalcore.reading.assignment_queries import assignments
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
-from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_assign, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
-from pages.shared import common, html, tables
-from pages.shared import filters as shared_filters
+from pages.shared import common, filters as shared_filters, html, tables
 
 ASKS = {
     Ask.RUBRIC: "Each criterion of the rubric",
@@ -85,7 +84,9 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
         )
     readers, specialty = who("assign")
-    make_blind = _offers_blind() and st.checkbox(HIDE, key="assign_blind", help=HIDE_HELP)
+    rules = common.ask(contents.rules)
+    offers_blind = rules.mode is ReadingMode.BLIND and not rules.blind and not common.ask(queries.n_assignments)
+    make_blind = offers_blind and st.checkbox(HIDE, key="assign_blind", help=HIDE_HELP)
     with st.container(horizontal=True):
         go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
         check = st.button("Check only", key="assign_check")
@@ -108,12 +109,6 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             done = "would be assigned; nothing was changed" if check else "assigned"
             st.html(html.notice(f"{counted(report.n_items, 'item')} {done}."))
             st.html(html.items(report.sentences()))
-
-
-def _offers_blind() -> bool:
-    with reading(common.engine()) as session:
-        rules = contents.rules(session)
-        return rules.mode is ReadingMode.BLIND and not rules.blind and not assignment_queries.is_any_assigned(session)
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
@@ -150,8 +145,7 @@ def who(form: str) -> tuple[list[str], str | None]:
 
 
 def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
-    with reading(common.engine()) as session:
-        found = assignment_queries.assignments(session)
+    found = common.ask(assignments)
     st.subheader("What is assigned", anchor=False)
     if found.empty:
         st.html(html.notice("Nothing is assigned yet: choose items above, and who reads them."))
@@ -182,8 +176,7 @@ def _of(some: pd.Series, of: pd.Series) -> list[str]:
 
 
 def _guideline(viewer: Viewer, *, disabled: bool) -> None:
-    with reading(common.engine()) as session:
-        found = contents.guideline(session)
+    found = common.ask(contents.guideline)
     version = "No version yet"
     if found:
         version = f"Version {found.version}, by {found.created_by}, {common.local_time(found.created_at)}"
@@ -200,8 +193,7 @@ def _guideline(viewer: Viewer, *, disabled: bool) -> None:
 
 
 def _rules(viewer: Viewer, *, disabled: bool) -> None:
-    with reading(common.engine()) as session:
-        rules = contents.rules(session)
+    rules = common.ask(contents.rules)
     judges = common.read("judges")
     with st.form("rules"):
         mode = st.radio(

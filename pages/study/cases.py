@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -13,11 +12,14 @@ from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_triage, own_act, reason
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import acts as triage_acts
-from evalcore.triage import case_flow as flows
-from evalcore.triage import label_maps, setting_queries
-from evalcore.triage import settings as triage_settings
-from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule, described
+from evalcore.triage import (
+    acts as triage_acts,
+    case_flow as flows,
+    label_maps,
+    setting_queries,
+    settings as triage_settings,
+)
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, described
 from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words
 from pages.shared import common, html, tables, theme
@@ -34,8 +36,7 @@ ALT = "The flow of cases from their sources, by what they are used for, to their
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
     found = common.triage_data(viewer)
-    with reading(common.engine()) as session:
-        rule = setting_queries.load(session).rule
+    rule = common.ask(setting_queries.load).rule
     if found.cases.empty:
         below = "what its labels stand for can be said below first"
         st.html(html.notice(f"No case of triage can be shown yet. Import a file of cases; {below}."))
@@ -71,7 +72,7 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
     st.html(html.finding(flows.sentence(flow)))
     folded = flows.folded(flow)
     figure = case_flow(flows.links(folded), flows.stages(folded), ink=theme.ink())
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=ALT)
+    theme.figure(figure, key=key, alt=ALT)
 
 
 def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
@@ -83,9 +84,6 @@ def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
         optional=["Ambiguous", "Left out"],
         names=["Source"],
     )
-
-
-# ---------------------------------------------------------------- label maps and settings
 
 
 def settings(viewer: Viewer) -> None:
@@ -256,7 +254,7 @@ def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
     with st.container(horizontal=True):
         for letter in LETTERS:
             names[letter] = st.text_input(
-                f"Level {letter}", settings.level_names[letter], max_chars=triage_settings.LONGEST_NAME, key=f"{key}name_{letter}", disabled=disabled
+                f"Level {letter}", getattr(settings.level_names, letter), max_chars=triage_settings.LONGEST_NAME, key=f"{key}name_{letter}", disabled=disabled
             )  # fmt: skip
     formats = st.multiselect(
         "Formats", list(Format), list(settings.formats), format_func=FORMATS.__getitem__, key=f"{key}formats", disabled=disabled
@@ -271,28 +269,28 @@ def _fields(settings: TriageSettings, *, disabled: bool) -> TriageSettings:
             st.number_input(
                 f"Harm of a step too {way}", 0.0, highest, weight, 0.5, "%.4g", key=key + name, disabled=disabled
             )
-            for way, weight, name in (("low", settings.under_weight, "under"), ("high", settings.over_weight, "over"))
+            for way, weight, name in (("low", settings.weights.under, "under"), ("high", settings.weights.over, "over"))
         )
-    rule = AmbiguityRule(
-        spread=_limit(
+    ambiguous = triage_settings.Ambiguous(
+        spread_above=_limit(
             "panel spread", settings.rule.spread, MAX_SPREAD, triage_settings.HIGHEST_SPREAD, key=f"{key}spread", disabled=disabled
         ),
-        uncertainty=_limit(
+        uncertainty_above=_limit(
             "stated uncertainty", settings.rule.uncertainty, MAX_UNCERTAINTY, triage_settings.HIGHEST_UNCERTAINTY,
             key=f"{key}uncertainty", disabled=disabled,
         ),
     )  # fmt: skip
-    return replace(
-        settings, level_names=names, formats=tuple(formats), metrics=tuple(metrics), under_weight=under, over_weight=over, rule=rule
+    return TriageSettings(
+        triage_settings.LevelNames(**names), tuple(formats), tuple(metrics), triage_settings.ErrorWeights(under, over), ambiguous
     )  # fmt: skip
 
 
-def _limit(what: str, value: float, usual: float, highest: float, *, key: str, disabled: bool) -> float:
-    """A number above which a case is ambiguous, or infinity where the box is empty."""
+def _limit(what: str, value: float, usual: float, highest: float, *, key: str, disabled: bool) -> float | None:
+    """A number above which a case is ambiguous; None where the box is empty."""
     is_off = math.isinf(value)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         limit = st.number_input(
             f"Ambiguous above a {what} of (0 to {highest:g})", 0.0, highest, usual if is_off else value, 0.05, "%.4g", key=key, width=320, disabled=disabled
         )  # fmt: skip
         counts = st.checkbox(f"A {what} makes a case ambiguous", not is_off, key=f"{key}_on", disabled=disabled)
-    return limit if counts else math.inf
+    return limit if counts else None

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import ImportReport, import_file, told_by_name
+from evalcore.importing import import_file, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.stats.wording import counted
 from evalcore.study.acting import prepare_search
@@ -28,13 +28,11 @@ MEANINGS = {
     "the criterion is met": ConfidenceMeaning.MET,
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
-"""What a judge's confidence may be the probability of."""
 MEANS = "What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right."
 BLOCK = 1 << 20
 
 
-def importing(viewer: Viewer) -> None:
-    """Upload, say what the file does not say, check, import."""
+def _importing(viewer: Viewer) -> None:
     if why_not := reason(check_can_import, viewer):
         st.html(html.notice(why_not))
         return
@@ -115,10 +113,6 @@ def _run(upload: UploadedFile, **options: Any) -> None:
     bar.progress(1.0, text="Preparing the search")
     prepare_search(common.engine())
     bar.empty()
-    _report(report)
-
-
-def _report(report: ImportReport) -> None:
     done = "would be imported; nothing was changed" if report.dry_run else "imported"
     st.html(html.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
     st.html(html.items([*report.sentences(), *report.named()]))
@@ -146,7 +140,7 @@ import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab
     bind="query-params",
 )
 with import_tab:
-    importing(viewer)
+    _importing(viewer)
     st.html(
         html.foot(
             "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one of the same rater on the "

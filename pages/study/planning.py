@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from evalcore.planning import acts as planning_acts
-from evalcore.planning import words
-from evalcore.planning.pilot_estimates import options
+from evalcore.planning import acts as planning_acts, words
+from evalcore.planning.pilot_estimates import Target, options
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
-from evalcore.planning.targets import Target
 from evalcore.planning.words import narrowing
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
@@ -181,9 +179,9 @@ def _answer(planned: Planned, n_readers: int) -> None:
     if not table.empty:
         form = ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
         axes = {"units": words.units_words(target), "axis": "Half of the 95 % interval", "tick_format": form}
-        figure, bare = narrowing(table, within=target.half_width, ink=theme.ink(), **axes), {"displayModeBar": False}
+        figure = narrowing(table, within=target.half_width, ink=theme.ink(), **axes)
         alt = "How the interval narrows as more is read, drawn with equal chances and by importance"
-        st.plotly_chart(figure, config=bare, key="plan_curve", alt=alt)
+        theme.figure(figure, key="plan_curve", alt=alt)
 
 
 def _claims(found: Answer) -> None:
@@ -252,8 +250,7 @@ def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
         check = st.button("Check only", key="plan_check")
     if go or check:
         with common.shown_errors():
-            with reading(common.engine()) as session:
-                plan = planning_acts.draw(session, found.target, n_units=int(n_units), design=design, seed=seed)
+            plan = common.ask(planning_acts.draw, found.target, n_units=int(n_units), design=design, seed=seed)
             choice = Choice(
                 drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
             )

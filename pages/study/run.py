@@ -1,17 +1,18 @@
 """One run: how far it is, what it costs, where its answers are, what failed; a lead stops it, goes on with it, and has failures asked again."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
 
 from evalcore import runs
-from evalcore.errors import NotFound
-from evalcore.runs import queries
+from evalcore.errors import OverreadError
+from evalcore.runs import queries, summary, worker
 from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.runs.queries import Progress, RunRow
+from evalcore.runs.known_models import key_of
+from evalcore.runs.queries import Progress, RunRow, Subject
 from evalcore.runs.spec import RunSpec
-from evalcore.runs.summary import OUTCOMES, about_words, cost_words, cut_off_words, dollars, duration, how_words
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run, check_can_see_replies, own_act, reason, visible_verdicts
@@ -20,7 +21,6 @@ from evalcore.study.tables import now
 from pages.shared import common, filters, html, routes
 from pages.shared.html import Fold, escaped, verbatim
 from pages.shared.rubric import records
-from pages.study import run_acts
 
 NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
 REPLY, ERROR = Fold(400, 6), Fold(240, 3)  # of a reply as much stands there as tells what went wrong; the rest unfolds
@@ -28,28 +28,33 @@ WHY = (
     "A reply that could not be read may still tell what a judge thinks. So replies are shown to leads alone; to a lead who reads blind as well, not those "
     "on conversations that wait for that read."
 )
+OPENED = "run"  # in the address: the number of the run that is open
+LIVE_SECONDS = 2
+PATIENCE = 10
+"""What took long to count is counted again only after so many times as long; of a million questions it takes a second."""
+REFUSED = "run_refused"
 
 
 def show(viewer: Viewer, run_id: int) -> None:
     """The run that the address names."""
     if st.button("All runs", icon=":material/arrow_back:", key="run_back"):
-        run_acts.open_(None)
+        open_(None)
     row = _row(run_id)
     if row is None:
         st.html(html.notice(f"This study has no run {run_id}. The link may belong to another study."))
         return
-    at = run_acts.progress(row)
-    st.html(html.finding(run_acts.title(viewer, row, at.n_questions)))
-    is_named = row.kind is RunKind.JUDGE or row.spec.model.name not in run_acts.unnamed(viewer)
+    at = progress(row)
+    st.html(html.finding(title(viewer, row, at.n_questions)))
+    is_named = row.kind is RunKind.JUDGE or row.spec.model.name not in unnamed(viewer)
     st.html(html.quiet(_line(row, is_named=is_named)))
-    if sentence := run_acts.refused(run_id):
+    if sentence := refused(run_id):
         st.html(html.notice(sentence, kind="error"))
     is_live, has_failed = at.n_workers > 0, at.n_failed > 0
-    drawn = common.fragment(_figures, run_every=run_acts.LIVE_SECONDS if is_live else None)
+    drawn = common.fragment(_figures, run_every=LIVE_SECONDS if is_live else None)
     drawn(viewer, run_id, is_live=is_live, has_failed=has_failed)
     # to count what was cut off takes a look at every answer
     if row.kind is not RunKind.JUDGE and not is_live and (n_cut := common.read("n_cut_off", run_id)):
-        st.html(html.notice(cut_off_words(n_cut)))
+        st.html(html.notice(summary.cut_off_words(n_cut)))
     if at.n_answered and is_named:
         with st.container(horizontal=True, vertical_alignment="center"):
             _links(row.spec)
@@ -58,11 +63,7 @@ def show(viewer: Viewer, run_id: int) -> None:
 
 
 def _row(run_id: int) -> RunRow | None:
-    with reading(common.engine()) as session:
-        try:
-            return queries.run(session, run_id)
-        except NotFound:
-            return None
+    return next(iter(common.ask(queries.rows, run_ids=[run_id])), None)
 
 
 def _line(row: RunRow, *, is_named: bool) -> str:
@@ -73,7 +74,7 @@ def _line(row: RunRow, *, is_named: bool) -> str:
         seen.append("is asked for its confidence" if spec.with_confidence else "is not asked for its confidence")
     limit = f" At most {counted(spec.limit, 'question')}." if spec.limit is not None else ""
     judge = f" The judge {' and '.join(seen)}." if seen else ""
-    how = f"Asked: {how_words(spec.model)}. " if is_named else ""
+    how = f"Asked: {summary.how_words(spec.model)}. " if is_named else ""
     return (
         f"Run {row.run_id} on the data set {spec.dataset}, started by {row.started_by}, first on {common.local_time(row.created_at)}. "
         f"{how}Prompt {spec.prompt_version}; {counted(row.concurrency, 'question')} at once.{limit}{judge}"
@@ -96,19 +97,19 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
     row = _row(run_id)
     if row is None:
         return
-    at = run_acts.progress(row)
-    state = run_acts.state(viewer, at)
-    more = state.more if len(state.more) <= LONGEST else state.more[:LONGEST].rstrip() + " …"
-    st.html(html.notice(f"{state.word}: {more}." if more else f"{state.word}."))
+    at = progress(row)
+    stands = state(viewer, at)
+    more = stands.more if len(stands.more) <= LONGEST else stands.more[:LONGEST].rstrip() + " …"
+    st.html(html.notice(f"{stands.word}: {more}." if more else f"{stands.word}."))
     st.html(bar(at))
     answered = f"{at.n_answered:,} of {at.n_questions:,}"
     figures = {"answered": answered, "failed": f"{at.n_failed:,}", "to ask": f"{at.n_open:,}"}
     if at.n_workers:
-        left = duration(at.seconds_left) if at.n_open and at.seconds_left is not None else NOTHING
+        left = summary.duration(at.seconds_left) if at.n_open and at.seconds_left is not None else NOTHING
         figures |= {"a second": f"{at.rate:,.1f}", "left": left}
-    limit = f", stops at {dollars(at.max_cost)}" if at.max_cost is not None else ""
-    tokens = {"tokens in": f"{at.prompt_tokens:,}", "tokens out": f"{at.completion_tokens:,}"}
-    st.html(html.facts(figures | {f"cost{limit}": cost_words(at).removeprefix("cost ")} | tokens))
+    limit = f", stops at {summary.dollars(at.max_cost)}" if at.max_cost is not None else ""
+    tokens = {"tokens in": f"{at.calls.prompt_tokens:,}", "tokens out": f"{at.calls.completion_tokens:,}"}
+    st.html(html.facts(figures | {f"cost{limit}": summary.cost_words(at.calls).removeprefix("cost ")} | tokens))
     if allows(check_can_run, viewer):
         if at.n_workers and at.state is RunState.OPEN:
             if st.button("Stop", icon=":material/stop:", key="run_stop"):
@@ -127,12 +128,12 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
             "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
         )
         max_cost = st.number_input(
-            "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
+            "Stop at US summary.dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
             disabled=not row.spec.model.has_prices,
         )  # fmt: skip
         if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):
             with common.shown_errors():
-                run_acts.start(viewer, row.spec, concurrency=int(concurrency), max_cost=max_cost)
+                start(viewer, row.spec, concurrency=int(concurrency), max_cost=max_cost)
                 st.rerun()
 
 
@@ -153,24 +154,24 @@ def _links(spec: RunSpec) -> None:
         st.html(html.quiet("It has numbers there once a judge has labelled its answers."), width="content")
 
 
-# ---------------------------------------------------------------- what failed
-
-
 def _failures(viewer: Viewer, run_id: int) -> None:
-    with reading(common.engine()) as session:
-        row = queries.run(session, run_id)
-    at = run_acts.progress(row)
-    counts = {outcome: at.outcomes[outcome] for outcome in OUTCOMES if at.outcomes.get(outcome)}
+    row = common.ask(queries.run, run_id)
+    at = progress(row)
+    counts = {outcome: at.outcomes[outcome] for outcome in summary.OUTCOMES if at.outcomes.get(outcome)}
     if not counts:  # all of them are being asked again
         return
     st.subheader("What failed", anchor=False)
-    st.html(html.items(f"{n:,} {OUTCOMES[outcome][0]}: {OUTCOMES[outcome][1]}" for outcome, n in counts.items()))
+    st.html(
+        html.items(
+            f"{n:,} {summary.OUTCOMES[outcome][0]}: {summary.OUTCOMES[outcome][1]}" for outcome, n in counts.items()
+        )
+    )
     if not allows(check_can_see_replies, viewer):
         st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kinds, many = list(counts), f"run_kinds_{run_id}"
-        words = {outcome: f"{OUTCOMES[outcome][0]} {counts.get(outcome, 0):,}" for outcome in OUTCOMES}
+        words = {outcome: f"{summary.OUTCOMES[outcome][0]} {counts.get(outcome, 0):,}" for outcome in summary.OUTCOMES}
         chosen = st.pills(
             "Kinds", kinds, selection_mode="multi", default=kinds, format_func=words.__getitem__, key=many
         )
@@ -183,7 +184,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
             st.html(html.quiet(f"as it was at {common.local_time(now())}"), width="content")
     if again:
         with common.shown_errors():
-            run_acts.retry(viewer, row, chosen)
+            retry(viewer, row, chosen)
             st.rerun()
     if n_chosen:
         with common.shown_errors():
@@ -211,11 +212,14 @@ def failure_html(failed: Mapping[Any, Any]) -> str:
     n_tries = int(failed["n_tries"])
     about = [
         failed["prompt_id"],
-        *about_words(failed),
+        *summary.about_words(failed),
         f"HTTP {failed['status']:.0f}" if failed["status"] is not None else "no HTTP status",
         {0: "never sent", 1: "asked once"}.get(n_tries, f"asked {n_tries:,} times"),
     ]
-    word, error = OUTCOMES[Outcome(failed["outcome"])][0], verbatim(failed["error"], ERROR) if failed["error"] else ""
+    word, error = (
+        summary.OUTCOMES[Outcome(failed["outcome"])][0],
+        verbatim(failed["error"], ERROR) if failed["error"] else "",
+    )
     reply = "<h4>No reply</h4>"
     if failed["reply"]:
         reply = f"<h4>The reply as it came</h4>{verbatim(failed['reply'], REPLY)}"
@@ -224,3 +228,91 @@ def failure_html(failed: Mapping[Any, Any]) -> str:
         f'<section class="or-failed"><div class="or-failed-head"><b>{escaped(word)}</b>{heads}</div>'
         f'{error}<div class="or-failed-reply">{reply}</div></section>'
     )
+
+
+@st.cache_resource(show_spinner=False)
+def _known(location: str) -> dict[int, tuple[RunRow, Progress, float, float]]:  # noqa: ARG001 - the key
+    """By number of the run: its row, how far it was, when that was counted, and how many seconds that took."""
+    return {}
+
+
+def progress(row: RunRow) -> Progress:
+    """How far a run is, at most a moment old; one that has ended is not counted again."""
+    known, begun = _known(common.location()), time.monotonic()
+    if row.run_id in known:
+        of_row, at, counted_at, seconds = known[row.run_id]
+        has_ended = row.state is not RunState.OPEN and not at.n_workers
+        if of_row == row and (has_ended or begun - counted_at < PATIENCE * seconds):
+            return at
+    at = common.ask(queries.progress, row.run_id)
+    known[row.run_id] = row, at, time.monotonic(), time.monotonic() - begun
+    return at
+
+
+@st.cache_data(max_entries=1_000, show_spinner=False)
+def _subject(location: str, run_id: int, n_questions: int) -> Subject:  # noqa: ARG001 - the key
+    return common.ask(queries.subject, run_id)
+
+
+def title(viewer: Viewer, row: RunRow, n_questions: int) -> str:
+    """What a run asks, in words. A model that the viewer may not see behind a conversation that waits is not named."""
+    name = "a model" if row.kind is not RunKind.JUDGE and row.spec.model.name in unnamed(viewer) else None
+    return summary.asked_words(row.spec, _subject(common.location(), row.run_id, n_questions), name=name)
+
+
+def unnamed(viewer: Viewer) -> frozenset[str]:
+    """Models that are known only from conversations that wait for this person's own first read."""
+    hidden = common.blind(viewer)
+    return frozenset(common.read("models")) - frozenset(common.read("models", hidden)) if hidden else frozenset()
+
+
+def state(viewer: Viewer, at: Progress) -> summary.State:
+    """How a run stands. Why it stopped is told whole to leads alone, and to none who may yet read blind: a judge may speak in its last words."""
+    return summary.state_of(
+        at, with_words=bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer)
+    )
+
+
+def open_(run_id: int | None) -> None:
+    """Go to a run, or back to the list; the address says where."""
+    if run_id is None:
+        st.query_params.pop(OPENED, None)
+    else:
+        st.query_params[OPENED] = str(run_id)
+    st.rerun()
+
+
+def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | None) -> int:
+    """Start a run, or the same one again, with a process that works on it. Returns its number: it is there also where no process could be started."""
+    check_can_run(viewer)
+    key_of(spec.model)
+    run_id = runs.start(common.engine(), spec, actor=viewer, concurrency=concurrency, max_cost=max_cost)
+    _work(run_id)
+    return run_id
+
+
+def retry(viewer: Viewer, row: RunRow, outcomes: Collection[Outcome]) -> None:
+    """Ask again what ended so, by the processes that work on the run, or by a new one."""
+    check_can_run(viewer)
+    key_of(row.spec.model)
+    runs.retry(common.engine(), row.run_id, actor=viewer, outcomes=outcomes)
+    _work(row.run_id)
+
+
+def _work(run_id: int) -> None:
+    """Start a process, unless nothing is left to ask or somebody works on the run; who was told to stop only ends what is in flight."""
+    st.session_state.pop(REFUSED, None)
+    with reading(common.engine()) as session:
+        is_open = queries.run(session, run_id).state is RunState.OPEN
+        if not is_open or not all(one.stop_asked for one in worker.alive(session, run_id)):
+            return
+    try:
+        worker.start_worker(common.location(), run_id)
+    except OverreadError as error:
+        st.session_state[REFUSED] = (run_id, str(error))
+
+
+def refused(run_id: int) -> str:
+    """Why no process could be started for a run, when it was last tried; empty where one could."""
+    number, sentence = st.session_state.get(REFUSED, (None, ""))
+    return sentence if number == run_id else ""

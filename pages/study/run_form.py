@@ -1,6 +1,6 @@
 """The form that starts a run: what is asked, of whom, about what; what it would take; then the start."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import streamlit as st
@@ -16,7 +16,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Format, RunKind, Viewer
 from pages.shared import common, html
-from pages.study import run_acts
+from pages.study import run
 
 KINDS = {
     RunKind.JUDGE: "Verdicts of a judge",
@@ -41,49 +41,35 @@ NO_FILE = "There is no file of models (models.toml) here: type a name, and say w
 PLANNED = "run_planned"
 
 
-class Wanted(NamedTuple):
-    """A run as the form has it; US dollars at which it stops, None: no limit."""
-
-    spec: RunSpec
-    concurrency: int
-    max_cost: float | None
-
-
+@common.fragment
 def show(viewer: Viewer) -> None:
     """The form; a change in it draws nothing else anew."""
-    common.fragment(_form)(viewer)
-
-
-def _form(viewer: Viewer) -> None:
     chosen = st.segmented_control(
         "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
     )  # fmt: skip
     kind = RunKind(chosen or RunKind.JUDGE)
-    datasets = _datasets(kind)
+    datasets = [name for name in common.read("run_datasets") if (name == CASES) is (kind is RunKind.TRIAGE)]
+    if kind is RunKind.JUDGE:
+        judged = (name for name in common.read("run_datasets") if common.read("models_to_judge", name))
+        datasets = sorted(
+            judged, key=lambda name: name == CASES
+        )  # criteria first: of levels only conversations are judged
     if not datasets:
         st.html(html.notice(LACKING[kind]))
         return
     model = _who(kind)
-    wanted = _what(viewer, kind, datasets, model)
-    off = wanted is None
+    spec, concurrency, max_cost = _what(viewer, kind, datasets, model)
+    off = spec is None
     is_asked = st.button("What this would take", icon=":material/calculate:", key="run_plan", disabled=off)
-    if wanted is None:
+    if spec is None:
         return
     if is_asked:
         st.session_state.pop(PLANNED, None)
         with common.shown_errors(), reading(common.engine()) as session:
-            st.session_state[PLANNED] = (wanted.spec, runs.plan(session, wanted.spec))
-    spec, planned = st.session_state.get(PLANNED, (None, None))
-    if planned is not None and spec == wanted.spec:
-        _take(viewer, wanted, planned)
-
-
-def _datasets(kind: RunKind) -> list[str]:
-    known = common.read("run_datasets")
-    if kind is RunKind.JUDGE:
-        judged = [name for name in known if common.read("models_to_judge", name)]
-        return sorted(judged, key=lambda name: name == CASES)  # criteria first: of levels only conversations are judged
-    return [name for name in known if (name == CASES) is (kind is RunKind.TRIAGE)]
+            st.session_state[PLANNED] = (spec, runs.plan(session, spec))
+    asked, planned = st.session_state.get(PLANNED, (None, None))
+    if planned is not None and asked == spec:
+        _take(viewer, spec, planned, concurrency=concurrency, max_cost=max_cost)
 
 
 def _who(kind: RunKind) -> ModelSettings | None:
@@ -140,7 +126,9 @@ def _elsewhere(name: str) -> ModelSettings | None:
     return None
 
 
-def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettings | None) -> Wanted | None:
+def _what(
+    viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettings | None
+) -> tuple[RunSpec | None, int, float | None]:
     about = _judged(viewer, datasets) if kind is RunKind.JUDGE else _answered(kind, datasets)
     has_prices = model is not None and model.has_prices
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -151,15 +139,14 @@ def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettin
             "Stop at US dollars", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
             placeholder="no limit" if has_prices else "no prices known",
         )  # fmt: skip
-    if model is None:
-        return None
-    return Wanted(spec_for(kind, model, limit=limit, **about), int(at_once), max_cost if has_prices else None)
+    spec = None if model is None else spec_for(kind, model, limit=limit, **about)
+    return spec, int(at_once), max_cost if has_prices else None
 
 
 def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
-        unnamed = run_acts.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
+        unnamed = run.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
         models = [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
         of_models = st.multiselect("Responses of", models, key=f"run_of_{dataset}", placeholder="all models", width=320)
         n_repeats = st.number_input("Verdicts on each", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
@@ -183,8 +170,8 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
     return {"dataset": dataset, "formats": formats, "n_samples": int(n_samples)}
 
 
-def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
-    seconds = planned.seconds(wanted.concurrency)
+def _take(viewer: Viewer, spec: RunSpec, planned: Planned, *, concurrency: int, max_cost: float | None) -> None:
+    seconds = planned.seconds(concurrency)
     failed = {"failed before": f"{planned.n_failed:,}"} if planned.n_failed else {}
     figures = {
         "questions in all": f"{planned.n_all:,}",
@@ -203,7 +190,7 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
         expected = f"Expected from {before} that this model was asked with this prompt before."
     st.html(html.quiet(expected))
     with reading(common.engine()) as session:  # the run that asks just this, where there is one
-        same = next((row.run_id for row in queries.rows(session, fingerprint=wanted.spec.fingerprint)), None)
+        same = next((row.run_id for row in queries.rows(session, fingerprint=spec.fingerprint)), None)
         n_workers = len(alive(session, same)) if same is not None else 0
     if n_workers:
         st.html(html.quiet(f"This is run {same}, which is running now: open it in the list."))
@@ -217,6 +204,6 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
     )  # fmt: skip
     if start:
         with common.shown_errors(), st.spinner("Writing down the questions and starting the process"):
-            run_id = run_acts.start(viewer, wanted.spec, concurrency=wanted.concurrency, max_cost=wanted.max_cost)
+            run_id = run.start(viewer, spec, concurrency=concurrency, max_cost=max_cost)
             st.session_state.pop(PLANNED, None)
-            run_acts.open_(run_id)
+            run.open_(run_id)

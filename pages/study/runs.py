@@ -7,13 +7,12 @@ import streamlit as st
 from evalcore.runs import known_models, queries
 from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.summary import State, told
-from evalcore.study.db import reading
-from evalcore.study.policies import allows, check_can_run, reason
+from evalcore.study.policies import check_can_run, reason
 from evalcore.study.schema import RunState, Viewer
 from pages.shared import common, html
 from pages.shared.html import escaped
-from pages.study import run, run_acts, run_form
-from pages.study.run_acts import LIVE_SECONDS, OPENED
+from pages.study import run, run_form
+from pages.study.run import LIVE_SECONDS, OPENED
 
 TITLE = "Runs"
 ON_A_PAGE, OPEN_WIDTH = 15, 130
@@ -36,30 +35,23 @@ def show(viewer: Viewer) -> None:
     if number is not None:
         run.show(viewer, number)
         return
-    with reading(common.engine()) as session:
-        rows = queries.rows(session)
+    rows = common.ask(queries.rows)
     why_not = reason(check_can_run, viewer)
     if why_not:
         st.html(html.notice(why_not))
     else:
         icon = ":material/play_arrow:"
-        fold = st.expander("Start a run", icon=icon, expanded=not rows, key="run_form", on_change="rerun")
-        with fold:
+        with st.expander("Start a run", icon=icon, expanded=not rows, key="run_form", on_change="rerun") as fold:
             if fold.open:
                 run_form.show(viewer)
     if rows:
         _list(viewer, rows)
-    else:
-        _beginning(viewer)
-
-
-def _beginning(viewer: Viewer) -> None:
-    st.html(html.notice(f"Nothing has run yet. {BEGINNING}"))
-    if not allows(check_can_run, viewer):
         return
-    st.html(html.items(STEPS))
-    with st.expander("An example of models.toml", icon=":material/description:"):
-        st.code(known_models.example(), language="toml", wrap_lines=True)
+    st.html(html.notice(f"Nothing has run yet. {BEGINNING}"))
+    if not why_not:
+        st.html(html.items(STEPS))
+        with st.expander("An example of models.toml", icon=":material/description:"):
+            st.code(known_models.example(), language="toml", wrap_lines=True)
 
 
 def _list(viewer: Viewer, rows: list[RunRow]) -> None:
@@ -69,8 +61,8 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
     first = (min(place, n_pages) - 1) * ON_A_PAGE
     titles, is_live = {}, False
     for row in ordered[first : first + ON_A_PAGE]:
-        at = run_acts.progress(row)
-        titles[row.run_id] = run_acts.title(viewer, row, at.n_questions)
+        at = run.progress(row)
+        titles[row.run_id] = run.title(viewer, row, at.n_questions)
         is_live |= at.n_workers > 0
     common.fragment(_rows, run_every=LIVE_SECONDS if is_live else None)(viewer, titles, is_live=is_live)
     if n_pages > 1:
@@ -85,21 +77,20 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
 
 def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
     """The rows of some runs, each with its title: which models may be named takes reading what every saved answer renews, and this is drawn often."""
-    with reading(common.engine()) as session:
-        found = {row.run_id: row for row in queries.rows(session, run_ids=titles)}
+    found = {row.run_id: row for row in common.ask(queries.rows, run_ids=titles)}
     is_still_live = False
     rows = st.container(gap=None)
     for number, title in titles.items():
         row = found[number]
-        at = run_acts.progress(row)
+        at = run.progress(row)
         is_still_live |= at.n_workers > 0
         with rows, st.container(horizontal=True, wrap=False, vertical_alignment="center", key=f"run_row_{number}"):
-            state = run_acts.state(viewer, at)
+            state = run.state(viewer, at)
             st.html(_drawn(title, state, at, told(at)))
             if st.button(
                 f"Open run {number}", icon=":material/chevron_right:", key=f"run_open_{number}", type="tertiary", width=OPEN_WIDTH
             ):  # fmt: skip
-                run_acts.open_(number)
+                run.open_(number)
     if is_live and not is_still_live:
         st.rerun()  # drawn without a clock
 

@@ -9,21 +9,19 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
+from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
-from evalcore.triage import cases as triage_flips
-from evalcore.triage import rates as triage_rates
+from evalcore.triage import cases as triage_flips, rates as triage_rates
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
-from evalcore.triage.figures import LETTERS, apart
-from evalcore.triage.figures import by_group as group_figure
+from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
 from evalcore.triage.queries import told
-from evalcore.triage.rates import FEW, TriageGrouping, by_group
+from evalcore.triage.rates import FEW, by_group
 from evalcore.triage.settings import rule_words
-from evalcore.triage.words import flip_sentence, points, rate_words
-from pages.calibration import confidence
-from pages.calibration import models as calibration_models
+from evalcore.triage.words import flip_sentence, rate_words
+from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Here, Read
 
@@ -39,20 +37,20 @@ def _one_model(here: Here, *, width: int = 200) -> str:
 
 MISSES_FOOT = (
     "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
-    "weeks, then "
-    "within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that more of the model's "
-    "samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips of the samples say how "
-    "the others "
-    "went. To assign a response puts it before physicians, who read it without the judge's level and without the model's name, among three others that are "
-    "drawn at random: one single item would tell them that it is a miss."
+    "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
+    "more of the model's samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips "
+    "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
+    "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
 )
+
+
+NO_MISS = "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
 
 
 def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
     """The dangerous misses of all models, worst first, without their texts."""
     rows = misses(read.triage_data, read.found, judges=dict(judges))
-    kept = rows.loc[rows["rank"].lt(len(DANGEROUS))]
-    return kept.drop(columns=["case_id", "source", "strength", "first_words"]).reset_index(drop=True)
+    return rows.loc[rows["rank"].lt(len(DANGEROUS))].reset_index(drop=True)
 
 
 def show_misses(here: Here) -> None:
@@ -65,7 +63,13 @@ def show_misses(here: Here) -> None:
         rows = rows.loc[rows["model"].astype(str).eq(model)]
     if word != BOTH:
         rows = rows.loc[rows["format"].astype(str).eq(word)]
-    st.html(html.finding(misses_words(rows)))
+    kinds = []
+    for rank, (gold, predicted) in enumerate(DANGEROUS):
+        if n := int(rows["rank"].eq(rank).sum()):
+            need = "needs" if n == 1 else "need"
+            kinds.append(f"{n:,} that {need} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}")
+    said = f"In the judges' opinion {counted(len(rows), 'dangerous miss', 'dangerous misses')}: {', '.join(kinds)}."
+    st.html(html.finding(said if kinds else NO_MISS))
     nothing = (
         "Nothing waits here. Boundary and ambiguous cases, which have no single gold, are in sections of their own."
     )
@@ -73,27 +77,9 @@ def show_misses(here: Here) -> None:
     st.html(html.foot(MISSES_FOOT))
 
 
-def misses_words(rows: pd.DataFrame) -> str:
-    """How many misses of each kind there are."""
-    counts = [(int(rows["rank"].eq(rank).sum()), *kind) for rank, kind in enumerate(DANGEROUS)]
-    kinds = [
-        f"{n:,} that {'needs' if n == 1 else 'need'} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}"
-        for n, gold, predicted in counts
-        if n
-    ]
-    if not kinds:
-        return "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
-    return f"In the judges' opinion {len(rows):,} dangerous miss{'' if len(rows) == 1 else 'es'}: {', '.join(kinds)}."
-
-
 # ---------------------------------------------------------------- groups
 
-GROUPINGS = {
-    "Source": TriageGrouping.SOURCE,
-    "Level": TriageGrouping.GOLD,
-    "Panel": TriageGrouping.STRENGTH,
-    "Language": TriageGrouping.LANGUAGE,
-}
+GROUPINGS = {"Source": "source", "Level": "gold", "Panel": "strength", "Language": "language"}
 IN_TABLE = {
     "under": "Under-triage",
     "exact": "Exact",
@@ -124,17 +110,17 @@ def show_groups(here: Here) -> None:
         )  # fmt: skip
     name = str(name or "Source")
     grouping = GROUPINGS[name]
-    rates = here.computed(grouped, grouping.value)
+    rates = here.computed(grouped, grouping)
     mine = rates.loc[rates["model"].astype(str).eq(model)]
     if mine["value"].notna().sum() == 0:
         st.html(html.notice(f"{model} has no answer with a level on a case with a clear gold."))
         return
     words = {str(group): str(group) for group in mine["group"].unique()}
-    if grouping is TriageGrouping.LANGUAGE:
+    if grouping == "language":
         words = {code: LANGUAGES.get(code, code) for code in words}
     for sentence in spread(mine, words):
         st.html(html.finding(sentence))
-    figure = group_figure(mine, FORMATS, words, ink=theme.ink())
+    figure = group_figure(mine, words, ink=theme.ink())
     theme.figure(figure, key="triage_groups", alt=f"Under-triage and over-triage of {model} by {name.lower()}")
     cells = mine.astype({"group": str, "format": str, "measure": str})
     cells = cells.assign(words=[rate_words(row) for row in mine.to_dict(orient="records")])
@@ -183,8 +169,7 @@ PARTS = (
 )
 BOUNDARY_FOOT = (
     "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or under-triage. The upper share is of the "
-    "answers with one of the "
-    "letters. Intervals are 95 % (Wilson)."
+    "answers with one of the letters. Intervals are 95 % (Wilson)."
 )
 
 
@@ -199,7 +184,7 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        figure = apart(drawn, FORMATS, PARTS, ink=theme.ink())
+        figure = apart(drawn, PARTS, ink=theme.ink())
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(
@@ -264,9 +249,16 @@ def show_ambiguous(here: Here) -> None:
         st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
         return
     table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
-    st.html(html.finding(ambiguous_words(table, n)))
-    of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     one = table.drop_duplicates(["model", "format"])
+    many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
+    known = one.loc[one["sure"].notna()]
+    said = f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
+    if len(known):
+        row = known.iloc[int(known["sure"].to_numpy().argmax())]
+        sure = share_words(row["n_sure"], row["n_several"], row["sure"])
+        said = f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
+    st.html(html.finding(said))
+    of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     columns: dict[str, Any] = {"Model": one["model"], "Format": one["format"], "Cases": one["n_cases"]}
     columns |= {letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)}
     columns |= {"All samples agree": _shares_words(one, "n_sure", "n_several", "sure")}
@@ -285,11 +277,9 @@ def show_ambiguous(here: Here) -> None:
     triage_cases.listing(here, surest, key="triage_ambiguous_cases", notes=notes, nothing=nothing)
     st.html(
         html.foot(
-            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two "
-            f"samples or more with a "
-            "level. The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the "
-            "samples, in bits). "
-            "How far samples lie from votes stands on the Calibration page."
+            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two samples or more with a level. "
+            "The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the samples, in "
+            "bits). How far samples lie from votes stands on the Calibration page."
         )
     )
 
@@ -298,29 +288,15 @@ def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[s
     return [share_words(*row) for row in zip(table[hits], table[of], table[share], strict=True)]
 
 
-def ambiguous_words(table: pd.DataFrame, n: int) -> str:
-    """How sure the models are where physicians are not, in words."""
-    known = table.drop_duplicates(["model", "format"])
-    known = known.loc[known["sure"].notna()]
-    many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
-    if known.empty:
-        return f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
-    row = known.iloc[int(known["sure"].to_numpy().argmax())]
-    sure = share_words(row["n_sure"], row["n_several"], row["sure"])
-    return f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
-
-
 # ---------------------------------------------------------------- flips
 
 FLIPS_A_PAGE = 8
 LEAST_P = 0.001
 FLIPS_FOOT = (
     "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
-    "gold. First those that "
-    "cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less qa on the same cases with "
-    "a clear gold, "
-    "with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each response is the first whose own level is the "
-    "one that counts, else the first with a text."
+    "gold. First those that cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less "
+    "qa on the same cases with a clear gold, with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each "
+    "response is the first whose own level is the one that counts, else the first with a text."
 )
 
 
@@ -370,7 +346,7 @@ def show_flips(here: Here) -> None:
 def _difference(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["difference"]):
         return f"{NO_VALUE} ({row['reason']})"
-    return f"{points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] points"
+    return f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] points"
 
 
 def _flips(here: Here, flipped: pd.DataFrame) -> None:

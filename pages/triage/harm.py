@@ -1,6 +1,5 @@
 """Harm: a section of the Triage page. What errors cost when one too low weighs more than one too high."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.stats.wording import chance_words, counted, decimal
-from evalcore.triage import figures, harm
-from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
-from evalcore.triage.harm import harm_sentences
-from evalcore.triage.words import count_words, number_words
-from pages.shared import html, routes, tables, theme, triage_choice
-from pages.shared.triage_choice import FORMATS, Here
+from evalcore.stats.wording import counted, decimal
+from evalcore.triage import bases, figures, harm
+from evalcore.triage.bases import Basis, Ranked, with_cases
+from evalcore.triage.harm import Weights, harm_sentences
+from evalcore.triage.words import count_words, number_words, short_reason
+from pages.shared import common, html, routes, tables, theme, triage_choice
+from pages.shared.triage_choice import Here
 from pages.triage import counts
 
 STEPS, COUNTS = "every level counts", "every error counts once"
@@ -47,18 +46,24 @@ def show(here: Here) -> None:
     """Expected harm by model with weights set here, and the models' order over their ratio."""
     with here.row:
         by = counts.basis_control(here)
-        under = _weight("A level too low weighs", here.settings.under_weight, "triage_under")
-        over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
+        under = _weight("A level too low weighs", here.settings.weights.under, "triage_under")
+        over = _weight("A level too high weighs", here.settings.weights.over, "triage_over")
         how = triage_choice.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
     weights = Weights(under, over, how == STEPS)
-    table, ranked = counts.harm(here, by, weights), counts.ranked(here, by, weights)
+    table = triage_choice.in_order(by.computed(bases.harm, weights))
+    ranked: Ranked = by.computed(bases.ranked, weights)
     if not under and not over:
         st.html(html.notice(NOTHING_COSTS, kind="warning"))
     rows = ranked.harm if len(ranked.harm) else with_cases(table)
-    for sentence in harm_sentences(rows, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
+    for sentence in harm_sentences(rows, weights, ranked.differences, ranked=bool(len(ranked.harm))):
         st.html(html.finding(sentence))
     if table["harm"].isna().all():
-        st.html(html.notice(_nothing(table, by.basis), kind="warning"))
+        lacking = "No case has both a clear gold and a level, so there is no harm to expect."
+        if by.basis is Basis.PHYSICIANS:
+            lacking = counts.NOT_READ
+        elif by.basis is Basis.CORRECTED and len(table):
+            lacking = counts.nearest_words(table)
+        st.html(html.notice(lacking, kind="warning"))
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     if words := by.words("expected harm"):
         st.html(html.quiet(words))
@@ -66,7 +71,7 @@ def show(here: Here) -> None:
         return
     responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
-        figure = figures.harm(table, colour_of(triage_choice.colours()), FORMATS, counts=responses, ink=theme.ink())
+        figure = figures.harm(table, colour_of(common.read("models")), counts=responses, ink=theme.ink())
         theme.figure(figure, key="triage_harm", alt="Expected harm of each model in each format, with 95 % intervals")
     _table(table, by.basis, responses)
     _differences(ranked.differences)
@@ -82,36 +87,18 @@ def _weight(label: str, usual: float, key: str) -> float:
     )  # fmt: skip
 
 
-def _nothing(table: pd.DataFrame, basis: Basis) -> str:
-    """Why no model has an expected harm."""
-    if basis is Basis.PHYSICIANS:
-        return counts.NOT_READ
-    if basis is Basis.CORRECTED and len(table):
-        return counts.nearest_words(table)
-    return "No case has both a clear gold and a level, so there is no harm to expect."
-
-
-def _harm_words(row: Mapping[Any, Any]) -> str:
-    """In short: what has to be read for it stands whole above, of whom least is lacking."""
-    lacking = row.get("n_needed", 0)
-    reason = f"{lacking:,} more to read" if lacking else row["reason"]
-    return number_words(row["harm"], row["low"], row["high"], reason)
-
-
 def _table(table: pd.DataFrame, basis: Basis, responses: str) -> None:
     rows = table.to_dict(orient="records")
-    more: dict[str, Any] = (
-        {"Read": table["n_read"], "Physicians": table["n_readers"]}
-        if basis is Basis.CORRECTED
-        else {
-            f"Too {way} (levels)": [
-                f"{count_words(row[f'n_{name}'])} ({count_words(row[f'steps_{name}'])})" for row in rows
-            ]
-            for way, name in (("low", "under"), ("high", "over"))
-        }
-    )
+    harms = [number_words(row["harm"], row["low"], row["high"], short_reason(row["reason"])) for row in rows]
+    more: dict[str, Any] = {}
+    if basis is Basis.CORRECTED:
+        more = {"Read": table["n_read"], "Physicians": table["n_readers"]}
+    else:
+        for way, name in (("low", "under"), ("high", "over")):
+            wrong = zip(table[f"n_{name}"].map(count_words), table[f"steps_{name}"].map(count_words), strict=True)
+            more[f"Too {way} (levels)"] = [f"{n} ({steps})" for n, steps in wrong]
     columns: dict[str, Any] = {"Model": table["model"], "Format": table["format"]}
-    columns |= {"Expected harm": [_harm_words(row) for row in rows], "By under-triage": table["of_under"].map(decimal)}
+    columns |= {"Expected harm": harms, "By under-triage": table["of_under"].map(decimal)}
     columns |= {"By over-triage": table["of_over"].map(decimal), responses.capitalize(): table["n"], **more}
     tables.show(columns, key="triage_harm_table", alt="Expected harm of each model in each format", names=("Model",))
 
@@ -123,27 +110,15 @@ def _differences(table: pd.DataFrame) -> None:
             st.html(html.quiet(f"Which models differ cannot be said yet: {table['reason'].iloc[0]}."))
         return
     st.subheader("Two models on the same cases", anchor=False)
-    rows = known.to_dict(orient="records")
-    tables.show(
-        {
-            "Format": known["format"].astype(str),
-            "First model": known["model_1"].astype(str),
-            "Second model": known["model_2"].astype(str),
-            "Expected harm, first minus second": [
-                number_words(row["difference"], row["low"], row["high"], row["reason"]) for row in rows
-            ],
-            "Cases of both": known["n"],
-            "p (Holm)": known["p_holm"].map(chance_words),
-        },
-        key="triage_harm_differences",
-        alt="Differences of two models' expected harm on the cases that both answered",
-        names=("First model", "Second model"),
-    )
+    said = [number_words(*row) for row in known[["difference", "low", "high", "reason"]].itertuples(index=False)]
+    alt = "Differences of two models' expected harm on the cases that both answered"
+    values = {"Expected harm, first minus second": said}
+    counts.show_pairs(known, {}, values, key="triage_harm_differences", alt=alt)
 
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
-    models, table, changes = triage_choice.colours(), triage_choice.in_order(ranked.harm), ranked.changes
+    models, table, changes = common.read("models"), triage_choice.in_order(ranked.harm), ranked.changes
     st.subheader("The order as measured, over the ratio of the weights", anchor=False)
     sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
     same = ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())
@@ -151,7 +126,7 @@ def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     st.html(html.quiet(f"On the cases that all of them answered: {same}. {chance}"))
     orders = harm.orders(table, RATIOS, steps=weights.steps)
     theme.figure(
-        figures.orders(orders, changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=theme.ink()),
+        figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None, ink=theme.ink()),
         key="triage_orders",
         alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
     )

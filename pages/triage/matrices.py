@@ -1,52 +1,35 @@
 """Matrices: a section of the Triage page. One model's answers by gold, qa and conversation side by side; every cell opens its cases; then all models."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.stats.wording import chance_words
-from evalcore.triage import bases, figures
-from evalcore.triage import words as triage_words
-from evalcore.triage.bases import (
-    PUBLISHED,
-    WHOSE,
-    Basis,
-    Matrices,
-    Weights,
-    difference_words,
-    margin_sentences,
-    rates_columns,
-    safety_sentences,
-)
+from evalcore.triage import bases, figures, words as triage_words
+from evalcore.triage.bases import PUBLISHED, WHOSE, Basis, Matrices
 from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS
+from evalcore.triage.harm import Weights
 from evalcore.triage.rates import SCORES, accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from evalcore.triage.settings import METRICS, TriageSettings
-from evalcore.triage.words import (
-    MEANINGS,
-    NAMES,
-    elsewhere_words,
-    level_letter,
-    number_words,
-    rate_words,
-    score_words,
-    short_reason,
-)
 from pages.shared import html, routes, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here, Read
 from pages.triage import counts
 from pages.triage.counts import By
 
 CELL, CLICKED = "triage_cell", "triage_clicked"
+CASES = attrgetter("triage_data")
 BARS, IN_TABLE = ("under", "exact", "over"), ("under", "missed_emergencies", "over", "exact")
 KINDS = {JUDGE: "Judge only", PHYSICIANS: "Physicians only", CORRECTED: "Corrected"}
 WHY = {
@@ -54,7 +37,6 @@ WHY = {
     "cannot_assess": "cannot be assessed",
     "remove": "removed: cannot be triage_data",
 }
-"""Why a case has no level here, in words."""
 HOW = {
     Basis.JUDGE: (
         "Levels of answers: {judges}. A case's answer is the most frequent level of its samples, of equals the more severe; a sample in which no "
@@ -71,7 +53,6 @@ HOW = {
         "add up."
     ),
 }
-"""Where the levels come from, by who gives them."""
 BY_JUDGE = (
     "Levels are as the judge or the parser reads them. How often these are wrong stands under Who read the level; "
     "levels of answers by physicians, or corrected, rest on what physicians have read."
@@ -84,7 +65,6 @@ INTERVALS = {
     ),
     Basis.CORRECTED: "Intervals are 95 %, clustered by case; judge only is Wilson's, a case once, and leaves out how often the judge is wrong.",
 }
-"""How intervals were made, by who gives the levels."""
 
 
 def show(here: Here) -> None:
@@ -94,10 +74,17 @@ def show(here: Here) -> None:
         names = [*here.known.models, *(f"{name}{PUBLISHED}" for name in here.known.published)]
         model = triage_choice.one_of("Model", names, "triage_matrix_of", width=170)
         by = counts.basis_control(here)
-    basis, matrices = by.basis, counts.matrices(here, by)
+    basis = by.basis
+    matrices: Matrices = by.computed(bases.matrices)
     cells, rates = matrices.cells, matrices.rates
-    first, *others = _findings(here, basis, rates, model) or [""]
-    if first:
+    is_mine = rates["model"].astype(str).eq(model)
+    if (
+        is_mine.any() and rates["value"].notna().any()
+    ):  # of all models with cases the missed emergencies, of this the rest
+        together = rates.loc[is_mine] if model.endswith(PUBLISHED) else bases.with_cases(rates)
+        flips = here.of_predictions(flip_counts) if basis is Basis.JUDGE else None
+        by_physicians = basis is Basis.PHYSICIANS
+        first, *others = triage_words.findings(together, flips, about=model, by_physicians=by_physicians)
         st.html(html.finding(first))
         st.html(html.items(others))
     if caution := _caution(basis, matrices):
@@ -115,37 +102,29 @@ def show(here: Here) -> None:
     if basis is Basis.CORRECTED:
         _corrected_rates(rates, model, here.settings)
     else:
-        weights = Weights(here.settings.under_weight, here.settings.over_weight)
-        _rates(matrices, model, here.settings, counts.harm(here, by, weights))
+        weights = Weights(here.settings.weights.under, here.settings.weights.over)
+        _of_measures(matrices, model, here.settings, by.computed(bases.harm, weights))
     if chosen.gold is Gold.PHYSICIANS:
         _transitions(replace(here, chosen=replace(chosen, gold=Gold.FILE)))
     if is_known:
-        _safer(here, by)
+        _safer(by)
         st.subheader("All models", anchor=False)
         _all_models(cells, rates, counted)
     with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:
-            _left_out(here.of_cases(read_counts), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ)
+            _left_out(
+                here.computed(read_counts, of=CASES), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ
+            )
         if basis is not Basis.PHYSICIANS:
             _left_out(here.computed(left_out), ACCOUNTED, key="triage_accounted", alt=ALT, nothing=NOT_ANSWERED)
         if here.known.n_elsewhere:
-            st.html(html.quiet(elsewhere_words(here.known.n_elsewhere)))
+            st.html(html.quiet(triage_words.elsewhere_words(here.known.n_elsewhere)))
     st.html(html.foot(foot(chosen, basis)))
 
 
 def left_out(read: Read) -> pd.DataFrame:
     """What is counted and what left out, by model and format."""
     return accounted(read.triage_data, read.found)
-
-
-def _findings(here: Here, basis: Basis, rates: pd.DataFrame, model: str) -> list[str]:
-    """What stands out as sentences: of all models with cases the missed emergencies, of the chosen one the rest."""
-    is_mine = rates["model"].astype(str).eq(model)
-    if not is_mine.any() or rates["value"].isna().all():
-        return []
-    together = rates.loc[is_mine] if model.endswith(PUBLISHED) else bases.with_cases(rates)
-    flips = here.of_predictions(flip_counts) if basis is Basis.JUDGE else None
-    return triage_words.findings(together, flips, about=model, by_physicians=basis is Basis.PHYSICIANS)
 
 
 def _caution(basis: Basis, matrices: Matrices) -> str:
@@ -183,18 +162,17 @@ def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
 
 def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, counted: str) -> None:
     """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
-    names = list(here.settings.level_names.values())
+    names = msgspec.structs.astuple(here.settings.level_names)
     before = st.query_params.get(CELL, triage_choice.left(CELL))  # until the control has been drawn once
-    is_open = cell_of(st.session_state.get(CELL, before))
+    is_open = CELLS.get(st.session_state.get(CELL, before))
     opens = not model.endswith(PUBLISHED)
     judges = dict(here.chosen.judges)
     words = [word for word in FORMATS if word in here.settings.formats]
     for column, word in zip(st.columns(2, gap="medium"), words, strict=False):
         mine = _of(cells, model, word)
-        by = {Basis.PHYSICIANS: ", read by physicians"}.get(
-            basis, f", read by {judges[word]}" if word in judges else ""
-        )
+        by = f", read by {judges[word]}" if word in judges else ""
         by += ", corrected" if by and basis is Basis.CORRECTED else ""
+        by = ", read by physicians" if basis is Basis.PHYSICIANS else by
         n = mine.drop_duplicates("gold")["n_gold"].sum() if len(mine) else 0
         with column:
             many = f": {n:,.0f} {counted} with a clear gold" if n else ""
@@ -207,11 +185,7 @@ def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, cou
             mark = is_open[1:] if opens and is_open and is_open[0] == word else None
             clicks: dict[str, Any] = {"key": f"{key}_published"}
             if opens:
-                clicks = {
-                    "key": key,
-                    "on_select": lambda word=word, key=key: click(word, key),
-                    "selection_mode": "points",
-                }
+                clicks = {"key": key, "on_select": partial(click, word, key), "selection_mode": "points"}
             figure = figures.matrix(mine, names, counts=counted, chosen=mark, ink=theme.ink())
             alt = f"Confusion matrix of {word}: a row a level that cases need, a column the level of the answers"
             theme.figure(figure, alt=alt, **clicks)
@@ -232,11 +206,6 @@ CELLS = {
     for gold in range(1, len(LETTERS) + 1)
     for predicted in range(1, len(LETTERS) + 1)
 }
-
-
-def cell_of(name: str | None) -> tuple[str, int, int] | None:
-    """Format, gold and prediction of a cell by its name."""
-    return CELLS.get(name or "")
 
 
 def click(word: str, key: str) -> None:
@@ -273,11 +242,10 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
             label_visibility="collapsed",
             width=340,
         )
-    opened = cell_of(name)
-    if opened is None:
+    if name not in CELLS:
         st.html(html.quiet("A heavy border marks under-triage: the answer asks for less care than the case needs."))
         return
-    word, gold, predicted = opened
+    word, gold, predicted = CELLS[name]
     rows = _rows_of_cell(here.read, basis, model, word, gold, predicted)
     n, needs, gives = len(rows), LETTERS[gold - 1], LETTERS[predicted - 1]
     if basis is Basis.PHYSICIANS:
@@ -312,45 +280,32 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
     return rows
 
 
-# ---------------------------------------------------------------- rates of the chosen model
-
-
-def _rates(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
+def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
     """Every rate with its denominator, both formats side by side; `harm` is at the weights of the settings, by the same basis."""
-    wanted = [name for name in settings.metrics if name in METRICS]
+    wanted = settings.metrics
     columns: dict[str, list[str]] = {"Measure": [METRICS[name] for name in wanted]}
     present = [word for word in FORMATS if len(_of(matrices.cells, model, word))]
     for word in present:
         rates = {str(row["measure"]): row for row in _of(matrices.rates, model, word).to_dict(orient="records")}
-        scores, costs = (_of(table, model, word).to_dict(orient="records") for table in (matrices.summary, harm))
-        columns[word.capitalize()] = [_value(name, rates, scores, costs) for name in wanted]
-        columns[f"Of ({word})"] = [_denominator(rates[name]) if name in rates else "" for name in wanted]
+        values = {name: triage_words.rate_words(row) for name, row in rates.items()}
+        for row in _of(matrices.summary, model, word).to_dict(orient="records"):
+            for name in SCORES:
+                score = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_reason"))
+                values[name] = triage_words.number_words(*score)
+        for row in _of(harm, model, word).to_dict(orient="records"):
+            values["expected_harm"] = triage_words.number_words(row["harm"], row["low"], row["high"], row["reason"])
+        columns[word.capitalize()] = [values.get(name, "") for name in wanted]
+        bases = {name: str(row["denominator"]).removeprefix("of ") for name, row in rates.items()}
+        columns[f"Of ({word})"] = [bases.get(name, "") for name in wanted]
     table = pd.DataFrame(columns)
     table = table.loc[(table[[word.capitalize() for word in present]] != "").any(axis=1)]
     tables.show(
         {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
     )
     with st.expander("What the measures say", type="compact", key="triage_measures"):
-        weights = f" Weights here: {settings.under_weight:g} too low, {settings.over_weight:g} too high."
+        weights = f" Weights here: {settings.weights.under:g} too low, {settings.weights.over:g} too high."
         more = {"expected_harm": weights}
-        st.html(html.items(f"{METRICS[name]}: {MEANINGS[name]}{more.get(name, '')}" for name in wanted))
-
-
-def _value(
-    name: str,
-    rates: Mapping[str, Mapping[Any, Any]],
-    scores: Sequence[Mapping[Any, Any]],
-    costs: Sequence[Mapping[Any, Any]],
-) -> str:
-    if name == "expected_harm" and costs:
-        return number_words(*(costs[0][column] for column in ("harm", "low", "high", "reason")))
-    if name in rates:
-        return rate_words(rates[name])
-    return score_words(scores[0], name) if scores and name in SCORES and name in scores[0] else ""
-
-
-def _denominator(rate: Mapping[Any, Any]) -> str:
-    return str(rate["denominator"]).removeprefix("of ")
+        st.html(html.items(f"{METRICS[name]}: {triage_words.MEANINGS[name]}{more.get(name, '')}" for name in wanted))
 
 
 def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) -> None:
@@ -364,9 +319,9 @@ def _corrected_rates(rates: pd.DataFrame, model: str, settings: TriageSettings) 
             lacking = next((row["reason"] for row in rows if row["reason"]), "")
             st.html(html.quiet(f"In {word} too little was read of {model} to correct its rates: {lacking}."))
             continue
-        columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(NAMES)}
+        columns: dict[str, Any] = {f"Measure, in {word}": table["measure"].map(METRICS)}
         columns |= {words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()}
-        columns |= {"Of": [_denominator(row) for row in rows]}
+        columns |= {"Of": table["denominator"].str.removeprefix("of ")}
         columns |= {"Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows]}
         columns |= {"No level found": table["n_no_level"], "Without a text": table["n_unreached"]}
         alt = f"Rates of the chosen model in {word} by the judge only, by physicians only, and corrected"
@@ -377,17 +332,13 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
     value, low, high = (min(max(row[f"{kind}{bound}"], 0.0), 1.0) for bound in BOUNDS)
     if not math.isnan(value):
         return f"{percent_words(value)} {interval_words(low, high)}"
-    return f"{NO_VALUE} ({short_reason(row['reason'])})" if kind == CORRECTED and row["reason"] else NO_VALUE
-
-
-def gold_changes(read: Read) -> pd.DataFrame:
-    """What physicians here say of the cases' needs, beside the gold that they came with."""
-    return transitions(read.triage_data).drop(columns="rows")
+    reason = triage_words.short_reason(row["reason"]) if kind == CORRECTED else ""
+    return f"{NO_VALUE} ({reason})" if reason else NO_VALUE
 
 
 def _transitions(here: Here) -> None:
     """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
-    table = here.computed(gold_changes)
+    table = here.computed(transitions, of=CASES)
     st.subheader("How the gold changes", anchor=False)
     if table.empty:
         sentence = (
@@ -395,23 +346,14 @@ def _transitions(here: Here) -> None:
         )
         st.html(html.quiet(sentence))
         return
-    rows = table.to_dict(orient="records")
-    columns: dict[str, Any] = {"As it came": [_gold_words(row["old_kind"], row["old_gold"]) for row in rows]}
-    columns |= {
-        "As read here": [
-            WHY.get(row["why"], row["why"]) if row["why"] else _gold_words(row["new_kind"], row["new_gold"])
-            for row in rows
-        ]
-    }
-    columns |= {"Cases": table["n"], "The gold": ["changes" if changed else "stays" for changed in table["changed"]]}
+    came, now = (
+        table[f"{word}_gold"].map(triage_words.level_letter).where(table[f"{word}_gold"].notna(), table[f"{word}_kind"])
+        for word in ("old", "new")
+    )
+    why = table["why"].replace(WHY)
+    columns = {"As it came": came.astype(str), "As read here": now.astype(str).where(why.eq(""), why)}
+    columns |= {"Cases": table["n"], "The gold": table["changed"].map({True: "changes", False: "stays"})}
     tables.show(columns, key="triage_transitions", alt="The gold as it came, and as physicians here have read it")
-
-
-def _gold_words(kind: str, gold: float) -> str:
-    return level_letter(gold) if not math.isnan(gold) else str(kind)
-
-
-# ---------------------------------------------------------------- all models
 
 
 SAFETY = {
@@ -424,34 +366,24 @@ SAFETY = {
 }
 
 
-def _safer(here: Here, by: By) -> None:
-    table = counts.safety(here, by)
+def _safer(by: By) -> None:
+    table: pd.DataFrame = by.computed(bases.safety)
     if table.empty:
         return
     st.subheader("Who is safer, on the same cases", anchor=False)
-    st.html(html.items(safety_sentences(table, WHOSE[by.basis])))
-    if by.basis is Basis.CORRECTED and (margins := margin_sentences(table, triage_choice.analysis())):
+    st.html(html.items(bases.safety_sentences(table, WHOSE[by.basis])))
+    if by.basis is Basis.CORRECTED and (margins := bases.margin_sentences(table, triage_choice.analysis())):
         st.html(html.items(margins))
     known = table.loc[table["difference"].notna()]
     if known.empty:
         st.html(html.quiet(f"Too little is read for a difference: {table['reason'].iloc[0]}."))
         return
     rows = known.to_dict(orient="records")
-    tables.show(
-        {
-            "Format": known["format"].astype(str),
-            "Rate": [METRICS[name] for name in known["measure"]],
-            "First model": known["model_1"],
-            "Second model": known["model_2"],
-            "First minus second, points": [difference_words(row) for row in rows],
-            **({"Counts": [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]} if "k_1" in known else {}),
-            "Cases of both": known["n"],
-            "p (Holm)": known["p_holm"].map(chance_words),
-        },
-        key="triage_safety",
-        alt="Differences of under-triage and of missed emergencies between models, on the same cases",
-        names=("First model", "Second model"),
-    )
+    values = {"First minus second, points": [bases.difference_words(row) for row in rows]}
+    if "k_1" in known:
+        values["Counts"] = [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]
+    alt = "Differences of under-triage and of missed emergencies between models, on the same cases"
+    counts.show_pairs(known, {"Rate": known["measure"].map(METRICS)}, values, key="triage_safety", alt=alt)
     reading = "Below 0 the first model does better. Points are percentage points; p is adjusted (Holm) for the pairs of a format and rate."
     st.html(html.quiet(f"{SAFETY[by.basis]} {reading}"))
 
@@ -460,10 +392,10 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
     if rates.empty:
         st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
         return
-    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], FORMATS, counts=counted, ink=theme.ink())
+    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], counts=counted, ink=theme.ink())
     theme.figure(figure, key="triage_directions", alt="Under-triage, exact and over-triage of each model and format")
     theme.figure(
-        figures.overview(cells, FORMATS, counts=counted, ink=theme.ink()),
+        figures.overview(cells, counts=counted, ink=theme.ink()),
         key="triage_overview",
         width="content",
         alt="Small confusion matrices of all models",
@@ -474,7 +406,7 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
             "Choose a model above to open its cells."
         )
     )
-    columns = rates_columns(triage_choice.in_order(rates), IN_TABLE)
+    columns = bases.rates_columns(triage_choice.in_order(rates), IN_TABLE)
     tables.show(columns, key="triage_all", alt="Rates of all models", names=("Model",))
 
 

@@ -2,90 +2,38 @@
 
 import streamlit as st
 
+from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
-from evalcore.study.schema import Viewer
 from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 from pages.triage import cases, harm, matrices, readers, views
 
-MATRICES, MISSES, GROUPS, BOUNDARY = "Matrices", "Dangerous misses", "Groups", "Boundary"
-AMBIGUOUS, FLIPS, HARM, READERS, VIEWS = "Ambiguous", "Flips", "Harm", "Who read the level", "Which view"
+MATRICES, HARM, READERS = "Matrices", "Harm", "Who read the level"
 TITLE = "Whether models send patients to the right level of care, and which way they err"
-TITLES = {
-    MATRICES: TITLE,
-    MISSES: "Where a model asked for less care than the patient needed",
-    GROUPS: "On which cases models send patients too low or too high",
-    BOUNDARY: "What models answer where two levels are both right",
-    AMBIGUOUS: "How sure models are where physicians do not agree",
-    FLIPS: "Where the way of asking changes the answer",
-    HARM: "What the errors cost when one too low weighs more",
-    READERS: "Who says which level an answer gives, and how far that holds",
-    VIEWS: "Which view answers which question",
+SHOWN = {
+    MATRICES: (TITLE, matrices.show),
+    "Dangerous misses": ("Where a model asked for less care than the patient needed", cases.show_misses),
+    "Groups": ("On which cases models send patients too low or too high", cases.show_groups),
+    "Boundary": ("What models answer where two levels are both right", cases.show_boundary),
+    "Ambiguous": ("How sure models are where physicians do not agree", cases.show_ambiguous),
+    "Flips": ("Where the way of asking changes the answer", cases.show_flips),
+    HARM: ("What the errors cost when one too low weighs more", harm.show),
+    READERS: ("Who says which level an answer gives, and how far that holds", readers.show),
+    "Which view": ("Which view answers which question", views.show),
 }
-SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 PUBLISHED_TOO = {MATRICES, HARM}
-"""Sections that show published matrices, which have no cases."""
-
-
-def nothing() -> None:
-    """There is nothing to show yet: why, and the way to change it."""
-    title = "No cases in this study yet"
-    sentence = (
-        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
-        "imported alone."
-    )
-    if common.blind(viewer) and common.read("counts")["examples"]:
-        title = "Nothing that can be shown to you yet"
-        act = own_act(viewer)
-        sentence = f"All cases here wait for your own {act}; the numbers are shown once you have submitted it."
-    st.html(html.heading(TITLE, title))
-    triage_choice.nothing(sentence, "Import a file")
 
 
 def line(known: About, chosen: Chosen) -> str:
     """What one looks at."""
     n_cases = "one case" if known.n_cases == 1 else f"{known.n_cases:,} cases"
     models = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
-    published = (
-        f", {known.n_published:,} published {'matrix' if known.n_published == 1 else 'matrices'} without cases"
-        if known.n_published
-        else ""
-    )
+    published = counted(known.n_published, "published matrix", "published matrices")
+    published = f", {published} without cases" if known.n_published else ""
     if not known.n_samples:
         return f"{n_cases.capitalize()}, no answers yet{published}"
     return f"{n_cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
-
-
-def lacking(viewer: Viewer, section: str, known: About) -> bool:
-    """Whether the section has nothing to count yet; then why, and what to do, is on the page."""
-    if known.judges or (known.n_published and section in PUBLISHED_TOO):
-        return False
-    if not known.n_cases:
-        sentence = "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
-        triage_choice.nothing(sentence, "Import a file")
-    elif not known.n_samples:
-        triage_choice.no_answers(known)
-    else:
-        unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
-        how = "The rules read them without a network: press the button, or run overread acuity-rules."
-        st.html(html.notice(f"{unread} {how}"))
-        readers.offer(viewer)
-    return True
-
-
-SHOWN = {
-    MATRICES: matrices.show,
-    MISSES: cases.show_misses,
-    GROUPS: cases.show_groups,
-    BOUNDARY: cases.show_boundary,
-    AMBIGUOUS: cases.show_ambiguous,
-    FLIPS: cases.show_flips,
-    HARM: harm.show,
-    READERS: readers.show,
-    VIEWS: views.show,
-}
-"""The section that is chosen; the others are not computed."""
 
 
 viewer = common.require()
@@ -93,18 +41,40 @@ top = st.container()
 with theme.figures_fetched(wanted=bool(common.read("models"))):
     known = triage_choice.about(viewer)
 if not known.n_cases and not known.n_published:
+    title = "No cases in this study yet"
+    sentence = (
+        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
+        "imported alone."
+    )
+    if common.blind(viewer) and common.read("counts")["examples"]:
+        title = "Nothing that can be shown to you yet"
+        sentence = (
+            f"All cases here wait for your own {own_act(viewer)}; the numbers are shown once you have submitted it."
+        )
     with top:
-        nothing()
+        st.html(html.heading(TITLE, title))
+        triage_choice.nothing(sentence, "Import a file")
     st.stop()
-section = page_cache.section("triage", SECTIONS)
+section = page_cache.section("triage", tuple(SHOWN))
+title, show = SHOWN[section]
 with st.container(horizontal=True, vertical_alignment="bottom", key="triage_controls"):
     row = st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_own")
     with st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_shared"):
         chosen = triage_choice.controls(known, gold=section != READERS and bool(known.n_cases))
 with top:
-    st.html(html.heading(TITLES[section], line(known, chosen)))
+    st.html(html.heading(title, line(known, chosen)))
 if common.blind(viewer):
     st.html(html.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
-if not lacking(viewer, section, known):
-    SHOWN[section](Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+if known.judges or (known.n_published and section in PUBLISHED_TOO):
+    show(Here(viewer, chosen, known, triage_choice.chosen_settings(), row))
+elif not known.n_cases:
+    sentence = "Published matrices have counts and no cases: Matrices and Harm show them. Import cases and predictions for the rest."
+    triage_choice.nothing(sentence, "Import a file")
+elif not known.n_samples:
+    triage_choice.no_answers(known)
+else:
+    unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
+    how = "The rules read them without a network: press the button, or run overread acuity-rules."
+    st.html(html.notice(f"{unread} {how}"))
+    readers.offer(viewer)
 triage_choice.leave()

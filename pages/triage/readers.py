@@ -13,14 +13,13 @@ from evalcore.study.schema import Format, Viewer
 from evalcore.triage import figures, reads
 from evalcore.triage.acts import read_levels
 from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.reads import Agreement
+from evalcore.triage.reads import PHYSICIANS, Agreement
 from evalcore.triage.words import number_words
 from pages.shared import common, html, tables, theme, triage_choice
 from pages.shared.triage_choice import Chosen, Here, Read
 
 Pair = tuple[str, str, str, Agreement]
 """Format, who, beside whom, how often they say the same."""
-PHYSICIANS = "physicians here"
 DONE, FIGURE_PIXELS = "triage_levels_read", 560
 FOOT = (
     "A response counts where both have looked at it. The same: of the responses that both gave one letter, those with the same letter; the interval "
@@ -63,21 +62,17 @@ def compared(read: Read) -> list[Pair]:
     data, pairs = read.triage_data, []
     for word in Format:
         judges = data.judges(word)
-        for judge in judges:
-            agreed = reads.agreement(reads.physicians_pairs(data, judge, asked=word))
-            pairs.append((word.value, judge, PHYSICIANS, agreed))
-        for judge, other in combinations(judges, 2):
-            if not data.juries & {judge, other}:
-                agreed = reads.agreement(reads.judge_pairs(data, other, judge, asked=word))
-                pairs.append((word.value, judge, other, agreed))
+        beside_whom = [(judge, PHYSICIANS) for judge in judges]
+        beside_whom += [pair for pair in combinations(judges, 2) if not data.juries & {*pair}]
+        for judge, other in beside_whom:
+            agreed = reads.agreement(reads.level_pairs(data, other, judge, asked=word))
+            pairs.append((word.value, judge, other, agreed))
     return [pair for pair in pairs if pair[3].n]
 
 
 def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
     """The levels of physicians, or of another judge, by those of a judge."""
-    if other == PHYSICIANS:
-        return reads.pair_cells(reads.physicians_pairs(read.triage_data, judge, asked=word))
-    return reads.pair_cells(reads.judge_pairs(read.triage_data, other, judge, asked=word))
+    return reads.pair_cells(reads.level_pairs(read.triage_data, other, judge, asked=word))
 
 
 def show(here: Here) -> None:

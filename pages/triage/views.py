@@ -6,27 +6,42 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from evalcore.calibration import SEED
-from evalcore.calibration.routing import WANTED, routing_chosen
+from evalcore.calibration.routing import WANTED, chosen
 from evalcore.triage.rates import ambiguous, confusion, rates
-from evalcore.triage.words import DecisionLine, View, decision_lines
+from evalcore.triage.words import decision_figures
 from pages.calibration import confidence
 from pages.shared import html, routes, triage_html
 from pages.shared.triage_choice import Here, Read
 
 SECTION = "triage_show"
-OPENS = {
-    View.QA: ("Matrices", "qa beside conversation"),
-    View.CONVERSATION: ("Matrices", "qa beside conversation"),
-    View.RATES: ("Matrices", "all models' rates"),
-    View.FLIPS: ("Flips", "cases whose answer changes"),
-    View.UNCERTAINTY: ("Ambiguous", "sure where physicians are not"),
-}
-"""Section of this page and what stands there, by view."""
-ELSEWHERE = {
-    View.CALIBRATION: ("Models' confidence", "models' confidence"),
-    View.ROUTING: ("Routing", "what would go to a human"),
-}
-"""Section of the Calibration page and what stands there, by view."""
+BESIDE = ("Matrices", "qa beside conversation")
+SURE = ("Ambiguous", "sure where physicians are not")
+QUESTIONS = (
+    (
+        "Will patients act on its advice on how urgent they are?",
+        "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
+        "emergencies home in conversation.",
+        (("Flips", "cases whose answer changes"), BESIDE, SURE),
+    ),
+    (
+        "Will it only inform, with little at stake?",
+        "A low-risk information bot can be judged by the qa view, with the direction of its errors.",
+        (BESIDE,),
+    ),
+    (
+        "Which of these models?",
+        "Choosing a model needs under-triage and whether its confidence is borne out, never the exact share alone.",
+        (("Matrices", "all models' rates"), ("Models' confidence", "models' confidence")),
+    ),
+    (
+        "What about cases that physicians do not agree on?",
+        "Ambiguous cases have no right answer: the routing view says which would go to a human, and what that costs.",
+        (SURE, ("Routing", "what would go to a human")),
+    ),
+)
+"""Which views each needs and why, this page's first: the section, and what stands there."""
+ELSEWHERE = ("Models' confidence", "Routing")
+"""Sections of the Calibration page."""
 FOOT = (
     "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
     "and the gold chosen above. "
@@ -34,30 +49,32 @@ FOOT = (
 )
 
 
-def lines(read: Read, source: str) -> list[DecisionLine]:
-    """The questions with the study's figures, those of confidence as on the Calibration page."""
+def figures(read: Read, source: str) -> tuple[tuple[str, ...], ...]:
+    """The study's figures by question, those of confidence as on the Calibration page."""
     words = {"model": str, "format": str}
-    return decision_lines(
+    return decision_figures(
         rates(confusion(read.found)),
         ambiguous=ambiguous(read.found).astype(words),
-        routing=routing_chosen(confidence.own(read, source), WANTED).astype(words),
+        routing=chosen(confidence.own(read, source), WANTED).astype(words),
     )
 
 
 def show(here: Here) -> None:
     """The questions, their figures, and the way to each view."""
-    for place, line in enumerate(here.computed(lines, confidence.source(here, asked=False))):
-        st.html(triage_html.view(line.question, line.answer, line.figures))
+    said = here.computed(figures, confidence.source(here, asked=False))
+    for place, ((question, answer, views), lines) in enumerate(zip(QUESTIONS, said, strict=True)):
+        st.html(triage_html.view(question, answer, lines))
         with st.container(horizontal=True, vertical_alignment="center", key=f"triage_view_{place}"):
-            for section, what in dict.fromkeys(OPENS[view] for view in line.views if view in OPENS):
-                st.button(
-                    f"{section}: {what}",
-                    key=f"triage_view_{place}_{section}",
-                    icon=":material/arrow_forward:",
-                    on_click=st.session_state.__setitem__,
-                    args=(SECTION, section),
-                )
-            for section, what in (ELSEWHERE[view] for view in line.views if view in ELSEWHERE):
+            for section, what in views:
+                if section not in ELSEWHERE:
+                    st.button(
+                        f"{section}: {what}",
+                        key=f"triage_view_{place}_{section}",
+                        icon=":material/arrow_forward:",
+                        on_click=st.session_state.__setitem__,
+                        args=(SECTION, section),
+                    )
+                    continue
                 with suppress(StreamlitAPIException):  # a study without that page
                     st.page_link(
                         routes.CALIBRATION,

@@ -51,10 +51,7 @@ from evalcore.rubric.data import coefficients  # noqa: E402
 from evalcore.stats import estimator  # noqa: E402
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads  # noqa: E402  # noqa: E402
 from evalcore.study.schema import Claim, Physicians  # noqa: E402
-from evalcore.triage.corrected import (  # noqa: E402
-    MEASURES,
-    Answers,
-)
+from evalcore.triage.corrected import MEASURES, Answers  # noqa: E402
 from evalcore.triage.rates import Measure  # noqa: E402
 from tests.population import drawn, mild_probabilities  # noqa: E402
 

@@ -29,22 +29,12 @@ import aiohttp  # noqa: E402 - found beside this file, installed or not
 import msgspec  # noqa: E402
 import orjson  # noqa: E402
 
-from evalcore.runs import (  # noqa: E402
-    Stop,
-    queries,
-    spec_for,
-    start,
-    work,
-)
+from evalcore.runs import Stop, spec_for, start, work  # noqa: E402
 from evalcore.runs.model_client import ModelClient  # noqa: E402
 from evalcore.runs.prompts import Asker  # noqa: E402
 from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec  # noqa: E402
 from evalcore.study.db import reading  # noqa: E402
-from evalcore.study.schema import (  # noqa: E402
-    Administrator,
-    Outcome,
-    RunKind,
-)
+from evalcore.study.schema import Administrator, Outcome, RunKind  # noqa: E402
 from tests.benchmarks.reviewers import database  # noqa: E402
 from tests.judge_server import judge_process  # noqa: E402
 from tests.run_world import Study, study  # noqa: E402
@@ -189,7 +179,7 @@ def asked(folder: Path, spec: RunSpec, n: int) -> list[ChatRequest]:
         questions = [Question(*row) for row in rows]
         asker = Asker(spec)
         with reading(small.engine) as session:
-            return [asker.request(one) for one in asker.prepared(questions, queries.texts(session, questions))]
+            return [asker.request(one) for one in asker.prepared(session, questions)]
 
 
 def made(url: str, n: int) -> AbstractContextManager[Study]:

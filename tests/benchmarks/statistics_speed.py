@@ -22,10 +22,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from evalcore.judges.agreement import (  # noqa: E402
-    agreement,
-    labels_of,
-)
+from evalcore.judges.agreement import agreement, labels_of  # noqa: E402
 from evalcore.judges.criterion_health import criterion_health  # noqa: E402
 from evalcore.judges.drift import flips  # noqa: E402
 from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402

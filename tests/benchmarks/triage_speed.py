@@ -23,13 +23,7 @@ from evalcore.triage.cases import flip_counts, misses  # noqa: E402
 from evalcore.triage.data import TriageData, described  # noqa: E402
 from evalcore.triage.harm import expected_harm  # noqa: E402
 from evalcore.triage.predictions import joined, predictions, usual_judges  # noqa: E402
-from evalcore.triage.rates import (  # noqa: E402
-    accounted,
-    by_group,
-    confusion,
-    rates,
-    summary,
-)
+from evalcore.triage.rates import accounted, by_group, confusion, rates, summary  # noqa: E402
 from tests.benchmarks._large_triage import made  # noqa: E402
 from tests.benchmarks.statistics_speed import bare_fetch, page, timed  # noqa: E402
 
@@ -79,9 +73,9 @@ def metrics(triage_data: TriageData) -> None:
         ("rates and scores", lambda: (rates(cells), summary(cells)), by_prediction),
         ("by source", lambda: by_group(triage_data, found, "source"), by_prediction),
         ("what is counted where", lambda: accounted(triage_data, found), by_prediction),
-        ("dangerous misses", lambda: misses(triage_data, found), by_prediction),
+        ("dangerous misses", lambda: misses(triage_data, found, judges=judges), by_prediction),
         ("flips", lambda: flip_counts(found), by_prediction),
-        ("expected harm", lambda: expected_harm(cells, 5, 1), by_prediction),
+        ("expected harm", lambda: expected_harm(cells), by_prediction),
     ]
     for name, act, floor in lines:
         took, _ = timed(act, REPEATS)

@@ -7,8 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
-from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error as PlaywrightError, Locator, Page, expect
 
 from tests.browser.server import AppServer
 

@@ -11,11 +11,10 @@ from evalcore.study.db import open_study, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Role
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule
-from evalcore.triage.settings import TriageSettings
 from tests.browser import steps
 from tests.browser.looks import looked_at
 from tests.browser.server import AppServer, running_app
-from tests.triage_cases import drawn, stored
+from tests.triage_cases import drawn, settings_with, stored
 
 LEAD = "Mina Castell"
 JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (
@@ -35,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
         stored(session, triage_data)
-        triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=AmbiguityRule(spread=0.3)), actor="set-up")
         triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")
     engine.dispose()
@@ -51,6 +50,7 @@ def show(page: Page, section: str) -> None:
     expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     expect(page.locator(".or-warning")).to_contain_text("Magpie states a confidence with")
@@ -82,6 +82,7 @@ def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(
     expect(listed.first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     shown = steps.keyed(page, "calibration_show").locator("[aria-checked=true]")

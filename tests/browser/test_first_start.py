@@ -38,6 +38,7 @@ def first_start(folder: Path, *python: str) -> Iterator[tuple[AppServer, Path]]:
         yield server, noted
 
 
+@pytest.mark.slow
 def test_the_browser_is_opened_once_and_nothing_offers_to_install_anything(page: Page, tmp_path: Path):
     with first_start(tmp_path, "-m", "evalcore") as (server, noted):
         page.goto(server.url)

@@ -178,6 +178,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     visit.context.close()
 
 
+@pytest.mark.slow
 def test_what_a_role_may_not_do_is_said_without_drawing_the_persons_name(browser: Browser, hostile: Hostile):
     visit = Visit(browser, hostile)
     page = visit.page

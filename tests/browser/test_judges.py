@@ -48,6 +48,7 @@ def show(page: Page, section: str) -> None:
     expect(page.locator(".or-foot").last).to_be_visible()
 
 
+@pytest.mark.slow
 def test_every_section_shows_a_finding_with_its_figure_and_the_judge_is_kept_over_them(page: Page, contrary: AppServer):
     steps.choose_reader(page, contrary, LEAD, path="/judges?judges_judge=Wren")
     for section in SECTIONS:
@@ -81,6 +82,7 @@ def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page:
     expect(page.locator(".or-warning")).to_contain_text("they go opposite ways")
 
 
+@pytest.mark.slow
 def test_the_bundle_is_a_zip_with_a_manifest_of_its_files(page: Page, contrary: AppServer):
     steps.choose_reader(page, contrary, LEAD, path="/export")
     expect(page.get_by_text("We studied 90 responses")).to_be_visible()

@@ -45,6 +45,7 @@ OPENED = [
     *((name, "") for name in steps.PAGES if name not in {"models", "triage"}),  # looked at in files of their own
     ("browse", f"?{ONE}"),
 ]
+FEW_OPENED = [("overview", ""), ("browse", f"?{ONE}"), ("export", "")]
 SECTIONS_OPENED = [
     ("browse", f"?{THREE}"),
     *(("judges", f"?judges_show={section}") for section in SECTIONS),
@@ -65,6 +66,7 @@ def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_
     assert page.locator(".or-response .or-formatted p").first.evaluate(direction) == "rtl"
 
 
+@pytest.mark.slow
 def test_long_text_is_folded_and_opens_by_mouse_and_by_key(page: Page, app_server: AppServer):
     # A physician's long note, as the next reader sees it.
     note = " ".join(f"Sentence {number} of a long note." for number in range(100))
@@ -133,7 +135,9 @@ def test_a_letter_typed_in_a_note_moves_nothing(page: Page, app_server: AppServe
 
 @pytest.mark.timeout(300)  # two looks at each of some twenty screens
 @pytest.mark.parametrize(
-    "views", [OPENED, pytest.param(SECTIONS_OPENED, marks=pytest.mark.slow)], ids=["pages", "sections"]
+    "views",
+    [FEW_OPENED, *(pytest.param(views, marks=pytest.mark.slow) for views in (OPENED, SECTIONS_OPENED))],
+    ids=["few", "pages", "sections"],
 )
 def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: Page, app_server: AppServer, views):
     page.goto(app_server.url)

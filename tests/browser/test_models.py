@@ -37,6 +37,7 @@ def test_the_forest_is_drawn_with_its_finding_and_the_address_keeps_the_choice(p
     expect(page.locator(".or-heading h1")).to_contain_text("Which model is really better")
 
 
+@pytest.mark.slow
 def test_a_point_of_head_to_head_opens_its_conversation_with_both_responses_and_back_returns(
     page: Page, app_server: AppServer
 ):
@@ -57,6 +58,7 @@ def test_a_point_of_head_to_head_opens_its_conversation_with_both_responses_and_
     expect(points).to_have_count(30)
 
 
+@pytest.mark.slow
 def test_a_row_of_the_table_opens_its_conversation_too(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, LEAD, path="/models?models_show=Head+to+head")
     expect(steps.table(page)).to_be_visible()

@@ -274,6 +274,7 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
         assert labels(page)[:3] == ["met", "met", "open"]
 
 
+@pytest.mark.slow
 def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, agreeing: AppServer):
     begin(page, agreeing, TOVE)
     n_rows = page.locator(".or-row").count()

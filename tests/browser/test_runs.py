@@ -142,6 +142,7 @@ def good_to_look_at(page: Page, where: str) -> None:
 # ---------------------------------------------------------------- from the start to the verdicts
 
 
+@pytest.mark.slow
 def test_a_run_is_started_watched_and_its_verdicts_read_in_browse_and_models(
     page: Page, server: AppServer, judge: Judge
 ):

@@ -27,6 +27,7 @@ def get(server: AppServer, path: str, **headers: str) -> httpx.Response:
     return httpx.get(server.url + path, headers=headers, trust_env=False, timeout=10)
 
 
+@pytest.mark.slow
 def test_the_first_request_of_all_to_a_page_shows_no_page(page: Page, tmp_path: Path):
     # Until app.py has run once, Streamlit would run any file in pages/ by its address: here nothing has run yet.
     # The first start in an empty folder makes the demo study, with its people.
@@ -164,6 +165,7 @@ def test_what_sessions_hold_and_the_way_in_for_programs_are_closed(path: str, ap
     assert answered(app_server, f"/_stcore/{path}", HOST)[0] == 404
 
 
+@pytest.mark.slow
 def test_streamlit_alone_serves_no_page(page: Page, app_server: AppServer, tmp_path: Path):
     # Neither app.py nor a file of pages/, which Streamlit finds by itself.
     port = free_port()
@@ -202,6 +204,7 @@ def test_a_person_who_is_not_in_the_study_falls_back_to_the_choice(number: str, 
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_pass_over_all_pages_leaves_no_error_in_the_console(browser: Browser, app_server: AppServer):
     # The policy lets the page's own scripts, fonts, tables and figures work; nothing else is asked for.
     context = steps.new_context(browser)

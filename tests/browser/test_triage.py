@@ -65,6 +65,7 @@ def n_of(cell: Locator) -> int:
     return int(found.group(1)) if found else 0
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_opens_its_cases_one_of_them_opens_in_browse_and_back_returns(
     page: Page, triage_server: AppServer
 ):
@@ -87,6 +88,7 @@ def test_a_click_on_a_cell_opens_its_cases_one_of_them_opens_in_browse_and_back_
     expect(cases).to_have_count(min(n, 10))
 
 
+@pytest.mark.slow
 def test_a_physicians_read_in_review_changes_the_matrix_by_physicians(page: Page, triage_server: AppServer):
     steps.choose_reader(page, triage_server, LEAD, path="/triage?triage_basis=by+physicians")
     expect(page.locator(".or-notice")).to_contain_text("No physician here has read an answer to a clear case yet")

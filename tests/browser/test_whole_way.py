@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
@@ -142,6 +143,7 @@ def expect_events(page: Page, search: str, n_events: int) -> None:
     expect(rows).to_have_count(n_events)
 
 
+@pytest.mark.slow
 def test_an_address_opens_the_same_view_for_somebody_else(page: Page, app_server: AppServer, browser: Browser):
     # A link of the Overview page leads to a filtered list; so does an address that somebody wrote down.
     steps.choose_reader(page, app_server, PHYSICIAN)
@@ -175,6 +177,7 @@ def test_an_address_opens_the_same_view_for_somebody_else(page: Page, app_server
     context.close()
 
 
+@pytest.mark.slow
 def test_a_note_typed_while_the_last_choice_is_still_being_saved_is_kept(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, "Dr. Nils Lindqvist", path="/browse?example=3")
     for item in steps.items(page)[:4]:
@@ -202,6 +205,7 @@ def test_a_note_typed_while_the_last_choice_is_still_being_saved_is_kept(page: P
         expect(steps.keyed(page, f"note_{item}").get_by_role("textbox")).to_have_value(f"Note on {item}")
 
 
+@pytest.mark.slow
 def test_a_click_on_a_verdict_that_another_tab_has_changed_is_not_saved_and_says_so(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, "Dr. Tomas Vega", path="/browse?example=9")
     item = steps.items(page)[0]

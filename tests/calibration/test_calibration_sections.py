@@ -9,8 +9,7 @@ import pytest
 
 from evalcore.calibration import case_spread, confidence, routing
 from evalcore.calibration.confidence import own_confidence
-from evalcore.calibration.figures import STEP, reliability, spread
-from evalcore.calibration.figures import routing as routing_figure
+from evalcore.calibration.figures import STEP, reliability, routing as routing_figure, spread
 from evalcore.calibration.reliability import judge_finding
 from evalcore.study.schema import PARSER, ConfidenceMeaning
 from evalcore.triage import data as frames
@@ -267,12 +266,12 @@ def test_the_other_figures_draw_their_numbers_and_nothing_where_there_is_none():
     triage_data, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80, rule=AmbiguityRule(spread=0.3))
     own = own_confidence(found, stated=False)
     parts = case_spread.on_ambiguous(triage_data, own, judges)
-    figure = spread(parts.summary, {QA: "qa", CONVERSATION: "conversation"}, {})
+    figure = spread(parts.summary, {})
     values = {round(float(x), 9) for trace in figure.data for x in trace.x if x is not None}
     wanted = parts.summary.loc[parts.summary["measure"].isin(["distance", "entropy_model", "entropy_panel"])]
     assert {round(value, 9) for value in wanted["value"]} <= values
     assert {round(value, 9) for value in wanted.loc[wanted["measure"].ne("entropy_panel"), "floor"]} <= values
-    curves, chosen = routing.curves(own), routing.routing_chosen(own, 0.9)
+    curves, chosen = routing.curves(own), routing.chosen(own, 0.9)
     figure = routing_figure(curves, chosen, {QA: "qa", CONVERSATION: "conversation"}, {}, {})
     large = [trace for trace in figure.data if trace.mode == "markers"]
     assert sorted(trace.y[0] for trace in large) == sorted(chosen["caught"].dropna())

@@ -1,12 +1,13 @@
 """What a judge's confidence means, and whether its labels bear that out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from evalcore.calibration.confidence import as_right, checked_counts, checked_levels
+from evalcore.calibration.confidence import as_right, criteria_meanings, level_meanings
 from evalcore.calibration.reliability import calibration_error, reliability
 from evalcore.study.schema import ConfidenceMeaning
 from tests.confidences import checked, counted
@@ -71,7 +72,7 @@ rows = st.lists(
 def test_sums_say_what_rows_say_and_their_order_does_not_matter(drawn, meaning):
     frame = pd.DataFrame(drawn, columns=["judge", "label", "confidence"])
     one = checked(frame, {"a": meaning})
-    pd.testing.assert_frame_equal(one, checked_counts(counted(frame.iloc[::-1]), {"a": meaning}))
+    pd.testing.assert_frame_equal(one, criteria_meanings(counted(frame.iloc[::-1]), {"a": meaning}))
     assert one["n"].sum() == frame["label"].notna().sum()
     assert (one["usable"] == one["why"].eq("")).all()
 
@@ -112,10 +113,11 @@ def test_a_judge_that_was_never_checked_is_refused():
 
 def test_levels_have_no_p_met():
     frame = pd.DataFrame(
-        {"judge": ["Magpie"] * 10 + ["parser"] * 10 + ["Wren"], "confidence": [0.9] * 10 + [0.2] * 10 + [0.5]}
-    )
-    found = checked_levels(frame, {"Magpie": MET, "parser": RIGHT}).set_index("judge")
-    assert found["contradicted"].to_dict() == {"Magpie": True, "parser": True, "Wren": False}
-    assert "less than a guess among four" in found["why"]["parser"]
+        {"rater": ["Magpie"] * 10 + ["Rook"] * 10 + ["Wren"], "confidence": [0.9] * 10 + [0.2] * 10 + [0.5]}
+    ).assign(sample=range(21))
+    data = SimpleNamespace(confidence=frame, levels=pd.DataFrame(3.0, index=range(21), columns=frame["rater"].unique()))
+    found = level_meanings(data, {"Magpie": MET, "Rook": RIGHT}).set_index("judge")
+    assert found["contradicted"].to_dict() == {"Magpie": True, "Rook": True, "Wren": False}
+    assert "less than a guess among four" in found["why"]["Rook"]
     assert not found["usable"].any()
-    assert checked_levels(frame, {"Magpie": RIGHT})["usable"].tolist() == [True, False, False]
+    assert level_meanings(data, {"Magpie": RIGHT})["usable"].tolist() == [True, False, False]

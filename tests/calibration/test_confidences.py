@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration.confidence import checked_counts
+from evalcore.calibration.confidence import criteria_meanings
 from evalcore.calibration.queries import COLUMNS, beside_reads, stated
 from evalcore.study import store
 from evalcore.study.db import reading, writing
@@ -36,7 +36,7 @@ def test_an_empty_study_has_the_columns_and_no_row(small):
     assert list(found_in(small).columns) == COLUMNS
     assert found_in(small).empty
     assert stated_in(small).empty
-    assert checked_counts(stated_in(small), {}).empty
+    assert criteria_meanings(stated_in(small), {}).empty
 
 
 def test_a_confidence_stands_beside_the_share_of_physicians_that_say_met(small):
@@ -104,7 +104,7 @@ def test_the_sums_of_the_database_are_those_of_the_rows(small):
         rows.append(("Wren", float(label is Label.MET), confidence))
     frame = pd.DataFrame(rows, columns=["judge", "label", "confidence"])
     one, other = (
-        checked_counts(counts, {"Wren": ConfidenceMeaning.MET}) for counts in (counted(frame), stated_in(small))
+        criteria_meanings(counts, {"Wren": ConfidenceMeaning.MET}) for counts in (counted(frame), stated_in(small))
     )
     pd.testing.assert_frame_equal(one, other)
     assert one.loc[0, ["n", "n_met"]].tolist() == [4, 2]

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from evalcore.calibration.confidence import own_confidence
@@ -80,7 +79,7 @@ def test_the_dangerous_misses_are_those_of_the_triage_page(seed):
     triage_data, _ = drawn(np.random.default_rng(seed), n_cases=30, n_samples=2, noise=1.5)
     triage_data = frames.described(triage_data)
     found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
-    listed = misses(triage_data, found)
+    listed = misses(triage_data, found, judges=usual_judges(triage_data))
     counted = (
         listed.loc[listed["rank"].lt(4)].groupby(["model", "format"], observed=True).size()
     )  # D to A, B, C; C to A

@@ -15,13 +15,11 @@ from evalcore.cli import calibration
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import store as triage_store
+from evalcore.triage import queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.settings import TriageSettings
 from tests import world
-from tests.triage_cases import drawn, stored
+from tests.triage_cases import drawn, settings_with, stored
 
 app = typer.Typer()
 app.command()(calibration.calibration)
@@ -40,7 +38,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_study(str(path))
     with writing(engine) as session:
         stored(session, triage_data)
-        triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=RULE), actor="set-up")
         triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
     engine.dispose()
     return path
@@ -76,7 +74,7 @@ def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics
     own = own_confidence(joined(triage_data, predictions(triage_data, judges)))
     errors = confidence.models_confidence(own)[0].errors
     assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
-    chosen = routing.routing_chosen(own, 0.9)
+    chosen = routing.chosen(own, 0.9)
     assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
     cases = case_spread.on_ambiguous(triage_data, own, judges).cases
     assert [row["concentration"] for row in found["ambiguous"]["cases"]] == pytest.approx(
@@ -113,7 +111,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
     other = world.copy_of(db, tmp_path / "qa.db")
     engine = open_study(str(other))
     with writing(engine) as session:
-        triage_store.set_triage_settings(session, TriageSettings(rule=RULE, formats=(Format.QA,)), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=RULE, formats=(Format.QA,)), actor="set-up")
     engine.dispose()
     found = said(other, "--section", "models,ambiguous,routing")
     assert (every["levels_by"].keys(), found["levels_by"]) == ({"qa", "conversation"}, {"qa": PARSER})
@@ -129,7 +127,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
 
 
 def test_no_threshold_is_chosen_where_one_is_given(monkeypatch: pytest.MonkeyPatch, db: Path):
-    monkeypatch.setattr(routing, "routing_chosen", None)
+    monkeypatch.setattr(routing, "chosen", None)
     assert said(db, "--section", "routing", "--threshold", "0.7")["routing"]["chosen"]
 
 
@@ -158,6 +156,7 @@ def test_what_is_not_known_is_refused_by_name(arguments: tuple[str, ...], expect
         ran(db, *arguments)
 
 
+@pytest.mark.slow
 def test_a_study_without_cases_prints_the_majority_of_its_judges(tmp_path: Path):
     location = str(tmp_path / "overread.db")
     small = world.made(location, judged="+-++")

@@ -149,15 +149,15 @@ def test_serve_refuses_an_address_that_others_reach_before_it_makes_a_study(over
     assert not list(tmp_path.glob("*.db"))
 
 
-def test_help_and_version_say_so(process):
-    assert process.good("--version").strip() == __version__
-    said = process.good("--help")
+def test_help_and_version_say_so(overread):
+    assert overread.good("--version").strip() == __version__
+    said = overread.good("--help")
     for command in ("serve", "import", "formats", "download", "people", "scores", "export", "audit"):
         assert command in said
 
 
-def test_a_wrong_option_is_told_with_status_2(process):
-    done = process("scores", "--colour", "red")
+def test_a_wrong_option_is_told_with_status_2(overread):
+    done = overread("scores", "--colour", "red")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

@@ -150,6 +150,7 @@ def test_a_study_without_a_judge_says_what_to_do(tmp_path: Path):
         CliRunner().invoke(app, ["--db", made.location], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_differences_hold_for_what_the_scores_hold_for(demo_file: Path):
     def found(*options: str) -> dict[str, Any]:
         done = CliRunner().invoke(app, ["--json", *options, "--db", str(demo_file)], catch_exceptions=False)

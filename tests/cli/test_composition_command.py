@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import composition as cli_composition
+from evalcore.cli import data as cli_data
 from evalcore.errors import OverreadError
 from evalcore.rubric import composition_queries
 from evalcore.rubric.benchmark import THEMES
@@ -19,7 +19,7 @@ from evalcore.study.db import open_study, reading
 from tests import world
 
 app = typer.Typer()
-app.command()(cli_composition.composition)
+app.command()(cli_data.composition)
 SHARES = (
     "n_whole", "share", "low", "high", "n_reads", "n_reads_whole", "read_share", "read_low", "read_high", "population_share",
 )  # fmt: skip
@@ -54,7 +54,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
         theme.replace("_", " "): n for theme, n in examples["theme"].value_counts().items()
     }
     assert themes["published"].to_dict() == {theme.replace("_", " "): n for theme, n in THEMES.items()}
-    documented = cli_composition.composition.__doc__ or ""
+    documented = cli_data.composition.__doc__ or ""
     assert all(
         re.search(rf"\b{name}\b", documented)
         for name in {*said, *said["sizes"][0], *said["spreads"][0], *SHARES, *said["weights"]}
@@ -92,7 +92,7 @@ def test_an_unknown_grouping_is_one_sentence(demo_file: Path):
 
 
 def test_the_default_is_every_grouping():
-    assert cli_composition.EVERY.split(",") == [str(grouping) for grouping in Grouping]
+    assert cli_data.COMPOSED.split(",") == [str(grouping) for grouping in Grouping]
 
 
 def test_a_study_without_themes_of_the_benchmark_has_no_weights(demo_file: Path, tmp_path: Path):

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from evalcore.export.codebook import CODEBOOK
+from evalcore.export.tables import CODEBOOK
 from tests.commands import dump
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from evalcore.importing import ImportReport
 from evalcore.importing.formats import FORMATS
-from evalcore.importing.report import ImportReport
 from tests.commands import dump
 
 
@@ -22,7 +22,7 @@ def test_import_reports_what_came_and_ends_well(overread, files):
 def test_import_json_is_a_list_of_reports(overread, files):
     examples, _ = files
     (report,) = json.loads(overread.good("import", examples, "--dataset", "invented", "--json", "--db", overread.db))
-    assert set(report) == set(ImportReport().as_dict())
+    assert set(report) == set(vars(ImportReport()))
     assert (report["format"], report["rows"], report["examples_new"]) == ("healthbench-examples", 1, 1)
 
 

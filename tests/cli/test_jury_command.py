@@ -6,8 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import drift as cli_drift
-from evalcore.cli import judging
+from evalcore.cli import drift as cli_drift, judging
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import writing

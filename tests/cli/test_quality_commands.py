@@ -9,10 +9,9 @@ import pytest
 import typer
 
 from evalcore.cli.console import out
-from evalcore.cli.quality import judges
+from evalcore.cli.judging import judges
 from evalcore.errors import OverreadError
-from evalcore.judges.quality import COLUMNS as QUALITY
-from evalcore.judges.quality import PERCENTILE_COLUMNS
+from evalcore.judges.quality import COLUMNS as QUALITY, PERCENTILE_COLUMNS
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from evalcore.study.store import add_verdicts, ensure_rater
@@ -99,7 +98,7 @@ def test_without_json_it_says_the_finding_and_the_tables(study):
 
 
 def test_groups_without_an_interval_are_counted_and_not_listed():
-    import evalcore.cli.quality as module
+    import evalcore.cli.judging as module
 
     table = pd.DataFrame(
         {

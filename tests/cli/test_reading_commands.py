@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalcore.reading import assignment_queries, queries
+from evalcore.reading import assignment_queries, reviewing
 from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.schema import Label
@@ -36,7 +36,7 @@ def test_assigning_says_what_was_drawn_from_what_and_stores_it(run, small):
     assert said["readers"] == ["Dr. Imani Noor", "Dr. Tove Lind"]
     with reading(small.engine) as session:
         (row,) = assignment_queries.assignments(session).to_dict(orient="records")
-        asked = queries.task(session, 1)
+    asked = reviewing.take(small.engine, small.viewer()).asked
     assert (row["n_tasks"], row["n_readers"], row["seed"]) == (1, 2, 3)
     assert (asked.inclusion_probability, asked.reserve_minutes, asked.selection) == (1 / 2, 30, "random")
 
@@ -79,8 +79,7 @@ def test_a_plan_brings_its_own_probabilities(run, small, tmp_path):
     plan = tmp_path / "plan.csv"
     plan.write_text("prompt_id,model,inclusion_probability\nprompt-1,Alder-2,0.25\n")
     told(run("assign", "--plan", plan))
-    with reading(small.engine) as session:
-        asked = queries.task(session, 1)
+    asked = reviewing.take(small.engine, small.viewer()).asked
     assert (asked.example_id, asked.inclusion_probability, asked.selection) == (2, 0.25, "importance")
 
 

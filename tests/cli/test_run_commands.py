@@ -4,11 +4,10 @@ import json
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.cli import run_at_console
-from evalcore.runs import item_queries, queries, summary
+from evalcore.runs import item_queries, summary
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
 from evalcore.study.schema import STREAK
@@ -107,7 +106,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick_run,
     spec = judging(judge.base_url)
     with reading(quick_run.engine) as session:
         questions = item_queries.drawn(session, spec, 100)
-        prepared = Asker(spec).prepared(questions, queries.texts(session, questions))
+        prepared = Asker(spec).prepared(session, questions)
     sent = sum(len(message.content) for one in prepared for message in Asker(spec).request(one).messages)
     assert found["n_all"] == found["n_missing"] == 3 * 2
     assert found["prompt_tokens"] == pytest.approx(sent / 4, rel=0.01)  # a token for four characters

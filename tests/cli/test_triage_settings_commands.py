@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 from evalcore.cli import triage as cli_triage
 from evalcore.errors import OverreadError
+from evalcore.study import auditing
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.trail import audit_trail
-from evalcore.triage import label_maps, setting_queries, settings
-from evalcore.triage import store as triage_store
+from evalcore.study.schema import Administrator
+from evalcore.triage import label_maps, setting_queries, settings, store as triage_store
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
+from tests.triage_cases import settings_with
 
 app = typer.Typer()
 app.command("label-maps")(cli_triage.label_maps)
@@ -54,8 +55,7 @@ def of(found, source):
 
 def acts(location):
     engine = open_study(location)
-    with reading(engine) as session:
-        trail = audit_trail(session, limit=50)[0]
+    trail = auditing.events(engine, Administrator(), is_blind=False)[0]
     engine.dispose()
     return [row.action for row in trail.itertuples() if row.actor.endswith("command line)")][::-1]
 
@@ -173,7 +173,7 @@ def test_the_study_reads_the_same_file_that_it_wrote(location, tmp_path):
     path = tmp_path / "s.yaml"
     engine = open_study(location)
     with writing(engine) as session:
-        triage_store.set_triage_settings(session, TriageSettings(over_weight=2.5), actor="Dr. Noor")
+        triage_store.set_triage_settings(session, settings_with(over=2.5), actor="Dr. Noor")
     engine.dispose()
     ran(location, "triage-settings", "--export", path)
     ran(location, "triage-settings", "--import", path)

@@ -14,8 +14,7 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner
 
 from evalcore.__main__ import app
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.export.bundle import MANIFEST, bundle
 from evalcore.study import store, trail
 from evalcore.study.analysis import Analysis
@@ -63,7 +62,7 @@ def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(bundled):
     assert n_rows == len(labels)
     assert files["labels.csv"] == export_tables.to_csv(labels)
     assert files["labels-codebook.md"].decode() == export_tables.codebook_text("labels")
-    assert files["methods.md"].decode() == methods.markdown(methods.facts(engine))
+    assert files["methods.md"].decode() == methods.documents(methods.facts(engine))[0]["methods.md"]
     scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
     assert sorted(scores.loc[scores["is_analysis"], "model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
     assert set(pd.read_csv(io.BytesIO(files["agreement.csv"]))["coefficient"]) >= {"agreement", "kappa", "ac1"}

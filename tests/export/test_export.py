@@ -7,10 +7,9 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from evalcore.errors import ExportError
+from evalcore.errors import OverreadError
 from evalcore.export import tables as export_tables
-from evalcore.export.codebook import CODEBOOK
-from evalcore.export.tables import Part
+from evalcore.export.tables import CODEBOOK, Part
 from evalcore.importing import import_file
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
@@ -112,16 +111,16 @@ def test_a_part_is_a_part_in_every_format(overridden, part, n_rows):
 
 
 def test_a_judge_or_a_table_that_is_not_there_is_named(overridden, empty):
-    with pytest.raises(ExportError, match="expected one of Magpie, Wren, got judge 'Owl'"):
+    with pytest.raises(OverreadError, match="expected one of Magpie, Wren, got judge 'Owl'"):
         export_tables.table(overridden.engine, "labels", Part(judge="Owl"))
     with pytest.raises(
-        ExportError, match=r"expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
+        OverreadError, match=r"expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
     ):
         export_tables.table(overridden.engine, "marks")
 
 
 def test_a_judge_is_missed_in_an_empty_study(empty):
-    with pytest.raises(ExportError, match="the study has no judge yet"):
+    with pytest.raises(OverreadError, match="the study has no judge yet"):
         export_tables.table(empty, "labels", Part(judge="Owl"))
 
 

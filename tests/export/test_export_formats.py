@@ -6,11 +6,10 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.export import tables as export_tables
-from evalcore.export.codebook import CODEBOOK, DTYPES
+from evalcore.export.tables import CODEBOOK, DTYPES
 from evalcore.study.csv_cells import unguarded
 from tests import world
 from tests.export_steps import from_csv

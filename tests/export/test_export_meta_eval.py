@@ -3,8 +3,8 @@
 import orjson
 
 from evalcore.export import tables as export_tables
+from evalcore.importing.context import Options
 from evalcore.importing.formats import healthbench
-from evalcore.importing.records import Options
 from evalcore.reading.overriding import give_verdict
 from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
+from hypothesis import given, settings, strategies as some
 
 from evalcore.export import methods, reporting
 from evalcore.export.bundle import bundle
@@ -184,7 +183,7 @@ def nothing(sqlite_template) -> methods.Facts:
             return methods.facts(engine)
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(
     seed=some.integers(0, 9_999),
     n_cases=some.integers(0, 6),

@@ -5,8 +5,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 from evalcore.export.reporting import BESIDE, LEFT, STAGE, UNITS, flow_svg, study_flow
 from tests import opinion_rows

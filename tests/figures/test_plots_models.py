@@ -19,11 +19,7 @@ NAN = math.nan
 def forest_table(**columns: list[object]) -> pd.DataFrame:
     """Two models: Alder with all three scores, the odd one with the judge's alone."""
     values: dict[str, list[object]] = {"model": ["Alder", ODD], "needs": ["", "needs about 420 more reads"]}
-    for kind, first, second in (
-        ("judge_only", 0.6, 0.4),
-        ("physicians_only", 0.5, NAN),
-        ("corrected", 0.52, NAN),
-    ):
+    for kind, first, second in (("judge_only", 0.6, 0.4), ("physicians_only", 0.5, NAN), ("corrected", 0.52, NAN)):
         values |= {
             kind: [first, second],
             f"{kind}_low": [first - 0.02, second - 0.05],
@@ -44,12 +40,7 @@ def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_oth
         ("judge only", 0.6), ("judge only", 0.4), ("physicians only", 0.5), ("corrected", 0.52),
     ]  # fmt: skip
     rows = {(kind, score): round(row) for kind, score, row in marks(figure)}
-    assert rows == {
-        ("judge only", 0.6): 0,
-        ("physicians only", 0.5): 0,
-        ("corrected", 0.52): 0,
-        ("judge only", 0.4): 1,
-    }
+    assert rows == {("judge only", 0.6): 0, ("physicians only", 0.5): 0, ("corrected", 0.52): 0, ("judge only", 0.4): 1}
 
 
 def test_an_interval_is_drawn_from_its_low_to_its_high_bound():

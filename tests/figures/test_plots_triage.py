@@ -8,8 +8,7 @@ import pytest
 
 from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
 from evalcore.triage import figures
-from evalcore.triage.harm import changes, expected_harm
-from evalcore.triage.harm import orders as places
+from evalcore.triage.harm import changes, expected_harm, orders as places
 from evalcore.triage.rates import of_matrices, rates
 
 ODD = "<b>odd</b>"
@@ -114,7 +113,7 @@ def test_names_of_levels_stay_text():
 
 def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_missing():
     cells = pd.concat([cells_of("Alder", ODD), cells_of("Briar", formats=("qa",))], ignore_index=True)
-    figure = figures.overview(cells, FORMATS)
+    figure = figures.overview(cells)
     drawn = [share for row in figure.data[0].z for share in row if share is not None]
     assert len(drawn) == 16 * 5
     notes = [note.text for note in figure.layout.annotations]
@@ -125,13 +124,13 @@ def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_mis
 
 def test_many_models_go_on_below():
     names = [f"Model {number:02}" for number in range(figures.SMALL_LINE + 2)]
-    figure = figures.overview(cells_of(*names), FORMATS)
+    figure = figures.overview(cells_of(*names))
     assert len(figure.data[0].z[0]) == figures.SMALL_LINE * figures.STEP
     assert sum(share is not None for row in figure.data[0].z for share in row) == 16 * 2 * len(names)
 
 
 def test_the_three_parts_of_a_bar_fill_it_and_under_triage_has_the_heavy_border():
-    figure = figures.directions(rates(cells_of("Alder", ODD)), FORMATS)
+    figure = figures.directions(rates(cells_of("Alder", ODD)))
     under, exact, over = figure.data
     assert [part.name.split(":")[0] for part in figure.data] == ["under-triage", "exact", "over-triage"]
     for parts in zip(under.x, exact.x, over.x, strict=True):
@@ -159,7 +158,7 @@ def grouped(**more: object) -> pd.DataFrame:
 
 
 def test_groups_show_under_and_over_with_their_intervals_and_few_cases_in_grey():
-    figure = figures.by_group(grouped(), FORMATS, {"clinic": "clinic", ODD: ODD})
+    figure = figures.by_group(grouped(), {"clinic": "clinic", ODD: ODD})
     drawn = [trace for trace in figure.data if len(trace.x)]
     assert {trace.name for trace in drawn} == {"under-triage", "over-triage"}
     assert {share for trace in drawn for share in trace.x} == {3 / 20, 5 / 20}
@@ -170,7 +169,7 @@ def test_groups_show_under_and_over_with_their_intervals_and_few_cases_in_grey()
 
 
 def test_a_group_without_a_value_has_its_row_and_no_mark():
-    figure = figures.by_group(grouped(value=math.nan), FORMATS, {})
+    figure = figures.by_group(grouped(value=math.nan), {})
     assert not any(len(trace.x) for trace in figure.data)
     assert len(figure.layout.yaxis.ticktext) == 2
 
@@ -179,7 +178,7 @@ def test_answers_to_boundary_cases_fill_a_bar_and_those_below_both_letters_stand
     table = pd.DataFrame(
         [{"model": ODD, "format": "qa", "n": 8, "a": 0.125, "a_k": 1, "b": 0.5, "b_k": 4, "c": 0.25, "c_k": 2, "d": 0.125, "d_k": 1}]
     )  # fmt: skip
-    figure = figures.apart(table, FORMATS, [(name, name) for name in "abcd"])
+    figure = figures.apart(table, [(name, name) for name in "abcd"])
     assert sum(part.x[0] for part in figure.data) == pytest.approx(1)
     assert [part.marker.line.width > 0 for part in figure.data] == [True, False, False, False]
     assert ODD not in words_of(figure)
@@ -197,8 +196,8 @@ def two() -> pd.DataFrame:
 
 
 def test_harm_is_drawn_with_its_interval_in_the_models_colour():
-    table = expected_harm(two(), 5, 1)
-    figure = figures.harm(table, {"Alder": "#0072B2"}, FORMATS)
+    table = expected_harm(two())
+    figure = figures.harm(table, {"Alder": "#0072B2"})
     marks = next(trace for trace in figure.data if trace.name == "qa" and trace.x[0] is not None)
     # 43 levels too low and 96 too high on 527 cases: (5 * 43 + 96) / 527
     assert marks.x[0] == pytest.approx((5 * 43 + 96) / 527)
@@ -212,7 +211,7 @@ def test_the_order_over_the_weights_is_drawn_with_the_place_where_it_changes():
     crossing = changes(expected_harm(two()))
     assert len(crossing) == 1
     table = places(expected_harm(two()), [0.25, 0.5, 1, 2, 5, 20])
-    figure = figures.orders(table, crossing, {}, {}, FORMATS, now=5.0)
+    figure = figures.orders(table, crossing, {}, {}, now=5.0)
     lines = {trace.name: trace.y for trace in figure.data}
     assert set(lines) == {"Alder", ESCAPED}
     assert [sorted(pair) for pair in zip(*lines.values(), strict=True)] == [[1, 2]] * 6
@@ -222,5 +221,5 @@ def test_the_order_over_the_weights_is_drawn_with_the_place_where_it_changes():
 
 def test_so_many_changes_that_they_would_hide_the_lines_are_not_drawn():
     crossing = pd.DataFrame({"format": "qa", "ratio": [1 + n / 10 for n in range(figures.MOST_LINES + 1)]})
-    figure = figures.orders(places(expected_harm(two()), [0.5, 5]), crossing, {}, {}, FORMATS)
+    figure = figures.orders(places(expected_harm(two()), [0.5, 5]), crossing, {}, {})
     assert not figure.layout.shapes

@@ -10,10 +10,10 @@ from threading import Thread
 import pytest
 import stamina
 
-from evalcore.errors import DownloadError
+from evalcore.errors import OverreadError
 from evalcore.importing.downloading import PARTS, TRIES, download
 
-NAME = PARTS["hard"].name
+NAME = PARTS["hard"]
 CONTENT = bytes(range(256)) * 2_000  # 512,000 bytes
 
 
@@ -166,7 +166,7 @@ def test_a_server_that_is_busy_is_asked_again(server, tmp_path, status):
 @pytest.mark.parametrize(("status", "asked"), [(404, 1), (403, 1), (503, TRIES)])
 def test_a_server_that_refuses_is_named_with_its_answer(server, tmp_path, status, asked):
     server.statuses = [status] * 20
-    with pytest.raises(DownloadError, match=rf"{NAME}: the server answered {status} "):
+    with pytest.raises(OverreadError, match=rf"{NAME}: the server answered {status} "):
         download("hard", base_url=server.url, folder=tmp_path)
     assert len(server.asked) == asked
     assert not (tmp_path / NAME).exists()
@@ -174,36 +174,36 @@ def test_a_server_that_refuses_is_named_with_its_answer(server, tmp_path, status
 
 def test_a_file_of_another_size_than_the_server_said_is_refused(server, tmp_path):
     server.said_size = len(CONTENT) + 1
-    with pytest.raises(DownloadError, match=r"expected 512,001|416|512,000 bytes came"):
+    with pytest.raises(OverreadError, match=r"expected 512,001|416|512,000 bytes came"):
         download("hard", base_url=server.url, folder=tmp_path)
     assert not (tmp_path / NAME).exists()
 
 
 def test_a_connection_that_always_drops_is_given_up_and_what_arrived_is_kept(server, tmp_path):
     server.break_after = [1_000] * 20
-    with pytest.raises(DownloadError, match=rf"tried {TRIES} times; what arrived is kept"):
+    with pytest.raises(OverreadError, match=rf"tried {TRIES} times; what arrived is kept"):
         download("hard", base_url=server.url, folder=tmp_path)
     assert (tmp_path / f"{NAME}.part").read_bytes() == CONTENT[: 1_000 * TRIES]
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(DownloadError, match=rf"http://127.0.0.1:1/{NAME}: .* \(tried {TRIES} times"):
+    with pytest.raises(OverreadError, match=rf"http://127.0.0.1:1/{NAME}: .* \(tried {TRIES} times"):
         download("hard", base_url="http://127.0.0.1:1", folder=tmp_path)
 
 
 @pytest.mark.parametrize("url", ["healthbench", "ftp://example.org", "http://exa mple.org:port"])
 def test_an_address_that_is_none_is_named_and_not_tried_again(tmp_path, url):
-    with pytest.raises(DownloadError, match=re.escape(url)) as failed:
+    with pytest.raises(OverreadError, match=re.escape(url)) as failed:
         download("hard", base_url=url, folder=tmp_path)
     assert "tried" not in str(failed.value)
 
 
 def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DownloadError, match=r"cannot be written: (File exists|Not a directory)"):
+    with pytest.raises(OverreadError, match=r"cannot be written: (File exists|Not a directory)"):
         download("hard", base_url=server.url, folder=tmp_path / "file")
 
 
 def test_an_unknown_part_names_the_known_ones(tmp_path):
-    with pytest.raises(DownloadError, match="expected one of eval, hard, consensus, meta, got part 'half'"):
+    with pytest.raises(OverreadError, match="expected one of eval, hard, consensus, meta, got part 'half'"):
         download("half", base_url="http://127.0.0.1:1", folder=tmp_path)

@@ -5,13 +5,12 @@ import io
 
 import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import RowFault
 from evalcore.export import tables as export_tables
+from evalcore.importing.context import Options
 from evalcore.importing.formats.verdicts import VERDICT_TABLE, VerdictRow, read_cells
-from evalcore.importing.records import Options
 from evalcore.study.csv_cells import guarded, unguarded
 from tests.invented import bring, dump, entry, example, results, rows, study, verdicts, write
 

@@ -4,17 +4,15 @@ import random
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.context import Options
 from evalcore.importing.formats.acuity_predictions import Predictions, read_cells
-from evalcore.importing.records import Options
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, ConfidenceMeaning
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries
+from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.data import NO_LEVEL
 from tests.acuity_files import case, json_lines, levels, matrix, prediction, table
 from tests.invented import bring, dump, entry, judged, results, rows, study, write
@@ -55,11 +53,7 @@ def test_a_level_belongs_to_its_sample_and_rater_and_none_found_is_no_level(tmp_
         assert rows(
             engine,
             "SELECT confidence, explanation FROM verdict WHERE confidence IS NOT NULL OR explanation IS NOT NULL ORDER BY id",
-        ) == [
-            (None, "no line states it"),
-            (0.9, None),
-            (None, "No level stated."),
-        ]
+        ) == [(None, "no line states it"), (0.9, None), (None, "No level stated.")]
         with reading(engine) as session:
             found = triage_queries.load(session)
         assert found.samples["has_text"].tolist() == [True, True, True, True]

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing import context
+from evalcore.importing import context, staging
 from evalcore.importing.files import opening, parquet, streams
 from evalcore.importing.formats import healthbench, values
 from tests.acuity_files import case, table
@@ -93,7 +92,7 @@ def test_gzip_that_unpacks_to_gigabytes_of_one_document_does_not_fill_the_memory
 def test_gzip_that_unpacks_to_too_much_is_refused_before_the_study_is_locked(engine, tmp_path, monkeypatch):
     # Each row is right, and there already: an import of all of them held the lock for minutes.
     one = gzip.compress(lines(example("p1")) * 20_000, mtime=0)
-    monkeypatch.setattr(importing, "writing", Mock(side_effect=AssertionError("the study was locked")))
+    monkeypatch.setattr(staging, "writing", Mock(side_effect=AssertionError("the study was locked")))
     (fault,) = refusal(engine, tmp_path / "rows.jsonl.gz", one * 20)
     assert fault.startswith(
         f"rows.jsonl.gz: it unpacks to more than {2_000 * len(one):,} bytes"

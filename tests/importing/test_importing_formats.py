@@ -8,8 +8,7 @@ import pytest
 from evalcore.errors import ImportFailed
 from evalcore.importing.formats import FORMATS
 from evalcore.study.store import index_texts
-from tests import acuity_files
-from tests import invented as made
+from tests import acuity_files, invented as made
 from tests.invented import bring, entry, example, judged, meta, results, rows, study, verdicts, write
 
 RESULTS_NAME = "healthbench_hard_model-a_20260101_101010_allresults.json"

@@ -6,14 +6,12 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import example as tried
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import example as tried, given, strategies as st
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import missing_options
-from evalcore.importing.files import streams, zip_members
-from evalcore.importing.records import Options
+from evalcore.importing.context import Options
+from evalcore.importing.files import streams
 from tests.inspect_zips import LOGS, ZSTANDARD, as_json, document, header, item, log, packed, rubric, sample
 from tests.invented import bring, dump, study, write
 
@@ -98,7 +96,7 @@ def test_a_damaged_log_is_refused_with_one_sentence(engine, tmp_path, content, e
 def test_a_zip_that_unpacks_without_end_is_refused_before_it_is_held(engine, tmp_path, monkeypatch):
     bomb = packed(MEMBERS | {"samples/q1_epoch_1.json": as_json(sample(answer="a" * 3_000_000))})
     assert len(bomb) < 10_000
-    monkeypatch.setattr(zip_members, "MAX_MEMBER", 1_000_000)
+    monkeypatch.setattr(streams, "MAX_MEMBER", 1_000_000)
     assert "unpacks to more than 1,000,000 bytes" in refused(engine, tmp_path / "a.eval", bomb)
     monkeypatch.undo()
     many = packed(MEMBERS | {f"samples/{n}.json": as_json(sample(f"n{n}", answer="a" * 400_000)) for n in range(4)})
@@ -110,7 +108,7 @@ def test_a_zip_that_unpacks_without_end_is_refused_before_it_is_held(engine, tmp
 
 
 def test_a_zip_of_too_many_members_and_a_document_too_long_are_refused(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(zip_members, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(streams, "MAX_MEMBERS", 3)
     assert "a.eval: expected a zip of at most 3 members, got more" in refused(
         engine, tmp_path / "a.eval", packed({str(n): b"" for n in range(4)})
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.importing.formats.inspect_scores import Says
+from evalcore.importing.formats.inspect_logs import Says
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from tests.acuity_files import case, levels, table

@@ -8,10 +8,9 @@ import pytest
 from evalcore import importing
 from evalcore.errors import RowFault
 from evalcore.importing import missing_options
+from evalcore.importing.context import Options
 from evalcore.importing.formats import inspect_logs
-from evalcore.importing.formats.inspect_logs import Header, LogFile
-from evalcore.importing.formats.inspect_scores import Says, decoded
-from evalcore.importing.records import Options
+from evalcore.importing.formats.inspect_logs import Header, LogFile, Says, decoded
 from evalcore.study.schema import Label
 from tests.inspect_zips import (
     DEFLATED,

@@ -5,8 +5,7 @@ import tempfile
 from itertools import permutations
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests import invented as made
 from tests.invented import bring, criterion, entry, example, meta, results, study, user, write

@@ -20,8 +20,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from inspect_ai import Task, task
-from inspect_ai import eval as run
+from inspect_ai import Task, eval as run, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import (

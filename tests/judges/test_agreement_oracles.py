@@ -3,8 +3,7 @@
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from evalcore.judges.agreement import agreement, pair_agreement

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import t as student
 
 from evalcore.judges.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, coded, pair_agreement

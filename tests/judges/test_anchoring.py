@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.judges.anchoring import (
     AWAY,
@@ -92,11 +91,6 @@ def test_the_groups_are_axis_sign_kind_and_reader():
     assert list(dict.fromkeys(table["grouping"])) == list(GROUPINGS)
 
 
-def test_a_grouping_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match=r"by: expected some of overall, .*, got weather"):
-        anchoring(reads_of([{}]), by=["weather"])
-
-
 def test_readers_are_not_named_unless_asked_for():
     assert "rater" not in set(anchoring(reads_of([{}]))["grouping"])
 
@@ -176,11 +170,7 @@ def test_the_interval_covers_the_share_of_physicians_in_general(n_readers, sprea
 
 
 moved_read = st.tuples(
-    read,
-    st.sampled_from(["+", "-", "?", ""]),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from(["dr_a", "dr_b"]),
+    read, st.sampled_from(["+", "-", "?", ""]), st.booleans(), st.booleans(), st.sampled_from(["dr_a", "dr_b"])
 ).map(lambda drawn: drawn[0] | {"revised": drawn[1], "revealed": drawn[2], "decided": drawn[3], "rater": drawn[4]})
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.judges import criterion_health as health
 from evalcore.judges.criterion_health import (
@@ -50,9 +49,7 @@ def alarms(rubric_data, by="category"):
 # ---------------------------------------------------------------- shares of many groups at once
 
 
-@given(
-    items=st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(-1, 3)), max_size=80),
-)
+@given(items=st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(-1, 3)), max_size=80))
 def test_each_group_gets_the_interval_it_would_get_alone(items):
     hits, clusters, groups = (np.array([item[place] for item in items]) for place in range(3))
     table = grouped_shares(hits.astype(bool), clusters.astype(int), groups.astype(int), 4)

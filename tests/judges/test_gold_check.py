@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
 from evalcore.judges.gold_check import LOW, MEASURES, POINT, failures, gold_check
 from evalcore.stats.intervals import share_interval
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=15, deadline=None)
 
 
 def pairs(gold, judged, example=None):

@@ -8,18 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.judges.confusion import f1_scores
 from evalcore.judges.quality import CATEGORY, OVERALL, PHYSICIAN, PHYSICIANS, TOGETHER, balanced_f1, judge_pairs
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.queries import load
 from evalcore.study.db import reading
-from tests.invented import bring
-from tests.invented import study as opened
-from tests.opinion_rows import of_drawing as study
-from tests.opinion_rows import shuffled
+from tests.invented import bring, study as opened
+from tests.opinion_rows import of_drawing as study, shuffled
 from tests.population import drawn
 from tests.quality_rows import many, opinions_of, row_of
 

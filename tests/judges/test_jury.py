@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.quality import OVERALL, balanced_f1
 from evalcore.stats.majority import decisions, jury_names, majority, words
@@ -14,7 +13,7 @@ from tests.opinion_rows import of_drawing as study
 from tests.population import drawn
 from tests.quality_rows import row_of
 
-many = settings(max_examples=50, deadline=None)
+many = settings(max_examples=15, deadline=None)
 LABELS = st.sampled_from([1.0, 0.0, math.nan])
 
 

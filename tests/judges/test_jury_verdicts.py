@@ -5,15 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.juries import Why, on_criterion, on_level
 from evalcore.stats.majority import most
 from evalcore.triage.data import LEVELS, NO_LEVEL
 from evalcore.triage.predictions import votes
 
-many = settings(max_examples=120, deadline=None)
+many = settings(max_examples=40, deadline=None)
 NAMES = ("Magpie", "Wren", "Rook", "Jay", "Dove")
 MET = {"met": 1.0, "not_met": 0.0}
 criteria = st.lists(st.sampled_from(["met", "not_met", "cannot_assess", None]), min_size=2, max_size=5)

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates
-from evalcore.judges.quality import left_out as pairs_left_out
+from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates, left_out as pairs_left_out
 from evalcore.judges.record import Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.rubric.data import RubricData
 from tests.opinion_rows import of_drawing as study

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
 from evalcore.rubric.data import RubricData
@@ -169,6 +168,7 @@ def shares(n_runs, seed, **more):
     return counts / n_runs
 
 
+@pytest.mark.slow
 def test_a_judge_with_one_sensitivity_and_specificity_is_seldom_accused_however_often_families_are_right():
     favours, harder, _ = shares(80, 1)
     # 2.5 % each way; 6 of 80 or more would come in 1.2 % of such runs
@@ -192,14 +192,14 @@ def study():
     return study_of(np.random.default_rng(5), favour=0.1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_does_not_matter(study, seed):
     anew = shuffled(study, np.random.default_rng(seed))
     pd.testing.assert_frame_equal(self_preference(study, FAMILIES), self_preference(anew, FAMILIES), rtol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_judge_of_the_other_family_has_the_opposite_difference(study, seed):
     some = study.where(study.items["example_id"].isin(np.random.default_rng(seed).permutation(40)[:30]))

@@ -18,15 +18,21 @@ IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "Settle where readers differ"
 
 
-@pytest.fixture
-def small(location):
-    """Two responses, each read by two: on the first they differ on both criteria, on the second on the first one."""
-    made = world.made(location, points=((7, -4), (5, 3)), judged="    ")
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory):
+    made = world.made(str(tmp_path_factory.mktemp("small") / "made.db"), points=((7, -4), (5, 3)), judged="    ")
     for name in (SOL, RUNE):
         world.add_researcher(made.engine, name, Role.ADJUDICATOR)
     world.assigned(made)
     for name, labels in ((IMANI, "++"), (TOVE, "--"), (IMANI, "++"), (TOVE, "-+")):
         world.submitted(made, name, labels)
+    return world.at_rest(made)
+
+
+@pytest.fixture
+def small(location, small_file):
+    """Two responses, each read by two: on the first they differ on both criteria, on the second on the first one."""
+    made = world.copied(small_file, location)
     yield made
     made.engine.dispose()
 
@@ -119,7 +125,7 @@ def test_what_one_has_read_oneself_is_said_to_wait_for_somebody_else(small, open
     assert "Reader 1" not in refused
 
 
-@pytest.mark.parametrize("case", ["", "x", "r", "rr1", "e", "r-1", "r1x", "9", "r²", "R1"])
+@pytest.mark.parametrize("case", ["x", "r", "r-1", "r²"])
 def test_an_address_that_names_no_case_shows_the_list(case, small, open_page):
     assert TITLE in check(open_page(small.location, "adjudicate", SOL, case=case))
 
@@ -198,19 +204,13 @@ def test_a_settlement_is_saved_and_the_next_item_and_then_the_next_response_come
     assert len(settled(small)) == 3
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        ((), "Say first what the label is"),
-        (("settle_met",), "Say why the readers differed"),
-        (("settle_met", f"because_{ConflictCause.READER_SLIPPED}"), "Write the rationale"),
-    ],
-)
-def test_what_is_missing_is_said_and_nothing_is_kept(said, sentence, small, open_page):
+def test_what_is_missing_is_said_and_nothing_is_kept(small, open_page):
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
-    for key in said:
-        press(app, key)
-    assert sentence in press(app, "settle")
+    assert "Say first what the label is" in press(app, "settle")
+    press(app, "settle_met")
+    assert "Say why the readers differed" in press(app, "settle")
+    press(app, f"because_{ConflictCause.READER_SLIPPED}")
+    assert "Write the rationale" in press(app, "settle")
     assert settled(small) == []
 
 

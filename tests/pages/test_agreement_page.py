@@ -13,7 +13,7 @@ import typer
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from evalcore.cli.quality import agreement as command
+from evalcore.cli.judging import agreement as command
 from evalcore.judges.figures import pair_matrix
 from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Role, Viewer
@@ -121,10 +121,7 @@ def test_the_order_of_unnamed_readers_depends_on_the_secret_and_not_on_their_nam
 
 def test_hashes_are_shortened_where_that_leaves_them_apart():
     apart, alike = ["a" * 64, "b" * 64], ["a" * 63 + "b", "a" * 64]
-    assert list(agreement.shown_names(apart, [], LEAD, b"").values()) == [
-        "Physician aaaaaaaa",
-        "Physician bbbbbbbb",
-    ]
+    assert list(agreement.shown_names(apart, [], LEAD, b"").values()) == ["Physician aaaaaaaa", "Physician bbbbbbbb"]
     assert list(agreement.shown_names(alike, [], LEAD, b"").values()) == alike
 
 

@@ -18,17 +18,13 @@ from evalcore.stats.intervals import share_words
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import setting_queries
-from evalcore.triage import store as triage_store
+from evalcore.triage import queries as stored_triage, setting_queries, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.settings import TriageSettings
 from pages.shared import tables
 from tests import world
-from tests.page_steps import Open
-from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.page_steps import Open, said as words
+from tests.triage_cases import drawn, settings_with, stored
 
 LEAD, RESEARCHER, READER, NEWCOMER = "Mina Castell", "Ines Roth", "Dr. Noor", "Dr. Imani Lund"
 JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (
@@ -55,7 +51,7 @@ def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_study(str(path))
     with writing(engine) as session:
         stored(session, triage_data)
-        triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=RULE), actor="set-up")
         people(session)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -266,9 +262,9 @@ def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engi
 def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):
     _, own, _ = found_in(engine, stated=False)
     app = look(ROUTING)
-    assert routing.routing_finding(routing.routing_chosen(own, 0.9), 0.9) in words(app)
+    assert routing.routing_finding(routing.chosen(own, 0.9), 0.9) in words(app)
     app = app.slider(key="calibration_wanted").set_value(0.6).run()
-    assert routing.routing_finding(routing.routing_chosen(own, 0.6), 0.6) in words(app)
+    assert routing.routing_finding(routing.chosen(own, 0.6), 0.6) in words(app)
     app = look(ROUTING, calibration_by="confidence")
     shown = words(app)
     assert "Where cases with a confidence below 80 % go to a human" in shown
@@ -277,7 +273,7 @@ def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: L
 
 def test_the_triage_page_says_of_routing_what_this_page_says(engine: Engine, location: str, open_page: Open):
     _, own, _ = found_in(engine, stated=False)
-    rows = routing.routing_chosen(own, routing.WANTED)
+    rows = routing.chosen(own, routing.WANTED)
     row = rows.loc[rows["caught"].notna()].sort_values("n_caught", ascending=False, kind="stable").iloc[0]
     shown = words(open_page(location, "triage", LEAD, triage_show="Which view"))
     assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown

@@ -10,8 +10,7 @@ from evalcore.calibration import confidence, routing
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from tests import world
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.pages.test_calibration_page import LEAD, SECTIONS, figures, links, people
 from tests.triage_cases import drawn, stored
 

@@ -9,8 +9,7 @@ from sqlalchemy import text
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
-from evalcore.reading import assigning, overriding
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import assigning, overriding, queries as reading_queries
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Role, Severity
@@ -164,14 +163,13 @@ def test_a_case_that_waits_shows_a_reader_neither_gold_nor_votes_nor_levels(ask,
         for row in rows(engine, "SELECT id FROM response WHERE example_id = :n AND text <> '' ORDER BY id", n=number)
     ]
     if ask is Ask.RESPONSE_ACUITY:
-        assigning.assign_responses(
-            engine, responses[:1], actor=Administrator(name=LEAD), readers=[BOTH_READER], n_readers=1, alone=True
-        )
+        chosen = tuple(responses[:1])
+        choice = assigning.Choice(ask=ask, chosen=chosen, readers=(BOTH_READER,), n_readers=1, alone=True)
     else:
         names = rows(engine, "SELECT prompt_id FROM example WHERE id = :n", n=number)
         plan = tuple(assigning.read_plan(f"prompt_id,inclusion_probability\n{names[0][0]},1\n".encode()))
         choice = assigning.Choice(ask=ask, plan=plan, readers=(BOTH_READER,), n_readers=1)
-        assigning.assign(engine, choice, actor=Administrator(name=LEAD))
+    assigning.assign(engine, choice, actor=Administrator(name=LEAD))
     app = open_page(demo_study, "browse", BOTH_READER, example=str(number))
     shown = check(app)
     assert "waits for your first read" in shown
@@ -202,6 +200,7 @@ def test_one_case_is_what_the_whole_study_holds_of_it(engine):
             assert len(one.confidence) == len(part.confidence)
 
 
+@pytest.mark.slow
 def test_a_study_of_nothing_but_cases_opens_everywhere(location, open_page):
     made = open_study(location)
     triage_data, _ = drawn(np.random.default_rng(5), n_cases=8, share_read=0.3)

@@ -22,8 +22,7 @@ from pages.shared import common
 from tests import world
 from tests.conftest import plain, run
 from tests.page_steps import check, words
-from tests.pages.test_adjudicate_page import press as press_key
-from tests.pages.test_adjudicate_page import write
+from tests.pages.test_adjudicate_page import press as press_key, write
 
 IMANI, TOVE, SOL = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Sol Adler"
 NOTE = "the patient of bed seven"

@@ -16,7 +16,7 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label, Role
 from tests import world
 from tests.drawn_reads import reads_of
-from tests.page_steps import said as words
+from tests.page_steps import few, said as words
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "How often the judge is right, and what readers changed after seeing it"
@@ -51,7 +51,7 @@ def imported(small: world.World, label: Label, *, name: str = "hash", example: i
 # ---------------------------------------------------------------- what it says
 
 
-@pytest.mark.parametrize("name", [LEAD, IMANI, TOVE])
+@pytest.mark.parametrize("name", few([IMANI, LEAD, TOVE], 2))
 def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, open_judges):
     shown = words(open_judges(name))
     assert TITLE in shown

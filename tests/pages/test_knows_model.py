@@ -1,12 +1,10 @@
 """A reader who knows which model wrote a response says so; that is kept with the lock, exported and counted."""
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from sqlalchemy import event
 
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.reading import reviewing
 from evalcore.study import families
 from evalcore.study.db import open_study
@@ -36,6 +34,7 @@ def test_a_text_that_names_a_model_of_the_study_or_its_maker_is_told(said, is_na
     assert mentions(said, ["gpt-4.1-2025-04-14", "claude-sonnet-4"], families.default()) is is_named
 
 
+@settings(max_examples=20)
 @given(WORDS, WORDS, st.sampled_from(["Alder-2", "org/Birch.1", "claude-3", "x(y)*z"]))
 def test_a_model_is_told_by_its_whole_name_alone(before, after, name):
     assert mentions(f"{before} {name.upper()} {after}", [name], [])

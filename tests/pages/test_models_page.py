@@ -10,15 +10,13 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore.rubric import data as opinions_module
-from evalcore.rubric import queries as opinions_query
+from evalcore.rubric import data as opinions_module, queries as opinions_query
 from evalcore.study import store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label
 from tests import world
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, few, said as words
 from tests.population import drawn
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
@@ -122,7 +120,7 @@ def test_every_section_opens_by_its_address_with_and_without_reads(section: str,
         assert app.get("plotly_chart")
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", few(SECTIONS, 2))
 def test_every_section_opens_on_a_study_that_was_read(section: str, read: None, opened: Open):
     app = opened(LEAD, models_show=section)
     assert "3 models to 120 examples" in title(app)

@@ -17,7 +17,7 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
 from tests import world
-from tests.page_steps import Open
+from tests.page_steps import Open, few
 from tests.rubric.test_composition import made_of
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
@@ -99,7 +99,7 @@ def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
 # ---------------------------------------------------------------- what it is made of
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", few(GROUPINGS, 3))
 def test_each_grouping_has_its_figure_and_its_table(grouping: Grouping, opened):
     app = opened(LEAD, made_of=Grouping(grouping).label)
     found = table(app)

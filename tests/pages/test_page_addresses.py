@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.study.db import open_study
-from tests.page_steps import LEAD, PHYSICIAN, TITLES, Open, check
+from tests.page_steps import LEAD, PHYSICIAN, TITLES, Open, check, few
 
 
 def n_fitting(shown: str) -> int:
@@ -43,7 +43,8 @@ def test_a_filter_that_does_not_exist_is_left_out(query: dict[str, str], demo_st
 
 
 @pytest.mark.parametrize(
-    "search", ['"', "AND OR NOT", "*", "(((", "col:x", "'; DROP TABLE verdict; --", "٣", "\u202e", "a" * 3_000, "%_\\"]
+    "search",
+    few(['"', "(((", "'; DROP TABLE verdict; --", "a" * 3_000, "AND OR NOT", "*", "col:x", "٣", "\u202e", "%_\\"], 4),
 )
 def test_any_search_finds_something_or_says_that_nothing_fits(search: str, demo_study: str, open_page: Open):
     shown = check(open_page(demo_study, "browse", PHYSICIAN, q=search))

@@ -6,13 +6,11 @@ import re
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.figures.colours import INK_ON_SLATE
 from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, on_lines
-from pages.shared import html as shared_html
-from pages.shared import tables
+from pages.shared import html as shared_html, tables
 
 
 def test_a_column_that_says_nothing_is_left_out_where_it_may_be():

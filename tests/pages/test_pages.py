@@ -9,12 +9,12 @@ from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Label, Role
 from pages.shared import common
 from tests import world
-from tests.page_steps import BOTH_READER, LEAD, NOT_FOR_YOU, PAGES, PEOPLE, PHYSICIAN, TITLES, Open, check, own_verdicts
+from tests.page_steps import LEAD, NOT_FOR_YOU, PAGES, PEOPLE, PHYSICIAN, TITLES, Open, check, own_verdicts
 
 # ---------------------------------------------------------------- Every page for everybody
 
 
-SOME = (LEAD, PHYSICIAN, BOTH_READER)
+SOME = (LEAD,)
 
 
 @pytest.mark.parametrize(

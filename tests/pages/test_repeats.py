@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.calibration import queries as calibration_queries
 from evalcore.calibration.confidence import majority_items
@@ -15,8 +14,7 @@ from evalcore.judges import drift
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.sample_size import IMPORTANCE, answer
 from evalcore.planning.words import disagreement_words
-from evalcore.reading import queries as reading_queries
-from evalcore.reading import read_queries
+from evalcore.reading import queries as reading_queries, read_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.queries import Asked
 from evalcore.reading.read_queries import open_example
@@ -97,7 +95,7 @@ def everything(small):
     found = {}
     with reading(small.engine) as session:
         known = rubric_queries.load(session)
-        asked = Asked(1, 1, Ask.RUBRIC, 1, small.responses[0], 1, 1.0, Selection.RANDOM, 1, 45)
+        asked = Asked(1, 1, Ask.RUBRIC, 1, small.responses[0], 1.0, Selection.RANDOM, 1, 45)
         found = {
             "judges": contents.judges(session),
             "counts": contents.counts(session),
@@ -172,10 +170,7 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
     # the newer prompt has labelled one of two criteria of the first response: the whole of the older counts there
     assert sums.loc[sums["judge"].eq("Wren")].sort_values("response_id")[
         ["achieved", "n_judged"]
-    ].to_numpy().tolist() == [
-        [7, 2],
-        [8, 2],
-    ]
+    ].to_numpy().tolist() == [[7, 2], [8, 2]]
     assert marks.loc[marks["judge"].eq("Wren"), "judge_label"].tolist() == ["not_met", "not_met", "met"]
     assert shown["judge_label"].tolist() == ["not_met", "not_met", "met"]
     assert len(verdicts) == 8

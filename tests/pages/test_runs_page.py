@@ -8,12 +8,11 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore.cli import triage_run as cli_triage_run
+from evalcore.cli import run as cli_run
+from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
-from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
-from evalcore.runs import store as run_store
-from evalcore.runs import worker as runs_worker
+from evalcore.runs import Stop, queries, retry, spec_for, start, stop, store as run_store, work, worker as runs_worker
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
@@ -21,8 +20,7 @@ from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.schema import CASES, STREAK, Administrator, Outcome, Role, Rules, RunKind, RunState
 from pages.shared import common
 from pages.shared.rubric import records
-from pages.study import run as study_run
-from pages.study import run_acts, run_form, runs
+from pages.study import run as one_run, run as study_run, run_form, runs
 from tests.page_steps import LEAD, PHYSICIAN, said
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -303,7 +301,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
+    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 
@@ -334,10 +332,10 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
         lead = next(one for one in contents.people(session) if one.name == LEAD)
     with writing(engine) as session:
         run_store.add_worker(session, run_id, pid=os.getpid())
-    run_acts.start(lead, spec, concurrency=3, max_cost=None)
+    one_run.start(lead, spec, concurrency=3, max_cost=None)
     assert started == []
     stop(engine, run_id, actor=lead)
-    run_acts.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
+    one_run.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
     assert started == [run_id]
 
 
@@ -348,7 +346,7 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
-        raise runs_worker.RunRefused(msg)
+        raise RunRefused(msg)
 
     monkeypatch.setattr(runs_worker, "start_worker", start_worker)
     app = opened(LEAD, run_id)
@@ -365,9 +363,9 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
     row = _rows(engine)[0]
     sentence = reason(check_can_run, physician)
     for act in (
-        lambda: run_acts.start(physician, row.spec, concurrency=1, max_cost=None),
+        lambda: one_run.start(physician, row.spec, concurrency=1, max_cost=None),
         lambda: stop(engine, run_id, actor=physician),
-        lambda: run_acts.retry(physician, row, [Outcome.REFUSED]),
+        lambda: one_run.retry(physician, row, [Outcome.REFUSED]),
     ):
         with pytest.raises(Exception, match="takes the role lead") as refused:
             act()
@@ -380,15 +378,13 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
 
 
 def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_study_changes(
-    engine,
-    demo_study,
-    monkeypatch,
+    engine, demo_study, monkeypatch
 ):
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
     run_id = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)
     with reading(engine) as session:
         person = next(one for one in contents.people(session) if one.name == PHYSICIAN)
-    title = run_acts.title(person, _rows(engine)[0], 2)
+    title = one_run.title(person, _rows(engine)[0], 2)
     read: list[str] = []
     monkeypatch.setattr(common, "read", lambda name, *_: read.append(name) or [])
     monkeypatch.setattr(common, "version", lambda: read.append("version"))
@@ -408,11 +404,11 @@ def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engi
         return count(session, run_id)
 
     monkeypatch.setattr(queries, "progress", progress)
-    first, second = run_acts.progress(_rows(engine)[0]), run_acts.progress(_rows(engine)[0])
+    first, second = one_run.progress(_rows(engine)[0]), one_run.progress(_rows(engine)[0])
     assert first == second
     assert counted == [run_id]
     retry(engine, run_id, actor=Administrator(name=LEAD), outcomes=[Outcome.REFUSED])
-    assert run_acts.progress(_rows(engine)[0]).n_open == first.outcomes[Outcome.REFUSED]
+    assert one_run.progress(_rows(engine)[0]).n_open == first.outcomes[Outcome.REFUSED]
     assert counted == [run_id, run_id]
 
 
@@ -427,9 +423,9 @@ def test_what_takes_long_to_count_is_counted_seldom(engine, demo_study, monkeypa
         return count(session, run_id)
 
     monkeypatch.setattr(queries, "progress", progress)
-    monkeypatch.setattr(run_acts.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(one_run.time, "monotonic", lambda: clock[0])
     (row,) = [row for row in _rows(engine) if row.run_id == run_id]
     for seconds in (0, 10, 19, 2):  # after the first: 10, 29 and 31 seconds later
         clock[0] += seconds
-        run_acts.progress(row)
+        one_run.progress(row)
     assert counted == [100.0, 103.0 + 31.0]

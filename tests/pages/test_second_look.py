@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.cli.judging import anchoring as command
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
+from evalcore.export import methods, tables as export_tables
 from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
 from evalcore.reading import queries
 from evalcore.reading.reviewing import Decision, control_keys
@@ -43,6 +41,7 @@ def with_control(small, share, *, drawn=None, monkeypatch=None):
 # ---------------------------------------------------------------- the drawing
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 2**31 - 1), st.floats(0, 1), st.lists(st.integers(1, 99), unique=True), st.randoms())
 def test_a_drawing_is_known_by_its_seed_whatever_the_order_and_takes_what_the_judge_labelled(seed, share, keys, order):
     judged = set(keys[::2])

@@ -9,8 +9,7 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim
 from tests import world
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 

@@ -11,10 +11,10 @@ from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning
 from evalcore.triage import setting_queries
 from evalcore.triage.data import AmbiguityRule
-from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from tests.acuity_files import case, matrix, prediction, table
 from tests.page_steps import LEAD, check
+from tests.triage_cases import settings_with
 
 CASES = [case(), case(2, "A", "B"), case(3, "Remove"), case(4, dataset="<b>evil</b>", original_label="![x](y)")]
 
@@ -70,13 +70,13 @@ def test_the_flow_and_the_labels_of_the_studys_cases_are_shown_by_its_own_rule(e
     assert "1 published confusion matrix, of counts alone" in found
     assert labels(app)["Cases"].sum() == 4
     with writing(engine) as session:
-        set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=1.0)), actor="set-up")
+        set_triage_settings(session, settings_with(rule=AmbiguityRule(spread=1.0)), actor="set-up")
     found = check(app.run())
     assert "3 are used: 2 with one level (2 by their label), 1 between two levels (1 by a panel)." in found
     assert "Ambiguous: panel spread above 1, or" in found
     with writing(engine) as session:
         off = AmbiguityRule(spread=math.inf, uncertainty=math.inf)
-        set_triage_settings(session, TriageSettings(rule=off), actor="set-up")
+        set_triage_settings(session, settings_with(rule=off), actor="set-up")
     found = check(app.run())
     assert "Ambiguous: where its file says that the panel did not agree; such a case has no level." in found
     assert " inf," not in found

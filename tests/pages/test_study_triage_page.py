@@ -9,16 +9,16 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from evalcore.study import store
+from evalcore.study import auditing, store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import Format, Role
-from evalcore.study.trail import audit_trail
+from evalcore.study.schema import Administrator, Format, Role
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
 from pages.study import cases
 from tests import triage_cases
 from tests.page_steps import cookie_of, said
+from tests.triage_cases import settings_with
 
 SECTION = "from pages.shared import common\nfrom pages.study import cases\ncases.settings(common.require())"
 LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
@@ -51,8 +51,8 @@ def study(location):
 
     def now():
         engine = open_study(location)
+        trail = auditing.events(engine, Administrator(), is_blind=False)[0]
         with reading(engine) as session:
-            trail = audit_trail(session, limit=50)[0]
             found = (
                 setting_queries.own_tables(session),
                 setting_queries.load(session),
@@ -154,9 +154,9 @@ def test_a_lead_changes_the_settings_and_goes_back(section, study):
     shown = said(app)
     assert "The study has chosen its own settings. Ambiguous: panel spread above 0.75." in shown
     _, settings, _ = study()
-    assert (settings.under_weight, settings.formats) == (10.0, (Format.CONVERSATION,))
+    assert (settings.weights.under, settings.formats) == (10.0, (Format.CONVERSATION,))
     assert settings.rule == AmbiguityRule(spread=0.75, uncertainty=math.inf)
-    assert settings.level_names["D"] == "Notaufnahme, sofort"
+    assert settings.level_names.D == "Notaufnahme, sofort"
     assert app.number_input(key="triage_1_under").value == 10.0
     app = button(app, "Back to the settings of Overread").click().run()
     assert study()[1:] == (TriageSettings(), ["triage settings changed"] * 2)
@@ -178,11 +178,11 @@ def test_files_replace_map_and_settings(section, study):
     assert study()[0] == {"semigran": [("em", "C/D")]}
     app.file_uploader(key="triage_settings_file_1").upload("s.yaml", b"weights: {over: 2}\n")
     app = button(app.run(), "Replace the settings by this file").click().run()
-    assert study()[1] == TriageSettings(over_weight=2.0)
+    assert study()[1] == settings_with(over=2.0)
     app.file_uploader(key="triage_settings_file_2").upload("s.yaml", b"weights: {over: -2}\n")
     app = button(app.run(), "Replace the settings by this file").click().run()
     assert "s.yaml: weights.over: expected" in said(app)
-    assert study()[1] == TriageSettings(over_weight=2.0)
+    assert study()[1] == settings_with(over=2.0)
 
 
 def test_who_is_no_lead_reads_and_changes_nothing(section):

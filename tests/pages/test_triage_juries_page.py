@@ -10,8 +10,7 @@ from evalcore.judges import juries
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import JURY, Administrator, Role
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.triage_cases import drawn, stored
 
 LEAD = "Mina Castell"

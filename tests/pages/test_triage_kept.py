@@ -12,16 +12,12 @@ from evalcore.calibration import case_spread
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
-from evalcore.triage import corrected
-from evalcore.triage import queries as stored_triage
-from evalcore.triage import store as triage_store
+from evalcore.triage import corrected, queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, TriageData
 from evalcore.triage.predictions import JURY
-from evalcore.triage.settings import TriageSettings
 from pages.shared import triage_choice
-from tests.page_steps import Open
-from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.page_steps import Open, said as words
+from tests.triage_cases import drawn, settings_with, stored
 
 LEAD = "Mina Castell"
 Look = Callable[..., Any]
@@ -36,7 +32,7 @@ def triage_data(location: str) -> TriageData:
     engine = open_study(location)
     with writing(engine) as session:
         stored(session, found)
-        triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        triage_store.set_triage_settings(session, settings_with(rule=AmbiguityRule(spread=0.3)), actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
     with reading(engine) as session:
         kept = stored_triage.load(session)
@@ -79,6 +75,7 @@ def read_one(location: str, triage_data: TriageData) -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
@@ -107,6 +104,7 @@ def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_pag
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_what_most_judges_say_stands_while_physicians_read(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
@@ -131,6 +129,7 @@ def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, 
     assert asked == {"qa": 1, "conversation": 1}
 
 
+@pytest.mark.slow
 def test_what_is_read_ahead_is_what_the_page_asks_for_first(look: Look, location: str, monkeypatch: pytest.MonkeyPatch):
     counted = counting(monkeypatch, triage_choice, "predictions")
     monkeypatch.setenv("OVERREAD_DB", location)

@@ -13,12 +13,11 @@ from evalcore.triage.corrected import physicians_harm
 from evalcore.triage.data import described
 from evalcore.triage.predictions import JURY, joined, predictions, usual_judges, with_jury
 from evalcore.triage.rates import confusion, rates
-from evalcore.triage.reads import agreement, judge_pairs
+from evalcore.triage.reads import agreement, level_pairs
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
 from pages.shared import triage_html
-from pages.triage import cases
-from pages.triage import matrices as triage_cell
+from pages.triage import cases, matrices as triage_cell, views
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell
 
@@ -82,7 +81,9 @@ def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(lo
 def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look_at_triage: Look, drawn_triage: Engine):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    found = misses(triage_data, joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
+    judges = usual_judges(triage_data)
+    found = misses(triage_data, joined(triage_data, predictions(triage_data, judges)), judges=judges)
+    found["case_id"] = triage_data.cases["case_id"].take(found["row"]).to_numpy()
     dangerous = found.loc[found["rank"].lt(4)]
     shown = words(look_at_triage(triage_show="Dangerous misses"))
     assert f"{len(dangerous)} dangerous misses" in shown
@@ -110,7 +111,7 @@ def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look_
 def test_harm_is_told_by_judge_by_physicians_and_corrected(look_at_triage: Look, drawn_triage: Engine):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    of_responses = physicians_harm(triage_data, 5, 1).iloc[0]
+    of_responses = physicians_harm(triage_data).iloc[0]
     shown = words(look_at_triage(triage_show="Harm"))
     assert "Two models on the same cases" in shown
     shown = words(look_at_triage(triage_show="Harm", triage_basis="by physicians"))
@@ -164,7 +165,7 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
 ):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    agreed = agreement(judge_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
+    agreed = agreement(level_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
     shown = words(look_at_triage(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()
@@ -175,8 +176,8 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
 
 def test_a_cells_name_leads_back_to_the_cell():
     for word, gold, predicted in product(("qa", "conversation"), range(1, 5), range(1, 5)):
-        assert triage_cell.cell_of(cell(word, gold, predicted)) == (word, gold, predicted)
-    assert triage_cell.cell_of("something else") is None
+        assert triage_cell.CELLS[cell(word, gold, predicted)] == (word, gold, predicted)
+    assert "something else" not in triage_cell.CELLS
 
 
 def test_html_of_a_case_escapes_what_came():
@@ -233,3 +234,11 @@ def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
         cases.boundary_words(some)
         == "In qa Briar-1 answers below both letters on 57 % (4/7) [25 %, 84 %] of the boundary cases."
     )
+
+
+def test_each_question_leads_to_the_views_that_it_needs():
+    acting, informing, choosing, unclear = ([section for section, _ in ways] for *_, ways in views.QUESTIONS)
+    assert acting == ["Flips", "Matrices", "Ambiguous"]
+    assert informing == ["Matrices"]
+    assert choosing == ["Matrices", "Models' confidence"]
+    assert unclear == ["Ambiguous", "Routing"]

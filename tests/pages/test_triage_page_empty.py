@@ -6,8 +6,7 @@ from sqlalchemy import Engine
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.tables import PublishedMatrix
-from tests.page_steps import Open
-from tests.page_steps import said as words
+from tests.page_steps import Open, said as words
 from tests.triage_cases import drawn, stored
 from tests.triage_page_steps import LEAD, READER, SECTIONS
 

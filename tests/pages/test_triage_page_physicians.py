@@ -5,8 +5,7 @@ import re
 import numpy as np
 from sqlalchemy import Engine
 
-from evalcore.reading import assignment_queries
-from evalcore.reading import queries as reading_queries
+from evalcore.reading import assignment_queries, queries as reading_queries
 from evalcore.reading.assigning import COMPANIONS, Choice, assign
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
@@ -15,10 +14,10 @@ from evalcore.study.schema import Acuity, Administrator, Ask, Claim, Physicians,
 from evalcore.triage import queries as stored_triage
 from evalcore.triage.corrected import Held, corrected_harm, corrected_rates
 from evalcore.triage.data import described
+from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import usual_judges
-from tests.page_steps import Open
-from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.page_steps import Open, said as words
+from tests.triage_cases import drawn, put_right, stored
 from tests.triage_page_steps import ADJUDICATOR, LEAD, NEWCOMER, Look, cell
 
 
@@ -109,7 +108,9 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
     with writing(people_alone) as session:
         stored(session, triage_data)
     known = described(triage_data)
-    table = corrected_rates(known, usual_judges(known), Held(claim=Claim.BENCHMARK)).set_index(["format", "measure"])
+    table = put_right(corrected_rates, known, usual_judges(known), held=Held(claim=Claim.BENCHMARK)).set_index(
+        ["format", "measure"]
+    )
     row = table.loc[("conversation", "under")]
     address = {"triage_basis": "corrected", "triage_matrix_of": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
     app = open_page(location, "triage", LEAD, **address)
@@ -132,7 +133,7 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
     )
     app.segmented_control(key="triage_show").set_value("Harm").run()
     harm = (
-        corrected_harm(known, usual_judges(known), 5, 1, Held(claim=Claim.BENCHMARK))
+        put_right(corrected_harm, known, usual_judges(known), Weights(5, 1), held=Held(claim=Claim.BENCHMARK))
         .set_index("format")
         .loc["conversation"]
     )

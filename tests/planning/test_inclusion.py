@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.planning.acts import drawn_systematically
 from evalcore.planning.sample_size import FLOOR, at_odds, inclusion_probabilities
 from evalcore.rubric.drawings import AGREED, SPLIT, UNKNOWN, clipped, disagreement, doubt, unit_sizes
 
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=20, deadline=None)
 size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])
 wanted = st.lists(size, min_size=1, max_size=30).flatmap(
     lambda sizes: st.tuples(st.just(np.array(sizes)), st.integers(1, len(sizes)))

@@ -11,8 +11,8 @@ import pytest
 from evalcore.errors import OverreadError
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.pilot_estimates import Target
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, answer, inclusion_probabilities
-from evalcore.planning.targets import Target
 from evalcore.reading import assigning, read_queries, reviewing
 from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.rubric import queries as rubric_queries
@@ -264,6 +264,7 @@ def test_over_two_drawings_by_importance_each_read_has_its_own_joint_probability
     )
 
 
+@pytest.mark.slow
 def test_the_joint_probability_of_two_drawings_by_importance_is_how_often_a_response_comes_to_be_read():
     rng, n_studies = np.random.default_rng(5), 250
     sizes = np.repeat([1.0, 2.0, 4.0, 8.0], 40)

@@ -7,15 +7,22 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import ndtr
 
 from evalcore.planning import words as planning_words
 from evalcore.planning.acts import drawn_systematically
-from evalcore.planning.pilot_estimates import ASSUMED_CORRELATION, Basis, estimator_population, measured, sample_of
+from evalcore.planning.pilot_estimates import (
+    ASSUMED_CORRELATION,
+    Basis,
+    Target,
+    detectable,
+    estimator_population,
+    measured,
+    population,
+    sample_of,
+)
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
-from evalcore.planning.targets import Target, detectable, population
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.drawings import Goal, by_recipe
 from evalcore.stats import estimator
@@ -24,7 +31,7 @@ from tests.opinion_rows import shuffled
 from tests.population import corrected_scores, drawn
 
 FULL_BENCHMARK = 57_237  # criteria of HealthBench
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=15, deadline=None)
 
 
 def study(seed=1, **how):

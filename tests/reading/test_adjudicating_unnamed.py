@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.reading import adjudication, overriding, reviewing
-from evalcore.reading import store as reading_store
+from evalcore.reading import adjudication, overriding, reviewing, store as reading_store
 from evalcore.reading.conflicts import Reason
 from evalcore.reading.reviewing import Decision
 from evalcore.study import store

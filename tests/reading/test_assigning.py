@@ -4,11 +4,9 @@ import json
 from math import sqrt
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from evalcore.reading import queries
-from evalcore.reading import store as reading_store
+from evalcore.reading import queries, store as reading_store
 from evalcore.reading.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
 from evalcore.study.browse import Filters
 from evalcore.study.schema import Administrator, Ask, Label, Role, Viewer

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import adjudication, assignment_queries, reviewing
-from evalcore.reading import store as reading_store
-from evalcore.reading.assigning import Choice, assign, assign_responses
+from evalcore.reading import adjudication, assignment_queries, reviewing, store as reading_store
+from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.assignment_queries import Planned
 from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
@@ -20,6 +19,7 @@ from evalcore.triage.corrected import physicians_cells
 from evalcore.triage.data import NO_LEVEL, described
 from evalcore.triage.reads import drawn_votes, read_counts, response_levels
 from tests import world
+from tests.assigning_steps import assign_responses
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
 
 LEAD, READERS = "Ana Ruiz", ("Dr. Noor", "Dr. Brandt", "Dr. Lind")
@@ -149,7 +149,6 @@ def test_what_is_assigned_already_is_left_out(study_of):
     [
         ("no text", {}, "expected one of this study with a text to read, got response 2", NotFound),
         (99_999, {}, "expected one of this study with a text to read, got response 99999", NotFound),
-        (None, {}, "responses: expected the number of at least one, got none", OverreadError),
         ("text", {"ask": Ask.GOLD_ACUITY}, "what a case itself needs is asked without any response", OverreadError),
         (
             "text",
@@ -168,7 +167,7 @@ def test_what_is_assigned_already_is_left_out(study_of):
 def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error):
     engine, triage_data = study_of
     silent = int(triage_data.samples.loc[~triage_data.samples["has_text"], "response_id"].iloc[0])
-    numbers = {"no text": [silent], "text": texts(triage_data)[:1], None: []}.get(number, [number])
+    numbers = {"no text": [silent], "text": texts(triage_data)[:1]}.get(number, [number])
     with pytest.raises(error, match=re.escape(sentence)):
         assign_responses(engine, numbers, actor=Administrator(name=LEAD), **more)
     assert world.count(engine, "assignment") == 0

@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
 from evalcore.judges.record import judge_record

@@ -3,8 +3,7 @@
 import itertools
 
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.reading.conflicts import needing
 from evalcore.study.schema import Rules

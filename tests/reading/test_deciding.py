@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.reading import reviewing
@@ -125,6 +124,7 @@ def test_a_decision_that_is_none_is_refused(three_readers_quick):
     assert len(three_readers_quick.events()) == n_events
 
 
+@settings(max_examples=50)
 @given(
     label=st.sampled_from(list(Label)),
     judge_label=st.sampled_from([*Label, None]),

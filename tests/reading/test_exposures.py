@@ -1,21 +1,19 @@
 """Who has seen others' verdicts on what: recorded once, never changed, and their reads are not blind."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import create_engine
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.export import methods
-from evalcore.export import tables as export_tables
-from evalcore.reading import assigning, exposing, queries, reviewing
-from evalcore.reading import store as reading_store
+from evalcore.export import methods, tables as export_tables
+from evalcore.reading import assigning, exposing, queries, reviewing, store as reading_store
 from evalcore.reading.assigning import Choice
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import auditing, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import ReadingMode, Role, Rules, Seen
 from tests import world
+from tests.assigning_steps import assign_responses
 from tests.storage_steps import refused
 
 
@@ -143,11 +141,11 @@ def test_a_sibling_response_of_an_opened_conversation_is_left_out(database_url):
     study = world.made(database_url, models=("Alder-2", "Birch-1"))
     first, sibling = study.responses[:2]
     to = {"readers": (NOOR,), "n_readers": 1, "ask": "rubric", "actor": study.viewer("Ana Ruiz"), "alone": True}
-    assigning.assign_responses(study.engine, [first], **to)
+    assign_responses(study.engine, [first], **to)
     world.submitted(study, NOOR, "+-")  # agrees with the judge throughout: the conversation opens
     opened(study, NOOR, 1)
     with pytest.raises(OverreadError, match="Nobody is left to read blind"):
-        assigning.assign_responses(study.engine, [sibling], **to)
+        assign_responses(study.engine, [sibling], **to)
     study.engine.dispose()
 
 
@@ -226,6 +224,7 @@ ACTS = st.lists(
 )
 
 
+@settings(max_examples=8)
 @given(ACTS)
 def test_no_read_counts_as_blind_after_its_reader_has_seen_verdicts(acts):
     study = world.made("sqlite://")

@@ -1,8 +1,7 @@
 """Undo says again what was said before; the history keeps all, and nobody undoes what somebody else said."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evalcore.errors import AlreadyChanged
 from evalcore.reading.reviewing import Decision

@@ -72,7 +72,7 @@ def test_every_page_counts_a_physicians_reads_alike_those_too_that_came_with_a_f
             settled = long_all.loc[long_all["stage"].eq("adjudicated")].groupby("item_id")["label"].last()
             off = every.merge(settled.rename("final"), left_on="item_id", right_index=True)
             own = totals(pd.concat([own_items(asked, viewer.name) for _, asked in long_all.groupby("asked")]))
-            assert own[:3] == (row.n_items, row.n_responses, row.n_cases)
+            assert tuple(own[:3]) == (row.n_items, row.n_responses, row.n_cases)
             assert own.n_settled == len(off)
             assert (row.n_items, row.n_responses, row.n_cases) == (len(every), mine["response_id"].nunique(), cases)
             assert examples_of(session, viewer) == sorted(mine["example_id"].unique())

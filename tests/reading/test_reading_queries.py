@@ -209,5 +209,4 @@ def test_a_sheet_shows_what_was_sent_to_the_model_but_not_its_instructions_and_n
     assigned(small, plan=plan(0))
     sheet = take(small).material
     assert sheet.messages == sent[1:]  # the conversation itself has no instructions: these name the model
-    assert (sheet.prompt_id, sheet.language) == ("prompt-0", "en")
     assert "Alder" not in repr(sheet)

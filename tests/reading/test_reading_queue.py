@@ -3,8 +3,7 @@
 import pytest
 
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.reading import overriding, reviewing
-from evalcore.reading import store as reading_store
+from evalcore.reading import overriding, reviewing, store as reading_store
 from evalcore.study import contents
 from evalcore.study.db import writing
 from evalcore.study.schema import Ask, Label, ReadingState, Role, Selection

@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.reading.overriding import give_verdict, undo
 from evalcore.reading.reference import current_reads, item_labels, overrides, reference_labels

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.reading import reviewing
 from evalcore.reading.reviewing import Decision
@@ -16,6 +15,8 @@ from tests import world
 from tests.benchmarks._kept import Read, Said, faults
 from tests.benchmarks.reviewers import in_order
 from tests.world import assigned, submitted
+
+pytestmark = pytest.mark.slow  # the tests of a program that tests
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "reviewers.py"
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
@@ -34,7 +35,6 @@ def ran(*options):
     return done.stdout
 
 
-@pytest.mark.slow
 def test_four_reviewers_at_once_lose_nothing_and_double_nothing():
     said = ran("--seconds", "6", "--pause", "0.02", "0.1")
     assert "in the database: nothing lost, nothing doubled; the audit trail holds" in said

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.reading import overriding, reviewing
@@ -53,6 +52,7 @@ def test_what_cannot_be_assessed_needs_its_reason_before_the_lock(three_readers)
     ]
 
 
+@settings(max_examples=50)
 @given(
     st.lists(st.none() | st.tuples(st.sampled_from([None, *Label]), st.sampled_from([None, *CannotReason])), max_size=6)
 )

@@ -9,8 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -364,7 +363,4 @@ def template(tmp_path_factory):
 
 def test_whatever_readers_do_in_whatever_order_their_reads_hold(template):
     Reading.template = template
-    run_state_machine_as_test(
-        Reading,
-        settings=settings(suppress_health_check=list(HealthCheck)),
-    )
+    run_state_machine_as_test(Reading, settings=settings(max_examples=8, suppress_health_check=list(HealthCheck)))

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sqlalchemy import text
 
 from evalcore.rubric import composition_queries
@@ -175,13 +174,7 @@ def test_points_are_grouped_by_sign_and_size(points: float, group: str):
 
 @pytest.mark.parametrize(
     ("n_chars", "group"),
-    [
-        (0, "under 500"),
-        (499, "under 500"),
-        (500, "500 to 999"),
-        (3_999, "2,000 to 3,999"),
-        (4_000, "4,000 or more"),
-    ],
+    [(0, "under 500"), (499, "under 500"), (500, "500 to 999"), (3_999, "2,000 to 3,999"), (4_000, "4,000 or more")],
 )
 def test_responses_are_grouped_by_length(n_chars: int, group: str):
     found = made_of(["hedging"])

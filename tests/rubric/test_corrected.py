@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import norm
-from scipy.stats import t as students
+from hypothesis import given, settings, strategies as st
+from scipy.stats import norm, t as students
 
 from evalcore.rubric.corrected import (
     CORRECTED,
@@ -26,7 +24,7 @@ from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
-some = settings(max_examples=8, deadline=None)
+some = settings(max_examples=4, deadline=None)
 seeds = st.integers(0, 10_000)
 NUMBERS = [kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")]
 
@@ -139,7 +137,7 @@ def test_for_new_examples_and_physicians_in_general_the_variance_has_both_parts(
     # V_physicians + (V_B - V_A), each from the claim that shows it
     (about,) = estimator_inputs(drawn_by_three(study(n_examples=100)[0]))
     squares = {
-        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
+        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].widths[-1][0]
         for claim in Claim
         for physicians in Physicians
     }
@@ -326,11 +324,6 @@ def test_who_could_not_assess_a_settled_item_stands_for_it_as_if_they_had_said_t
     row, wanted = one(both, **how), one(rubric_data, **how)
     assert (row["n_cannot_assess"], row["n_read"]) == (15, wanted["n_read"])
     assert {name: row[name] for name in NUMBERS} == pytest.approx({name: wanted[name] for name in NUMBERS})
-
-
-def test_an_unknown_judge_is_refused():
-    with pytest.raises(ValueError, match="judges: expected some of Magpie, got Wren"):
-        corrected_scores(study()[0], judges=["Wren"])
 
 
 def test_without_a_judge_physicians_speak_alone():

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric import corrected
@@ -16,7 +15,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
-some = settings(max_examples=10, deadline=None)
+some = settings(max_examples=4, deadline=None)
 READERS = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")
 
 

@@ -137,12 +137,6 @@ def test_a_judge_that_is_lenient_in_one_group_alone_is_found(grouping):
     assert "is not clear" in error_words(before.loc[errors], grouping)
 
 
-def test_an_unknown_grouping_is_refused():
-    rubric_data, _ = study(n_examples=20)
-    with pytest.raises(ValueError, match="expected one of theme"):
-        by_group(rubric_data, "weather")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("grouping", ["theme", "axis"])
 def test_where_groups_are_alike_the_test_says_otherwise_in_one_study_of_twenty(grouping):

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.rubric import queries as opinion_queries
 from evalcore.rubric.scores import GROUPINGS, group_scores, mean_scores, scores_of_verdicts
@@ -114,12 +113,6 @@ def test_a_category_brings_the_clusters_of_its_criteria():
         ["category", "simple", "physician_agreed_category:simple"], ["cluster", "a", "cluster:a"],
     ]  # fmt: skip
     assert group_scores(of_verdicts(verdicts), "judge", by=["cluster"])["tag"].tolist() == ["cluster:a"]
-
-
-def test_a_grouping_that_is_not_known_is_refused():
-    rubric_data = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
-    with pytest.raises(ValueError, match=r"by: expected some of overall, theme, .*, got colour"):
-        group_scores(rubric_data, "Magpie", by=["theme", "colour"])
 
 
 DRAWING = """

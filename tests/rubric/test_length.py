@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.regression.linear_model as linear
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.rubric.judge_only import length_bins, length_slopes
 

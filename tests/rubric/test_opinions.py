@@ -80,10 +80,10 @@ def test_over_two_connections_at_once_the_same_is_read(seeded: Engine):
 
 def test_what_was_imported_between_the_two_reads_is_described_too(seeded: Engine):
     with reading(seeded) as session:
-        whole, described = rubric_queries.judged(session), rubric_queries._described(session)
-        newest = described.responses["response_id"].max()
-        behind = described._replace(responses=described.responses.query("response_id < @newest"))
-        found = rubric_queries._judged(session, rubric_queries._labels(session), behind)
+        whole, (responses, criteria) = rubric_queries.judged(session), rubric_queries._described(session)
+        newest = responses["response_id"].max()
+        behind = responses.query("response_id < @newest"), criteria
+        found = rubric_queries._judged(session, *rubric_queries._labels(session), behind)
     assert newest in set(whole.items["response_id"])
     assert_equal(found, whole)
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.rubric.data import RubricData, is_scored
 from evalcore.rubric.results import common_weighting, evaluations, jury, part_of

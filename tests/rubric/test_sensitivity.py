@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.rubric import queries as rubric_data
 from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
@@ -73,7 +72,7 @@ def test_a_response_that_was_drawn_and_never_read_counts_as_if_each_criterion_of
     )
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.05, 0.3]), st.integers(0, 12))
 def test_the_bounds_hold_what_is_estimated_and_what_would_have_been_read(seed, share_unknown, n_late):
     truth = study(seed, share_unknown=0.0, share_read=1.0, models=("Alder", "Birch"), n_examples=40)

@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from evalcore.rubric.judge_only import win_rate
 
-many = settings(max_examples=80, deadline=None)
+many = settings(max_examples=20, deadline=None)
 score = st.one_of(st.integers(-2, 4).map(lambda number: number / 4), st.just(math.nan))
 length = st.one_of(st.integers(90, 120).map(float), st.just(math.nan))
 responses = st.lists(st.tuples(st.integers(1, 4), score, length), max_size=8)

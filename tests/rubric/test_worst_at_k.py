@@ -6,14 +6,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.rubric.judge_only import worst_at_k
 from evalcore.rubric.scores import response_scores
 from tests import population
 
-many = settings(max_examples=30, deadline=None)
+many = settings(max_examples=12, deadline=None)
 score = st.one_of(st.integers(-8, 4).map(lambda number: number / 4), st.just(math.nan))
 repeats = st.dictionaries(
     st.tuples(st.sampled_from("AB"), st.integers(1, 4)), st.lists(score, min_size=1, max_size=6), max_size=6

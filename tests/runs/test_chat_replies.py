@@ -6,11 +6,20 @@ from email.utils import format_datetime
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from evalcore.runs.model_client import SHORTEST_KEY, Hider, NoCompletion, error_message, is_filtered, read, retry_after
+from evalcore.runs.model_client import (
+    SHORTEST_KEY,
+    CallFailed,
+    Hider,
+    TryAgain,
+    error_message,
+    is_filtered,
+    read,
+    retry_after,
+)
 from evalcore.runs.spec import MAX_RAW
+from evalcore.study.schema import Outcome
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = "sk-proj-4f5A77c2b19/+=x"
@@ -25,7 +34,7 @@ def completion(content="Drink enough.", **message):
 
 def test_a_whole_completion_gives_its_text_and_counts():
     said = read(orjson.dumps(completion()))
-    assert (said.text, said.refusal, said.finish) == ("Drink enough.", None, "stop")
+    assert (said.text, said.finish) == ("Drink enough.", "stop")
     assert (said.prompt_tokens, said.completion_tokens) == (12, 3)
 
 
@@ -74,23 +83,29 @@ def test_a_count_that_is_none_is_unknown_and_the_answer_stays(counts):
     ],
 )
 def test_what_is_no_completion_is_said(body, sentence):
-    with pytest.raises(NoCompletion, match=sentence):
+    with pytest.raises(TryAgain, match=sentence):
         read(body)
 
 
+def refusal_of(body):
+    with pytest.raises(CallFailed) as failed:
+        read(orjson.dumps(body))
+    assert failed.value.outcome is Outcome.REFUSED
+    assert failed.value.prompt_tokens == 12
+    return str(failed.value)
+
+
 def test_a_refusal_is_no_answer():
-    assert (
-        read(orjson.dumps(completion(None, refusal="I cannot\nhelp."))).refusal == "the model refused: I cannot help."
-    )
-    assert read(orjson.dumps(completion(refusal="No."))).refusal == "the model refused: No."
+    assert refusal_of(completion(None, refusal="I cannot\nhelp.")) == "the model refused: I cannot help."
+    assert refusal_of(completion(refusal="No.")) == "the model refused: No."
     filtered = completion("Half an")
     filtered["choices"][0]["finish_reason"] = "content_filter"
-    assert read(orjson.dumps(filtered)).refusal == "the server's content filter held the answer back"
+    assert refusal_of(filtered) == "the server's content filter held the answer back"
 
 
 def test_an_empty_refusal_is_none():
-    assert read(orjson.dumps(completion(refusal=""))).refusal is None
-    assert read(orjson.dumps(completion(refusal=None))).refusal is None
+    assert read(orjson.dumps(completion(refusal=""))).text == "Drink enough."
+    assert read(orjson.dumps(completion(refusal=None))).text == "Drink enough."
 
 
 def test_the_character_that_no_database_takes_is_replaced():
@@ -142,18 +157,22 @@ choices = st.fixed_dictionaries(
 
 @given(st.binary(max_size=200) | (json_values | choices).map(orjson.dumps))
 def test_any_body_is_a_completion_or_a_sentence(body):
+    said = failed = None
     try:
         said = read(body)
-    except NoCompletion as error:
-        said, sentence = None, str(error)
-    if said is None:
-        assert sentence.startswith("expected ")
-        assert ", got " in sentence
+    except CallFailed as error:
+        failed = error
+    if isinstance(failed, TryAgain):
+        assert str(failed).startswith("expected ")
+        assert ", got " in str(failed)
+    elif failed is not None:
+        assert failed.outcome is Outcome.REFUSED
+        assert str(failed).startswith("the ")
     else:
         assert isinstance(said.text, str)
         assert said.prompt_tokens is None or 0 <= said.prompt_tokens < 2**31
         given_text = orjson.loads(body)["choices"][0]["message"].get("content")
-        assert said.refusal or said.text == given_text.replace("\x00", "\ufffd")
+        assert said.text == given_text.replace("\x00", "\ufffd")
     assert "\n" not in error_message(body)
     assert is_filtered(body) in (True, False)
 

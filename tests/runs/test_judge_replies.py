@@ -4,8 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import JudgeReplyInvalid
 from evalcore.runs.prompts import JudgePrompt

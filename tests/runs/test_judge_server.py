@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.study.schema import Message
 from tests.judge_server import Fault, Faults, answer, is_met, judge_process, judge_server, key_of

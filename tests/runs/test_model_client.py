@@ -3,8 +3,7 @@
 import socket
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed, TryAgain
 from evalcore.runs.spec import MAX_RAW, Reply

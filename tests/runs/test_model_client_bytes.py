@@ -7,8 +7,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs.model_client import MAX_REPLY, CallFailed
 from evalcore.runs.spec import MAX_RAW, Reply

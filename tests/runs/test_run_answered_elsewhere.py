@@ -1,7 +1,6 @@
 """Items of a run that were answered in another way since: with a file, or by another run."""
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
 from evalcore.runs import retry
 from evalcore.study.schema import Administrator, Outcome
@@ -47,7 +46,7 @@ def test_what_failed_and_was_answered_elsewhere_is_there_and_not_failed(small_ru
     failed=some.sets(some.integers(1, N_ITEMS)),
     elsewhere=some.sets(some.integers(0, N_ITEMS - 1)),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6)
 def test_what_is_planned_is_what_a_start_leaves_to_ask(small_run, limit, n_asked, failed, elsewhere):
     n_before = small_run.one("SELECT count(*) FROM run")
     spec = judging(limit=limit, model={"name": f"Magpie {n_before}"})

@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs import asking, queries, retry, store
 from evalcore.runs.asking import MAX_CALLS
@@ -59,7 +58,7 @@ def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small_run
         before = queries.calls(session, run_id)
     with writing(small_run.engine) as session:
         mine = store.add_worker(session, run_id, pid=1)
-        assert len(store.take(session, run_id, mine, 10).questions) == 6
+        assert len(store.take(session, run_id, mine, 10)[0]) == 6
         assert queries.calls(session, run_id, besides=mine) == before
     assert before.cost == pytest.approx(6 * MAX_CALLS * EACH)
 
@@ -110,12 +109,7 @@ def test_a_limit_that_is_set_while_a_worker_asks_holds_for_it(larger_run, monkey
     assert "would bring the cost above 0.00056 US dollars" in ended.reason
 
 
-@given(
-    max_cost=st.floats(0, 50),
-    each=st.floats(0.5, 30),
-    n_workers=st.integers(1, 5),
-    in_flight=st.integers(1, 6),
-)
+@given(max_cost=st.floats(0, 50), each=st.floats(0.5, 30), n_workers=st.integers(1, 5), in_flight=st.integers(1, 6))
 def test_workers_that_ask_as_fast_as_each_other_stay_below_the_limit_together(max_cost, each, n_workers, in_flight):
     """Each asks while its figures allow it, from one sum of what was spent."""
     total = queries.Calls(n_calls=1, prompt_tokens=0, completion_tokens=0, cost=each, n_with_cost=1, n_without_cost=0)

@@ -95,9 +95,9 @@ class Broken:
         self.refuses, self.n_tries = refuses, 0
         self.error = error or OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
 
-    def __call__(self, session, saving, answers):
+    def __call__(self, session, run, worker_id, answers):
         self.n_tries += 1
-        saved = save_answers(session, saving, answers)
+        saved = save_answers(session, run, worker_id, answers)
         if self.refuses(self.n_tries, answers):
             raise self.error
         return saved
@@ -216,14 +216,14 @@ def test_what_was_saved_of_a_lot_is_neither_lost_nor_saved_again(small, monkeypa
     full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
     n_tries, is_at_end, save_the_rest = 0, False, asking.Keeping.save_the_rest
 
-    def save(session, saving, answers):
+    def save(session, run, worker_id, answers):
         nonlocal n_tries
         n_tries += 1
         if n_tries == 1:
             raise unwritable
         if n_tries > 2 and not (is_at_end and is_back):
             raise full
-        return save_answers(session, saving, answers)
+        return save_answers(session, run, worker_id, answers)
 
     async def at_end(self):
         nonlocal is_at_end

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
-from evalcore.runs import store
+from evalcore.runs import queries, store
+from evalcore.runs.replies import Judged
 from evalcore.runs.spec import Call
-from evalcore.runs.store import Answer, Saving, save_answers
+from evalcore.runs.store import Answer, save_answers
 from evalcore.study.db import writing
 from evalcore.study.schema import Label, Outcome
 from tests.run_world import begun, judging, study
@@ -50,12 +50,12 @@ class Hands:
                 asked,
                 (Call(question_id=asked.question_id, outcome=Outcome.ANSWERED),),
                 Outcome.ANSWERED,
-                label=Label.MET,
+                Judged(Label.MET, "It says so."),
             )
             for asked in given
         ]
         with writing(self.small.engine) as session:
-            saved = save_answers(session, Saving(self.run_id, self.workers[place], self.spec, "Ana Ruiz"), answers)
+            saved = save_answers(session, queries.run(session, self.run_id), self.workers[place], answers)
         assert saved.n_answers + saved.n_there == len(answers)
 
     def end(self, place, _most):

@@ -2,26 +2,14 @@
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
-from evalcore.runs import item_queries, queries, retry
+from evalcore.runs import item_queries, retry
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Acuity, Administrator, Format, Outcome
 from tests.run_steps import MET, NOT_MET, Scripted
-from tests.run_world import (
-    add_cases,
-    add_response,
-    begun,
-    done,
-    judged,
-    judging,
-    planned,
-    responding,
-    triage,
-    worked,
-)
+from tests.run_world import add_cases, add_response, begun, done, judged, judging, planned, responding, triage, worked
 
 
 def asked(small, run_id):
@@ -180,7 +168,7 @@ def test_tokens_are_expected_by_the_length_of_what_would_be_sent(small_run):
     spec = judging()
     with reading(small_run.engine) as session:
         questions = item_queries.drawn(session, spec, 100)
-        sent = [Asker(spec).request(one) for one in Asker(spec).prepared(questions, queries.texts(session, questions))]
+        sent = [Asker(spec).request(one) for one in Asker(spec).prepared(session, questions)]
     assert len({(one.response_id, one.criterion_id) for one in questions}) == 6
     found = planned(small_run, spec)
     characters = sum(len(message.content) for request in sent for message in request.messages)

@@ -7,8 +7,7 @@ from sqlalchemy import text
 from evalcore.errors import RunRefused
 from evalcore.runs import start
 from evalcore.study.schema import CASES, JURY, Acuity, Administrator
-from tests.run_world import add_cases, begun, judged, judging, responding, study, triage
-from tests.run_world import settings as model
+from tests.run_world import add_cases, begun, judged, judging, responding, settings as model, study, triage
 
 
 def refused(small, spec, **changed):

@@ -172,7 +172,7 @@ def test_what_another_worker_holds_is_not_waited_for(small_run):
     run_id = begun(small_run, judging())
     with writing(small_run.engine) as session:
         other = store.add_worker(session, run_id, pid=1)  # a process that lives
-        held = store.take(session, run_id, other, 4).questions
+        held = store.take(session, run_id, other, 4)[0]
     assert len(held) == 4
     ended = worked(small_run, run_id, client=Scripted())
     assert (ended.n_answered, ended.n_left, ended.n_held, ended.state) == (2, 4, 4, RunState.OPEN)

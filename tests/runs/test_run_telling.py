@@ -1,11 +1,10 @@
 """Runs in words, and what they are about in numbers."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs import queries
-from evalcore.runs.queries import Progress, Subject, subject
+from evalcore.runs.queries import Calls, Progress, Subject, subject
 from evalcore.runs.summary import OUTCOMES, asked_words, duration, state_of, told
 from evalcore.study.db import reading
 from evalcore.study.schema import STREAK, Outcome, RunState
@@ -17,10 +16,18 @@ def at(state: RunState = RunState.OPEN, *, reason: str | None = None, n_workers:
     """10 questions, of which 6 are answered and 2 have failed."""
     outcomes = {Outcome.ANSWERED: 6, Outcome.REFUSED: 2}
     usual = {
-        "run_id": 1, "n_questions": 10, "outcomes": outcomes, "n_calls": 8, "prompt_tokens": 800, "completion_tokens": 80, "cost": 0.25,
-        "n_without_cost": 0, "max_cost": None, "rate": 0.5 if n_workers else 0.0,
+        "run_id": 1, "n_questions": 10, "outcomes": outcomes, "max_cost": None, "rate": 0.5 if n_workers else 0.0,
     }  # fmt: skip
-    return Progress(state=state, reason=reason, n_workers=n_workers, **(usual | changed))
+    calls = {
+        "n_calls": 8,
+        "prompt_tokens": 800,
+        "completion_tokens": 80,
+        "cost": 0.25,
+        "n_with_cost": 8,
+        "n_without_cost": 0,
+    }
+    calls |= {name: changed.pop(name) for name in calls if name in changed}
+    return Progress(state=state, reason=reason, n_workers=n_workers, calls=Calls(**calls), **(usual | changed))
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def test_tokens_and_cost_are_kept_by_call(quick_run):
     assert sum(event["cost"] for event in quick_run.events("answers saved")) == pytest.approx(ended.cost)
     assert sum(event["answers"] for event in quick_run.events("answers saved")) == 6
     at = quick_run.progress(ended.run_id)
-    assert (at.prompt_tokens, at.completion_tokens, at.n_open, at.n_workers) == (*tokens, 0, 0)
-    assert at.cost == pytest.approx(ended.cost)
+    assert (at.calls.prompt_tokens, at.calls.completion_tokens, at.n_open, at.n_workers) == (*tokens, 0, 0)
+    assert at.calls.cost == pytest.approx(ended.cost)
 
 
 def test_saved_answers_renew_what_is_kept_of_judges_verdicts(quick_run):
@@ -225,7 +225,7 @@ def test_progress_is_told_while_a_run_goes_on(larger_run):
     ended = done(larger_run, judging(), client=Scripted(), concurrency=2, progress=told.append)
     last = told[-1]
     assert (last.n_questions, last.n_asked, last.n_answered, last.n_open, last.n_workers) == (60, 60, 60, 0, 1)
-    assert last.cost == pytest.approx(ended.cost)
+    assert last.calls.cost == pytest.approx(ended.cost)
     assert last.rate > 0
     assert told[0].n_asked == 0
     assert told[0].seconds_left is None

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.runs.suspicion import folded, suspects
 from tests.injections import INJECTIONS, MISSED, MORE, ORDINARY

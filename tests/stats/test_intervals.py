@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from evalcore.stats.intervals import interval_words, share_interval, share_words
 
-many = settings(max_examples=200, deadline=None)
+many = settings(max_examples=60, deadline=None)
 drawn = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=60)
 
 

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from evalcore.stats.pair_tests import against_margin, margin_words
 
-many = settings(max_examples=150, deadline=None)
+many = settings(max_examples=50, deadline=None)
 difference = st.floats(-0.3, 0.3).map(lambda value: round(value, 4))
 error = st.floats(0.001, 0.2)
 freedom = st.one_of(st.floats(1, 500), st.just(math.inf))

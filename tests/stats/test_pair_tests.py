@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as arrays
 
 from evalcore.stats.pair_tests import distinct_columns, percentiles, resample_weights, resampled_means, sign_flips
 
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=20, deadline=None)
 score = st.one_of(st.just(math.nan), st.floats(-3, 1, width=32))
 tables = arrays.arrays(float, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=score)
 seed = st.integers(0, 2**32)

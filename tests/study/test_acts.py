@@ -24,8 +24,8 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
-from evalcore.study.tables import now
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Viewer
+from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people
 from evalcore.triage import acts as triage_acts
 from evalcore.triage.settings import TriageSettings
@@ -63,7 +63,9 @@ def imported_in_parts(*given: Any, **named: Any) -> Any:
 
 def given_up(small: World, actor: Viewer) -> None:
     """An import that was broken off; whatever comes of the act, none is left."""
-    left = Unfinished("lost.csv", "0" * 64, "Ana Ruiz", now(), "{}", n_rows=2, n_done=1, report="{}")
+    left = UnfinishedImport(
+        name="lost.csv", source_hash="0" * 64, actor="Ana Ruiz", asked="{}", n_rows=2, n_done=1, report="{}"
+    )
     with writing(small.engine) as session:
         store.begin_parts(session, left)
     try:
@@ -84,7 +86,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.acting.state_analysis": ("state_analysis", lambda w, a, _f, _n: acting.state_analysis(w.engine, Analysis(), actor=a)),
     "study.acting.set_guideline": ("assign", lambda w, a, _, n: acting.set_guideline(w.engine, f"Version {n}.", actor=a)),
     "study.acting.set_rules": ("assign", lambda w, a, _, n: acting.set_rules(w.engine, Rules(check_share=n / 1000), actor=a)),
-    "importing._at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
+    "importing.staging.at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging._begun": ("import", lambda w, a, folder, n: imported_in_parts(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging.give_up": ("import", lambda w, a, _f, _n: given_up(w, a)),
     "triage.read_levels": ("import", lambda w, a, _f, _n: triage_acts.read_levels(w.engine, actor=a)),
@@ -92,7 +94,6 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "export.tables.record": ("export", lambda w, a, _f, _n: export_tables.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),
     "export.tables.check": ("export", lambda w, a, _f, _n: export_tables.check(w.engine, a)),
     "reading.assigning.assign": ("assign", lambda w, a, _f, _n: assigning.assign(w.engine, Choice(readers=("Dr. Tove Lind",), n_readers=1), actor=a)),
-    "reading.assigning.assign_responses": ("assign", lambda w, a, _f, _n: assigning.assign_responses(w.engine, [w.responses[1]], n_readers=1, actor=a)),
     "team.people.invite": ("add_people", lambda w, a, _f, _n: people.invite(w.engine, "Dr. Tove Lind", actor=a)),
     "team.people.set_roles": ("add_people", lambda w, a, _f, _n: people.set_roles(w.engine, "Dr. Tove Lind", [Role.LEAD], actor=a)),
     "team.people.set_active": ("add_people", lambda w, a, _f, _n: people.set_active(w.engine, "Dr. Tove Lind", active=False, actor=a)),
@@ -100,7 +101,6 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
-    "study.auditing.check": ("see_audit", lambda w, a, _f, _n: auditing.check(w.engine, a)),
     "study.auditing.words": ("see_audit", lambda w, a, _f, _n: auditing.words(w.engine, a, is_blind=False)),
     "study.auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
     "reading.reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),
@@ -124,7 +124,7 @@ OF_ONES_OWN = {
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
     "importing.staging._written": "goes on with an import that was allowed when it began",
-    "reading.reviewing._marking": "checks the reader's own rule; what is written in it is that of `mark`, `move` and `undo_mark`",
+    "reading.reviewing._acting": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
@@ -165,6 +165,7 @@ def tried(act: Callable[[], Any]) -> NotAllowed | None:
     return None
 
 
+@pytest.mark.slow_on_postgresql
 def test_every_act_called_directly_is_refused_or_allowed_as_the_table_of_rules_says(database_url, tmp_path):
     """Whatever the caller remembers of their roles: those of the study count. The administrator may what a researcher and a lead may."""
     small = world.made(database_url)
@@ -247,7 +248,7 @@ def test_only_the_first_comes_without_being_added(database_url):
     engine.dispose()
 
 
-WRITES = {"writing", "_marking"}
+WRITES = {"writing", "_acting"}
 
 
 def writers() -> dict[str, str]:

@@ -1,8 +1,7 @@
 """The statement of what a study analyses: checked, kept in versions, never changed, and with the reads that existed before it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 from sqlalchemy import text
 
 from evalcore.errors import NotAllowed, OverreadError

@@ -5,8 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from sqlalchemy import text
 
 from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadError
@@ -164,10 +163,7 @@ def test_where_an_event_was_put_in_with_the_right_link_the_next_one_is_named(lon
     assert report.broken_event == after + 2
 
 
-MAKE_ROOM = (
-    "UPDATE audit_event SET id = -id - 1 WHERE id > :after",
-    "UPDATE audit_event SET id = -id WHERE id < 0",
-)
+MAKE_ROOM = ("UPDATE audit_event SET id = -id - 1 WHERE id > :after", "UPDATE audit_event SET id = -id WHERE id < 0")
 PUT_IN = (
     "INSERT INTO audit_event (id, at, actor, action, subject, detail, previous_hash, hash) "
     "VALUES (:after + 1, '2026-11-20 10:00:00.000000', 'Dr. Nobody', 'x', 'y', '{}', :link, :own)"
@@ -197,6 +193,7 @@ def test_a_change_is_found_on_postgresql_too(postgres_database_url):
     small.engine.dispose()
 
 
+@pytest.mark.slow_on_postgresql
 def test_the_event_is_named_also_far_into_a_long_trail(database_url):
     engine = open_study(database_url)
     with writing(engine) as session:

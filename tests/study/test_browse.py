@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evalcore.reading import overriding
 from evalcore.reading.read_queries import open_example, read_marks
@@ -103,6 +102,7 @@ def engine(demo_url):
     found.dispose()
 
 
+@pytest.mark.slow_on_postgresql
 def test_filters_find_what_the_same_filters_written_out_find(engine):
     with reading(engine) as session:
         items = items_of(session)
@@ -125,7 +125,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
 
     with_rubric = {item.example_id for item in items}
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(any_filters)
     def check(filters):
         wanted = {

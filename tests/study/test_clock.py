@@ -18,6 +18,7 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 READER = "Dr. Imani Noor"
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("stage", [Stage.OPEN, Stage.REVISED, Stage.ADJUDICATED])
 def test_the_verdict_that_was_written_last_counts_whatever_the_clock_says(small, stage):
     world.said(

@@ -1,8 +1,7 @@
 """Languages of invented texts, and that no text is too odd."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.study.languages import LANGUAGES, _identifier, _plainly_english, language_of
 

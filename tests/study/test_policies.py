@@ -5,8 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.study import policies

@@ -4,19 +4,11 @@ import random
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from sqlalchemy import make_url, text
 
 from evalcore.study.db import writing
-from evalcore.study.languages import (
-    index_parts,
-    indexable,
-    postgresql_query,
-    query_phrases,
-    sqlite_query,
-    words_only,
-)
+from evalcore.study.languages import index_parts, indexable, postgresql_query, query_phrases, sqlite_query, words_only
 from evalcore.study.store import Bulk
 from tests.conftest import plain, run
 from tests.invented import study
@@ -143,14 +135,14 @@ ALPHABET = st.sampled_from("aAbZéÉßøđ09_-.'’\"*&|!():<>\\/ \t\n胸痛发�
 WORDS = st.text(ALPHABET, max_size=12) | st.text(max_size=8)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=WORDS | st.lists(st.sampled_from(" ".join(TEXTS).split()), max_size=3).map(" ".join))
 def test_any_query_finds_the_same_on_both_and_breaks_neither(engines, query):
     sqlite, postgresql = both(engines, query.replace("\x00", ""))
     assert sqlite == postgresql
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(WORDS, min_size=8, max_size=8), seed=st.integers(0, 9))
 @example(texts=["1e5x", "1-2", "-5.3e2", "a@b.c", "http://a.b/c?d", "/usr/bin", "v1.2.3", "&amp;"], seed=1)
 def test_any_text_can_be_indexed_and_its_own_words_find_it_on_both(engines, texts, seed):

@@ -12,8 +12,7 @@ from evalcore.errors import AlreadyChanged
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
-from evalcore.study.tables import AuditEvent
-from evalcore.study.tables import Verdict as VerdictRow
+from evalcore.study.tables import AuditEvent, Verdict as VerdictRow
 from tests import world
 from tests.storage_steps import refused, rows
 

@@ -1,8 +1,7 @@
 """Acts on people: who comes in, with which roles, and that a study keeps a lead."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.settings import Settings

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from evalcore.triage.levels import NOT_ENGLISH, reading, recommended_level
 from evalcore.triage.levels.phrases import Soon, _sections, one_of, times_in
@@ -223,7 +222,7 @@ def test_any_text_gives_a_level_or_the_reason_why_there_is_none_and_quotes_are_i
         "a:\n\n", "(if a) ", "not , a , ", "I do not think , a , ", "er now ", "ask if a ", "~~a", "a. ",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("length", [1_400, 20_000])
+@pytest.mark.parametrize("length", [pytest.param(1_400, marks=pytest.mark.slow), 20_000])
 def test_long_hostile_text_takes_no_long_time(piece, length):
     text = (piece * (length // len(piece)) + ". ") * (20_000 // length)
     assert recommended_level(text).why
@@ -232,8 +231,14 @@ def test_long_hostile_text_takes_no_long_time(piece, length):
 def test_paragraphs_that_end_with_a_colon_do_not_pile_up(monkeypatch):
     """Each would stand over all that follow: of n such lines n * n would be looked at."""
     looked_at = []
-    inherited = reading._inherited
-    monkeypatch.setattr(reading, "_inherited", lambda heads: looked_at.append(len(heads)) or inherited(heads))
+    standing = reading._standing
+
+    def over(heads, block):
+        kept = standing(heads, block)
+        looked_at.append(len(kept))
+        return kept
+
+    monkeypatch.setattr(reading, "_standing", over)
     recommended_level("If so:\n\nThen:\n\n" * 500)
     assert len(looked_at) == 1_000
     assert max(looked_at) == 1

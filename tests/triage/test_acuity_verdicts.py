@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.export import tables as export_tables
+from evalcore.importing.context import Options
 from evalcore.importing.formats import FORMATS, acuity_verdicts
-from evalcore.importing.records import Options
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import (

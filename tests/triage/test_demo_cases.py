@@ -17,14 +17,14 @@ from evalcore.reading import assignment_queries
 from evalcore.study import contents
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, MappingMethod, Physicians, Stage
-from evalcore.triage import label_maps
-from evalcore.triage import queries as triage_queries
+from evalcore.triage import label_maps, queries as triage_queries
 from evalcore.triage.bases import usual_held
-from evalcore.triage.corrected import corrected_rates
+from evalcore.triage.corrected import answered, corrected_rates
 from evalcore.triage.data import LEVELS, Kind, TriageData, described
 from evalcore.triage.levels.answer import stated_level
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.invented import seeded_study
+from tests.triage_cases import put_right
 
 A, B, C, D = (LEVELS[level] for level in (Acuity.A, Acuity.B, Acuity.C, Acuity.D))
 MODELS = ("Alder-2", "Briar-1", "Clover-mini")
@@ -224,9 +224,9 @@ def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_ph
     with reading(seeded) as session:
         stated = contents.stated_analysis(session)
     assert stated is not None
-    held, _ = usual_held(triage_data, judges, stated.spec)
+    held, _ = usual_held(answered(triage_data, judges, settled=stated.spec.settled), stated.spec)
     assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-    made = corrected_rates(triage_data, judges, held)
+    made = put_right(corrected_rates, triage_data, judges, held=held)
     made = made.loc[made["format"].eq(Format.CONVERSATION)]
     assert set(made["model"]) == set(MODELS)
     assert made["enough"].all()

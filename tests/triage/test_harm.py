@@ -6,13 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from scipy.stats import t, ttest_1samp
 
-from evalcore.triage.bases import Basis, Weights, ranked
+from evalcore.triage.bases import Basis, LevelsBy, ranked
 from evalcore.triage.data import described
-from evalcore.triage.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
+from evalcore.triage.harm import NOT_BOTH, Weights, changes, expected_harm, harm_differences, on_same_cases, orders
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import NO_CASE, NO_SPREAD, TOO_FEW, cells_of, confusion, of_matrices
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -60,13 +59,13 @@ def test_harm_of_the_published_matrices():
     # conversation: 34 + 2*8 + 9 + 3*7 + 2*1 + 38 = 120 steps too low, 6 + 2*4 + 7 + 2 = 23 too high.
     assert found.loc[CONVERSATION, ["steps_under", "steps_over"]].to_list() == [120, 23]
     assert found.loc[CONVERSATION, "harm"] == pytest.approx((5 * 120 + 23) / 527)
-    plain = expected_harm(of_matrices(published()), steps=False).set_index("format")["harm"]
+    plain = expected_harm(of_matrices(published()), Weights(steps=False)).set_index("format")["harm"]
     assert plain.to_dict() == pytest.approx({QA: (5 * 43 + 80) / 527, CONVERSATION: (5 * 97 + 19) / 527})
 
 
 @given(matrix, weight, weight, st.booleans())
 def test_harm_and_its_interval_are_those_of_the_cases_one_by_one(counts, under, over, steps):
-    found = expected_harm(cells(counts), under, over, steps=steps).iloc[0]
+    found = expected_harm(cells(counts), Weights(under, over, steps)).iloc[0]
     kinds = np.repeat(np.arange(16), np.ravel(counts))
     d = kinds % 4 - kinds // 4
     cost = np.where(d < 0, under, over) * (np.abs(d) if steps else (d != 0))
@@ -92,12 +91,6 @@ def test_undefined_harm_says_why():
     assert np.isnan(found.loc["M0", "harm"])
     assert found["harm"][["M1", "M2"]].to_list() == [5, 0]
     assert expected_harm(cells(none).iloc[:0]).empty
-
-
-@pytest.mark.parametrize("weights", [(-1, 1), (1, -0.5), (np.nan, 1)])
-def test_a_weight_below_nought_is_an_error(weights):
-    with pytest.raises(ValueError, match="expected weights of 0 or more"):
-        expected_harm(cells(GPT_QA), *weights)
 
 
 @pytest.mark.slow
@@ -172,7 +165,7 @@ def test_models_of_different_formats_and_without_cases_never_change_places():
 @given(st.integers(0, 300), st.booleans())
 def test_differences_are_those_of_the_cases_that_both_answered(seed, steps):
     found = study(seed % 20)
-    table = harm_differences(found.sample(frac=1, random_state=seed), 3, 0.5, steps=steps)
+    table = harm_differences(found.sample(frac=1, random_state=seed), Weights(3, 0.5, steps))
     assert len(table) == 6
     clear = found.loc[found["kind"].eq("clear") & found["predicted"].notna()]
     d = clear["predicted"] - clear["gold"]
@@ -203,7 +196,7 @@ def test_models_are_ranked_on_the_cases_that_all_of_them_answered():
     same = on_same_cases(both)
     assert set(same["row"]) == set(easy.loc[easy["predicted"].notna(), "row"])
     assert expected_harm(confusion(same))["harm"].tolist() == [0, 0]
-    published_too = ranked(Basis.JUDGE, replace(TRIAGED, published=published()), found, Weights(5, 1), judges={})
+    published_too = ranked(LevelsBy(Basis.JUDGE, replace(TRIAGED, published=published()), found), Weights(5, 1))
     assert set(published_too.harm["model"]) == {"Alder-2", "Briar-1"}  # of other cases, of another mix: no place
 
 

@@ -1,8 +1,7 @@
 """How many cases have each label, and for how many it stood for something else when they came."""
 
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.triage import label_maps
 from evalcore.triage.label_maps import beside, count_sentences, label_counts, unknown

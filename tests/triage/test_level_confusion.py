@@ -5,21 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import RULES, Acuity, Ask, Label, Stage
 from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, TriageData
 from evalcore.triage.rates import clustered_summary
-from evalcore.triage.reads import (
-    NO_PAIR,
-    ONE_LEVEL,
-    agreement,
-    judge_pairs,
-    pair_cells,
-    physicians_pairs,
-)
+from evalcore.triage.reads import NO_PAIR, ONE_LEVEL, PHYSICIANS, agreement, level_pairs, pair_cells
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 NAN = np.nan
@@ -29,19 +21,19 @@ LEVEL = st.sampled_from([NAN, NO_LEVEL, 1.0, 2.0, 3.0, 4.0, 1.5, 3.5])
 
 
 def between(*who, **more):
-    return pair_cells(judge_pairs(*who, **more))
+    return pair_cells(level_pairs(*who, **more))
 
 
 def agreement_between(*who, **more):
-    return agreement(judge_pairs(*who, **more))
+    return agreement(level_pairs(*who, **more))
 
 
-def against_physicians(*who, **more):
-    return pair_cells(physicians_pairs(*who, **more))
+def against_physicians(triage_data, judge, asked=CONVERSATION):
+    return pair_cells(level_pairs(triage_data, PHYSICIANS, judge, asked=asked))
 
 
-def agreement_with_physicians(*who, **more):
-    return agreement(physicians_pairs(*who, **more))
+def agreement_with_physicians(triage_data, judge, asked=CONVERSATION):
+    return agreement(level_pairs(triage_data, PHYSICIANS, judge, asked=asked))
 
 
 def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> TriageData:
@@ -97,8 +89,7 @@ def test_every_response_that_both_looked_at_is_in_one_cell():
     assert len(cells) == 6 * 6  # no level, A to D, and the one boundary that occurs
     assert cells.loc[cells["one"].eq(NO_LEVEL), "n_one"].unique().tolist() == [2]
     found = agreement_between(triage_data, MAGPIE, RULES, asked=CONVERSATION)
-    assert (found.n, found.n_one_none, found.n_other_none, found.n_both_none) == (6, 2, 2, 1)
-    assert (found.n_boundary, found.n_within) == (1, 1)  # C/D beside D
+    assert (found.n, found.n_one_none, found.n_other_none) == (6, 2, 2)
     assert (found.exact.n_hits, found.exact.n) == (1, 2)  # A and A; B and C
 
 
@@ -183,7 +174,7 @@ def test_against_physicians_their_levels_are_the_rows():
     triage_data = world([NAN] * 6, [4, 4, 1, 1, 1, 3], physicians=labels)
     assert counts(against_physicians(triage_data, RULES)) == {(4, 4): 1, (3, 4): 1, (0, 1): 1, (3.5, 3): 1}
     found = agreement_with_physicians(triage_data, RULES)
-    assert (found.exact.n_hits, found.exact.n, found.n_one_none, found.n_boundary, found.n_within) == (1, 2, 1, 1, 1)
+    assert (found.exact.n_hits, found.exact.n, found.n_one_none) == (1, 2, 1)
     assert against_physicians(triage_data, RULES, asked=QA)["n"].sum() == 0
     assert against_physicians(triage_data, MAGPIE)["n"].sum() == 0
 
@@ -202,14 +193,6 @@ def test_a_read_that_was_revised_once_the_judge_was_shown_is_no_agreement_with_i
     found = agreement_with_physicians(triage_data, RULES).exact
     assert (found.n_hits, found.n) == (16, 22)
     assert counts(against_physicians(triage_data, RULES)) == {(4, 4): 16, (3, 4): 6}
-
-
-def test_a_read_that_somebody_chose_does_not_count_among_those_that_were_drawn():
-    triage_data = world([NAN, NAN], [4, 4], physicians=[Acuity.D, Acuity.C])
-    reads = triage_data.reads.assign(selection=["random", "volunteered"], inclusion_probability=[0.5, NAN])
-    triage_data = replace(triage_data, reads=reads)
-    assert agreement_with_physicians(triage_data, RULES).exact.n == 2
-    assert agreement_with_physicians(triage_data, RULES, drawn_only=True).exact.n == 1
 
 
 def test_drawn_cases_agree_as_often_as_the_judge_is_right():
@@ -239,7 +222,11 @@ def test_the_order_of_responses_does_not_matter_and_no_response_is_lost(rows, ra
     assert repr(agreed) == repr(other_agreed)
     both = [row for row in rows if not np.isnan(row[0]) and not np.isnan(row[1])]
     assert cells["n"].sum() == agreed.n == len(both)
-    assert agreed.n == agreed.exact.n + agreed.n_boundary + agreed.n_one_none + agreed.n_other_none - agreed.n_both_none
+    letters = [row for row in both if all(level in (1.0, 2.0, 3.0, 4.0) for level in row[:2])]
+    assert agreed.exact.n == len(letters)
+    assert (agreed.n_one_none, agreed.n_other_none) == tuple(
+        sum(row[side] == NO_LEVEL for row in both) for side in (0, 1)
+    )
     swapped = agreement_between(
         world([r[1] for r in rows], [r[0] for r in rows], cases=[r[2] for r in rows]), MAGPIE, RULES, asked=CONVERSATION
     )

@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from sqlalchemy import insert, text
 
 from evalcore.study import store
@@ -13,8 +12,7 @@ from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, now
-from evalcore.triage import acts
-from evalcore.triage import queries as triage_queries
+from evalcore.triage import acts, queries as triage_queries
 from evalcore.triage.acts import LevelsRead, read_levels, recommended, stated
 from evalcore.triage.data import NO_LEVEL
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest
 
 from evalcore.study.schema import Format
-from evalcore.triage.cases import NOT_BOTH, WORST_FIRST, Direction, flip_counts, flips, in_both, misses
+from evalcore.triage.cases import NOT_BOTH, WORST_FIRST, flip_counts, flips, in_both, misses
 from evalcore.triage.data import Kind, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import (
@@ -17,9 +16,7 @@ from evalcore.triage.rates import (
     NO_BOUNDARY,
     NO_CLEAR_LEVEL,
     NO_PANEL,
-    NO_RIGHT,
     Measure,
-    TriageGrouping,
     accounted,
     ambiguous,
     boundary,
@@ -72,7 +69,7 @@ def test_boundary_cases_have_two_right_answers():
 
 
 @given(st.integers(0, 200))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_a_boundary_answer_is_inside_above_or_below(seed):
     _, found = study(seed, share_panel=1.0)
     table = boundary(found).pivot(index=["model", "format"], columns="measure")
@@ -111,7 +108,7 @@ def test_ambiguous_cases_have_levels_and_sureness_and_no_right_answer():
 
 
 @given(st.integers(0, 200), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_every_case_and_sample_is_accounted_for_once(seed, invalid):
     triage_data, found = study(seed, n_cases=30, invalid=invalid)
     table = accounted(triage_data, found)
@@ -143,7 +140,7 @@ def test_not_looked_at_and_no_level_are_told_apart():
 
 def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal():
     triage_data = as_triaged()
-    table = misses(triage_data, found_of(triage_data))
+    table = misses(triage_data, found_of(triage_data), judges=usual_judges(triage_data))
     assert list(table["rank"]) == sorted(table["rank"])
     assert (table["gold"] > table["predicted"]).all()
     for name, matrix in ((QA, GPT_QA), (CONVERSATION, GPT_CONVERSATION)):
@@ -151,25 +148,19 @@ def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal()
         for rank, (gold, predicted) in enumerate(WORST_FIRST):
             assert mine["rank"].eq(rank).sum() == matrix[gold - 1][predicted - 1]
     first = table.iloc[0]
-    assert (first["model"], first["format"], first["gold"], first["predicted"], first["steps"]) == (
-        MODEL,
-        CONVERSATION,
-        4,
-        1,
-        3,
-    )
+    assert (first["model"], first["format"], first["gold"], first["predicted"]) == (MODEL, CONVERSATION, 4, 1)
 
 
 @given(st.integers(0, 200))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_a_miss_shows_the_first_text_that_says_what_the_model_said(seed):
     triage_data, found = study(seed, n_cases=25, noise=1.4, n_samples=4)
     rng = np.random.default_rng(seed)
     triage_data.samples["has_text"] = rng.random(len(triage_data.samples)) < 0.6
     judges = usual_judges(triage_data)
     found = joined(triage_data, predictions(triage_data, judges))
-    table = misses(triage_data, found.sample(frac=1, random_state=seed))
-    pd.testing.assert_frame_equal(table, misses(triage_data, found))
+    table = misses(triage_data, found.sample(frac=1, random_state=seed), judges=judges)
+    pd.testing.assert_frame_equal(table, misses(triage_data, found, judges=judges))
     samples = triage_data.samples
     for miss in table.to_dict(orient="records"):
         here = (
@@ -178,16 +169,13 @@ def test_a_miss_shows_the_first_text_that_says_what_the_model_said(seed):
         texts = samples.index[here & samples["has_text"]]
         saying = [place for place in texts if triage_data.levels[judges[miss["format"]]][place] == miss["predicted"]]
         assert miss["sample"] == (saying or [*texts, -1])[0]
-        assert miss["says_so"] == bool(saying)
-        assert miss["response_id"] == (samples["response_id"][miss["sample"]] if miss["sample"] >= 0 else -1)
-        assert miss["case_id"] == triage_data.cases["case_id"][miss["row"]]
     under = rates(confusion(found)).set_index("measure").loc[Measure.UNDER, "k"].sum()
     assert len(table) == under
 
 
 def test_of_equal_misses_the_surer_one_comes_first():
     triage_data, found = study(4, n_cases=120, noise=1.4)
-    table = misses(triage_data, found)
+    table = misses(triage_data, found, judges=usual_judges(triage_data))
     assert len(table) > 10
     assert all(not group["share"].diff().gt(0).any() for _, group in table.groupby("rank"))
 
@@ -201,7 +189,6 @@ def test_flips_of_the_published_cases_are_those_whose_answers_differ():
     wide = found.pivot(index="row", columns="format", values="predicted")
     table = flips(found)
     assert set(table["row"]) == set(wide.index[wide[QA].ne(wide[CONVERSATION])])
-    assert table["steps"].eq(table["conversation"] - table["qa"]).all()
     assert table["crosses"].is_monotonic_decreasing
     crossing = (wide[QA].eq(4) != wide[CONVERSATION].eq(4)).sum()
     assert table["crosses"].sum() == crossing
@@ -212,15 +199,13 @@ def test_flips_of_the_published_cases_are_those_whose_answers_differ():
     assert counts["difference"] == pytest.approx((97 - 43) / 527)
 
 
-def test_a_flip_says_its_direction_and_which_format_lies_nearer():
+def test_a_flip_says_whether_it_crosses_to_or_from_an_emergency():
     found = of_answers(
         (4, Kind.CLEAR, 4, 1), (2, Kind.CLEAR, 4, 3), (2, Kind.CLEAR, 1, 3), (np.nan, Kind.AMBIGUOUS, 1, 2), (3, Kind.CLEAR, 3, 3), (3, Kind.CLEAR, 3, 0)
     )  # fmt: skip
     table = flips(found).set_index("row")
     assert list(table.index) == [0, 1, 2, 3]  # both that cross first, the wider one before
-    assert list(table["direction"]) == [Direction.LOWER, Direction.LOWER, Direction.HIGHER, Direction.HIGHER]
     assert list(table["crosses"]) == [True, True, False, False]
-    assert list(table["nearer"]) == [QA, CONVERSATION, "", ""]
     counts = flip_counts(found).iloc[0]
     assert counts[["n_both", "n_flipped", "n_lower", "n_higher", "n_crossing", "n"]].to_list() == [5, 4, 2, 2, 2, 4]
     # Too low: in qa alone A on B (case 2), in conversation alone A on D (case 0).
@@ -266,14 +251,13 @@ def test_the_paired_interval_covers():
 # ---------------------------------------------------------------- by group
 
 
-@pytest.mark.parametrize("name", list(TriageGrouping))
+@pytest.mark.parametrize("name", ["source", "gold", "strength", "language"])
 def test_the_groups_of_clear_cases_add_up_to_all_of_them(name):
     triage_data, found = study(6, n_cases=90)
     table = by_group(triage_data, found, name)
     keys = ["model", "format", "measure"]
     whole = rates(confusion(found)).astype({"measure": str}).set_index(keys)[["k", "n"]]
-    of_clear = table.astype({"measure": str}).loc[table["measure"].isin(list(Measure))]
-    parts = of_clear.groupby(keys, observed=True)[["k", "n"]].sum()
+    parts = table.astype({"measure": str}).groupby(keys, observed=True)[["k", "n"]].sum()
     assert parts.to_dict(orient="index") == whole.to_dict(orient="index")
     assert table["is_small"].equals(table["n"].lt(FEW))
     assert not table.duplicated(["model", "format", "group", "measure"]).any()
@@ -292,17 +276,10 @@ def test_groups_are_those_of_the_cases():
         assert mine["value"].to_numpy() == pytest.approx(alone["value"].to_numpy(), nan_ok=True)
 
 
-def test_groups_stand_in_their_order_and_what_has_no_answer_says_why():
+def test_groups_stand_in_their_order():
     triage_data, found = study(8, n_cases=90)
-    by_kind = by_group(triage_data, found, "kind")
-    ambiguous_rows = by_kind.loc[by_kind["group"].eq(Kind.AMBIGUOUS)]
-    assert set(ambiguous_rows["reason"]) == {NO_RIGHT}
-    assert ambiguous_rows["value"].isna().all()
-    assert set(by_kind.loc[by_kind["group"].eq(Kind.BOUNDARY), "measure"]) == set(BOUNDARY_MEASURES)
     by_gold = by_group(triage_data, found, "gold")
-    assert list(by_gold["group"].unique()) == [
-        word for word in ("A", "A/B", "B", "B/C", "C", "C/D", "D") if word in set(by_gold["group"])
-    ]
+    assert list(by_gold["group"].unique()) == ["A", "B", "C", "D"]
     assert NO_CLEAR_LEVEL not in set(by_gold["group"])
     strengths = list(by_group(triage_data, found, "strength")["group"].unique())
     assert strengths[0] == "unanimous"

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ
 from evalcore.stats.intervals import share_interval
@@ -15,20 +14,20 @@ from evalcore.triage.corrected import (
     ALL_COLUMNS,
     MEASURES,
     Held,
-    answered,
     corrected_cells,
     corrected_harm,
     corrected_rates,
     on_simplex,
 )
 from evalcore.triage.data import READ_COLUMNS, Kind, TriageData, described
+from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import predictions
 from evalcore.triage.rates import Measure
-from tests.triage_cases import CONVERSATION, WORDS, drawn
+from tests.triage_cases import CONVERSATION, WORDS, drawn, put_right
 
 JUDGE = "Magpie"
 BY = {CONVERSATION: JUDGE}
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=4, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
@@ -104,7 +103,7 @@ def test_shares_are_those_of_the_formulas():
     pi = rng.uniform(0.3, 0.9, len(truth))
     rows = texts(triage_data)
     rows = rows[rng.random(len(rows)) < pi[rows]]
-    found = corrected_cells(read(triage_data, truth, rows, inclusion_probability=pi[rows]), BY)
+    found = put_right(corrected_cells, read(triage_data, truth, rows, inclusion_probability=pi[rows]), BY)
     assert len(found) == 16
     assert found["enough"].all()
     for gold in (1, 2, 3, 4):
@@ -117,7 +116,7 @@ def test_shares_are_those_of_the_formulas():
 
 def test_where_the_judge_is_asked_alone_a_case_counts_once_with_wilsons_interval():
     triage_data, _ = world(3, n_cases=60, n_samples=1, invalid=0)
-    found = corrected_cells(triage_data, BY).set_index(["gold", "predicted"])
+    found = put_right(corrected_cells, triage_data, BY).set_index(["gold", "predicted"])
     counted = predictions(triage_data, BY).assign(gold=triage_data.cases["gold"])
     of_d = counted.loc[counted["gold"].eq(4), "predicted"]
     wanted = share_interval((of_d == 3).to_numpy(), np.arange(len(of_d)))
@@ -133,7 +132,7 @@ def test_what_lacks_is_said():
     emergencies = triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()] == 4
     rows = looked_at(triage_data)
     chosen = np.concatenate([rows[emergencies[rows]][:7], rows[~emergencies[rows]][:15]])
-    found = corrected_rates(read(triage_data, truth, chosen), BY).set_index("measure")
+    found = put_right(corrected_rates, read(triage_data, truth, chosen), BY).set_index("measure")
     assert found.loc[Measure.EXACT, "n_needed"] == MIN_READ - 22
     assert found.loc[Measure.EXACT, "needed"] == "8 more responses to be read"
     assert found.loc[Measure.MISSED_EMERGENCIES, ["n_read", "n_cases_read", "n_needed"]].tolist() == [7, 7, 8]
@@ -142,7 +141,11 @@ def test_what_lacks_is_said():
         == "8 more responses to be read, 3 of them to as many other cases with the gold D"
     )
     few_cases = np.concatenate([rows[emergencies[rows]][: MIN_EXAMPLES_READ - 1], rows[~emergencies[rows]]])
-    row = corrected_cells(read(triage_data, truth, few_cases), BY).set_index(["gold", "predicted"]).loc[(4.0, 4.0)]
+    row = (
+        put_right(corrected_cells, read(triage_data, truth, few_cases), BY)
+        .set_index(["gold", "predicted"])
+        .loc[(4.0, 4.0)]
+    )
     assert row["needed"] == "1 more response to be read, 1 of them to another case with the gold D"
 
 
@@ -152,8 +155,8 @@ def test_what_lacks_is_said():
 def test_what_was_chosen_or_seen_or_not_told_does_not_enter(more):
     triage_data, truth = world(5)
     rows = texts(triage_data)
-    assert corrected_rates(read(triage_data, truth, rows), BY)["n_read"].gt(0).all()
-    found = corrected_rates(read(triage_data, truth, rows, **more), BY)
+    assert put_right(corrected_rates, read(triage_data, truth, rows), BY)["n_read"].gt(0).all()
+    found = put_right(corrected_rates, read(triage_data, truth, rows, **more), BY)
     assert found["n_read"].eq(0).all()
     assert found["corrected"].isna().all()
 
@@ -167,7 +170,7 @@ def test_an_adjudicated_level_takes_the_place_of_the_votes_unless_told_otherwise
     )
     both = replace(triage_data, reads=pd.concat([reads, final], ignore_index=True))
     shares = [
-        corrected_rates(both, BY, held=Held(settled=settled)).set_index("measure")["physicians_only"]
+        put_right(corrected_rates, both, BY, held=Held(settled=settled)).set_index("measure")["physicians_only"]
         for settled in (True, False)
     ]
     assert shares[0][Measure.SENT_HOME] == pytest.approx(1)
@@ -180,23 +183,23 @@ def test_responses_without_a_level_by_the_judge_or_without_a_text_are_counted_ap
     mine = triage_data.samples["format"].eq(CONVERSATION).to_numpy() & clear
     level, has_text = triage_data.levels[JUDGE].to_numpy(), triage_data.samples["has_text"].to_numpy()
     known = read(triage_data, truth, texts(triage_data))
-    found = corrected_rates(known, BY).iloc[0]
+    found = put_right(corrected_rates, known, BY).iloc[0]
     assert found["n_no_level"] == (mine & (level == 0)).sum()
     assert found["n_responses"] == (mine & (level > 0)).sum()
     assert found["n_unreached"] == (mine & (level > 0) & ~has_text).sum()
     assert found["n_read"] == (mine & (level > 0) & has_text).sum()
-    alone = corrected_rates(known, BY, held=Held(claim=Claim.BENCHMARK)).iloc[0]
+    alone = put_right(corrected_rates, known, BY, held=Held(claim=Claim.BENCHMARK)).iloc[0]
     assert alone["n_responses"] == found["n_read"]
 
 
 def test_no_responses_no_judge_and_no_gold_give_no_row_or_no_value():
     triage_data, truth = world(8)
-    assert corrected_cells(triage_data, {}).empty
-    assert corrected_rates(triage_data, {CONVERSATION: "Nobody"}).empty
+    assert put_right(corrected_cells, triage_data, {}).empty
+    assert put_right(corrected_rates, triage_data, {CONVERSATION: "Nobody"}).empty
     none = triage_data.where(np.zeros(len(triage_data.cases), dtype=bool))
-    assert corrected_cells(none, BY).empty
+    assert put_right(corrected_cells, none, BY).empty
     no_emergency = triage_data.where(triage_data.cases["gold"].ne(4))
-    found = corrected_rates(read(no_emergency, truth, np.zeros(0, dtype=int)), BY).set_index("measure")
+    found = put_right(corrected_rates, read(no_emergency, truth, np.zeros(0, dtype=int)), BY).set_index("measure")
     assert np.isnan(found.loc[Measure.MISSED_EMERGENCIES, "judge_only"])
     assert found.loc[Measure.MISSED_EMERGENCIES, "n_cases"] == 0
 
@@ -207,14 +210,15 @@ def test_the_physicians_who_read_are_told_apart_and_three_are_needed_to_speak_of
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
     of = {n: read(triage_data, truth, rows, 0.9, rater=names[np.arange(len(rows)) % n]) for n in (2, 3)}
     two, three = (
-        corrected_rates(of[n], BY, held=Held(physicians=Physicians.IN_GENERAL)).set_index("measure") for n in (2, 3)
+        put_right(corrected_rates, of[n], BY, held=Held(physicians=Physicians.IN_GENERAL)).set_index("measure")
+        for n in (2, 3)
     )
     assert two.loc[Measure.EXACT, ["n_readers", "needed"]].to_list() == [
         2,
         "1 more response to be read, by 1 more physician",
     ]
     assert two["corrected"].isna().all()
-    these = corrected_rates(of[3], BY).set_index("measure")
+    these = put_right(corrected_rates, of[3], BY).set_index("measure")
     assert three["corrected"].to_numpy() == pytest.approx(these["corrected"].to_numpy(), nan_ok=True)
     assert three.loc[Measure.EXACT, "enough"]
 
@@ -231,7 +235,7 @@ def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(
 
     def width(claim: Claim, physicians: Physicians) -> float:
         row = (
-            corrected_rates(known, BY, held=Held(claim=claim, physicians=physicians))
+            put_right(corrected_rates, known, BY, held=Held(claim=claim, physicians=physicians))
             .set_index("measure")
             .loc[Measure.OVER]
         )
@@ -243,15 +247,6 @@ def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(
         assert width(Claim.NEW_EXAMPLES, physicians) >= width(Claim.BENCHMARK, physicians) - 1e-9
 
 
-def test_answers_that_are_at_hand_are_not_put_together_again():
-    triage_data, truth = world(4)
-    known = read(triage_data, truth, texts(triage_data)[:60], inclusion_probability=0.75)
-    at_hand = answered(known, BY)
-    unread = replace(known, reads=known.reads.iloc[:0])
-    for made in (corrected_cells, corrected_rates, lambda *of, **more: corrected_harm(*of, 5, 1, **more)):
-        pd.testing.assert_frame_equal(made(unread, BY, known=at_hand), made(known, BY))
-
-
 @given(seeds, st.booleans())
 @few
 def test_corrected_harm_is_the_mean_of_what_each_response_costs_by_the_formulas(seed, steps):
@@ -260,8 +255,8 @@ def test_corrected_harm_is_the_mean_of_what_each_response_costs_by_the_formulas(
     rows = texts(triage_data)
     rows = rows[np.random.default_rng(seed + 1).random(len(rows)) < pi[rows]]
     known = read(triage_data, truth, rows, inclusion_probability=pi[rows])
-    found = corrected_harm(known, BY, 5, 1, steps=steps).iloc[0]
-    made = corrected_rates(known, BY).set_index("measure")["corrected"]
+    found = put_right(corrected_harm, known, BY, Weights(5, 1, steps)).iloc[0]
+    made = put_right(corrected_rates, known, BY).set_index("measure")["corrected"]
     assert found["low"] <= found["harm"] <= found["high"]
     assert found["of_under"] + found["of_over"] == pytest.approx(found["harm"])
     kind = "steps" if steps else "n"
@@ -275,10 +270,10 @@ def test_corrected_harm_of_everything_read_is_what_physicians_say_and_of_too_lit
     rows = texts(triage_data)
     known = read(triage_data, truth, rows)
     step = truth[rows] - triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[rows]]
-    found = corrected_harm(known, BY, 5, 1, held=Held(claim=Claim.BENCHMARK)).iloc[0]
+    found = put_right(corrected_harm, known, BY, Weights(5, 1), held=Held(claim=Claim.BENCHMARK)).iloc[0]
     assert found["harm"] == pytest.approx((np.where(step < 0, 5, 1) * np.abs(step)).mean())
     assert (found["low"], found["high"]) == pytest.approx((found["harm"], found["harm"]), abs=1e-6)
-    little = corrected_harm(read(triage_data, truth, rows[:12]), BY, 5, 1).iloc[0]
+    little = put_right(corrected_harm, read(triage_data, truth, rows[:12]), BY, Weights(5, 1)).iloc[0]
     assert np.isnan(little["harm"])
     assert little["reason"] == "18 more responses to be read"
 
@@ -293,7 +288,7 @@ def test_rows_add_up_to_one_and_exact_over_and_under_too(seed):
     rng = np.random.default_rng(seed)
     rows = texts(triage_data)
     known = read(triage_data, truth, rows[rng.random(len(rows)) < 0.7], 0.7)
-    cells, rates = corrected_cells(known, BY), corrected_rates(known, BY).set_index("measure")
+    cells, rates = put_right(corrected_cells, known, BY), put_right(corrected_rates, known, BY).set_index("measure")
     kinds = ["judge_only", "physicians_only", "corrected", "share"]
     sums = cells.groupby("gold")[kinds].sum(min_count=4)
     assert sums["judge_only"].to_numpy() == pytest.approx(1)
@@ -315,7 +310,7 @@ def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and
     triage_data, truth = world(seed, accuracy=1.0, n_samples=1, invalid=0)
     known = read(triage_data, truth, texts(triage_data))
     for made in (corrected_cells, corrected_rates):
-        found = made(known, BY, held=Held(claim=Claim.BENCHMARK))
+        found = put_right(made, known, BY, held=Held(claim=Claim.BENCHMARK))
         said = found.loc[found["enough"]]
         assert len(said)
         assert said["corrected"].to_numpy() == pytest.approx(said["judge_only"].to_numpy())
@@ -329,8 +324,8 @@ def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and
 @few
 def test_everything_read_is_what_physicians_say_whatever_the_judge_says(seed):
     triage_data, truth = world(seed, accuracy=0.3, n_samples=1, invalid=0)
-    found = corrected_rates(
-        read(triage_data, truth, texts(triage_data)), BY, held=Held(claim=Claim.BENCHMARK)
+    found = put_right(
+        corrected_rates, read(triage_data, truth, texts(triage_data)), BY, held=Held(claim=Claim.BENCHMARK)
     ).set_index("measure")
     gold = triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[texts(triage_data)]]
     said = truth[texts(triage_data)]
@@ -351,10 +346,10 @@ def test_the_order_of_rows_and_a_scale_of_the_probabilities_change_nothing(seed,
     chance.shuffle(order)
     mixed = replace(known, reads=known.reads.iloc[order].reset_index(drop=True))
     scaled = replace(known, reads=known.reads.assign(inclusion_probability=0.4))
-    before = corrected_rates(known, BY)
-    pd.testing.assert_frame_equal(corrected_rates(mixed, BY), before)
-    pd.testing.assert_frame_equal(corrected_rates(scaled, BY), before)
-    pd.testing.assert_frame_equal(corrected_cells(scaled, BY), corrected_cells(mixed, BY))
+    before = put_right(corrected_rates, known, BY)
+    pd.testing.assert_frame_equal(put_right(corrected_rates, mixed, BY), before)
+    pd.testing.assert_frame_equal(put_right(corrected_rates, scaled, BY), before)
+    pd.testing.assert_frame_equal(put_right(corrected_cells, scaled, BY), put_right(corrected_cells, mixed, BY))
 
 
 @given(st.lists(st.floats(-0.3, 1.3), min_size=3, max_size=3))
@@ -369,7 +364,7 @@ def test_the_nearest_shares_are_shares_and_no_further_from_any_truth(three):
 
 def test_every_measure_has_its_columns():
     triage_data, truth = world(9)
-    found = corrected_rates(read(triage_data, truth, texts(triage_data)), BY)
+    found = put_right(corrected_rates, read(triage_data, truth, texts(triage_data)), BY)
     assert list(found.columns) == ["model", "format", "measure", *ALL_COLUMNS]
     assert list(found["measure"].astype(str)) == [measure.value for measure in MEASURES]
 
@@ -381,5 +376,9 @@ def test_cases_that_one_of_three_physicians_has_read_whole_are_not_known_to_the_
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
     for n, is_known in ((1, True), (3, False)):
         told = read(triage_data, truth, rows, 1.0, rater=names[np.arange(len(rows)) % n])
-        row = corrected_rates(told, BY, held=Held(claim=Claim.BENCHMARK)).set_index("measure").loc[Measure.EXACT]
+        row = (
+            put_right(corrected_rates, told, BY, held=Held(claim=Claim.BENCHMARK))
+            .set_index("measure")
+            .loc[Measure.EXACT]
+        )
         assert (row["corrected_high"] - row["corrected_low"] < 1e-9) == is_known

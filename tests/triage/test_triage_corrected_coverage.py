@@ -8,7 +8,7 @@ from evalcore.triage.corrected import MEASURES, Held, corrected_rates
 from evalcore.triage.data import TriageData
 from evalcore.triage.rates import Measure
 from tests.triage.test_triage_corrected import BY, JUDGE, read, texts, world
-from tests.triage_cases import CONVERSATION
+from tests.triage_cases import CONVERSATION, put_right
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_intervals_of_corrected_rates_hold(accuracy, claim, n_cases, share):
         rows = texts(part)
         known = read(part, of_part, rows[rng.random(len(rows)) < share], share)
         wanted = true_rates(part, of_part, only_texts=True) if claim is Claim.BENCHMARK else every_rate
-        for found in corrected_rates(known, BY, held=Held(claim=claim)).to_dict(orient="records"):
+        for found in put_right(corrected_rates, known, BY, held=Held(claim=claim)).to_dict(orient="records"):
             if found["enough"]:
                 measure = Measure(found["measure"])
                 held.setdefault(measure, []).append(

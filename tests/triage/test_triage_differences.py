@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, t
 
 from evalcore.study.analysis import Analysis
@@ -16,23 +15,24 @@ from evalcore.triage.bases import (
     SAFETY,
     Basis,
     Held,
-    Weights,
+    LevelsBy,
     judged_differences,
     margin_sentences,
     ranked,
-    read_differences,
+    safety,
     safety_sentences,
     stated_judges,
     usual_held,
 )
 from evalcore.triage.cases import bonett_price
-from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
+from evalcore.triage.corrected import MEASURES, USUAL, answered, corrected_rates, on_same_answers
 from evalcore.triage.data import TriageData, described
+from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import RULES, Measure
-from tests.triage_cases import CONVERSATION, QA, drawn
+from tests.triage_cases import CONVERSATION, QA, drawn, put_right
 
-few = settings(max_examples=6, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
@@ -88,9 +88,14 @@ def test_models_without_a_case_in_common_have_a_reason():
 # ---------------------------------------------------------------- by physicians, and corrected
 
 
-@given(seeds, st.sampled_from(["corrected", "physicians_only"]))
+def corrected_by(known, held=USUAL) -> LevelsBy:
+    return LevelsBy(Basis.CORRECTED, study(1), pd.DataFrame(), held, known)
+
+
+@given(seeds, st.sampled_from([(Basis.CORRECTED, "corrected"), (Basis.PHYSICIANS, "physicians_only")]))
 @few
-def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_are_of_both(seed, kind):
+def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_are_of_both(seed, by):
+    basis, kind = by
     triage_data = study(seed)
     levels = triage_data.levels.where(
         triage_data.levels.isna() | triage_data.levels.gt(0), 2.0
@@ -98,8 +103,8 @@ def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_a
     triage_data = replace(triage_data, levels=levels)
     judges = usual_judges(triage_data)
     known = answered(triage_data, judges, settled=False)
-    rates = corrected_rates(triage_data, judges, known=known).set_index(["model", "format", "measure"])[kind]
-    table = read_differences(known, kind=kind)
+    rates = corrected_rates(known).set_index(["model", "format", "measure"])[kind]
+    table = safety(LevelsBy(basis, triage_data, found_of(triage_data), known=known))
     assert set(table["measure"]) == {measure.value for measure in SAFETY}
     for row in table.loc[table["difference"].notna()].to_dict(orient="records"):
         one, other = (rates[row[f"model_{n}"], row["format"], row["measure"]] for n in (1, 2))
@@ -113,16 +118,16 @@ def test_a_pair_of_a_model_with_itself_differs_by_nothing():
     """What both are wrong about together is taken out: the same responses and reads twice give 0, and no width but that of votes not seen."""
     known = [about for about in answered(study(3), {CONVERSATION: "Magpie"}) if about.model == "Clover-mini"]
     twin = replace(known[0], model="Twin")
-    row = read_differences([*known, twin]).iloc[0]
+    row = safety(corrected_by([*known, twin])).iloc[0]
     assert row["difference"] == pytest.approx(0, abs=1e-12)
-    rates = corrected_rates(study(3), {CONVERSATION: "Magpie"}).set_index(["model", "measure"])
+    rates = put_right(corrected_rates, study(3), {CONVERSATION: "Magpie"}).set_index(["model", "measure"])
     alone = rates.loc[("Clover-mini", "under")]
     assert row["high"] - row["low"] < 0.5 * np.sqrt(2) * (alone["corrected_high"] - alone["corrected_low"])
 
 
 def test_too_little_read_is_said_of_each_model():
     known = answered(study(2, share_read=0.1), {CONVERSATION: "Magpie"})
-    table = read_differences(known)
+    table = safety(corrected_by(known))
     assert table["difference"].isna().all()
     assert table["reason"].str.contains("Alder-2: .* to be read").any()
     assert table["reason"].str.contains("Briar-1: .*; Clover-mini: ").any()
@@ -131,7 +136,7 @@ def test_too_little_read_is_said_of_each_model():
 
 def test_physicians_in_general_are_wider_than_these():
     known = answered(study(4), {CONVERSATION: "Magpie"})
-    these, general = (read_differences(known, held=Held(physicians=who)) for who in Physicians)
+    these, general = (safety(corrected_by(known, Held(physicians=who))) for who in Physicians)
     width = [(table["high"] - table["low"]).to_numpy() for table in (these, general)]
     assert np.nanmean(width[1]) > np.nanmean(width[0])
 
@@ -217,26 +222,32 @@ def test_the_stated_comparison_is_held_against_the_stated_margin():
 def test_triage_takes_judge_and_claim_from_the_stated_analysis_else_the_widest_claim():
     triage_data = study(6)
     judges = usual_judges(triage_data)
-    held, why = usual_held(triage_data, judges, Analysis())
+    held, why = usual_held(answered(triage_data, judges, settled=False), Analysis())
     assert (held.claim, held.physicians, held.settled) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL, False)
     assert "effective readers" in why
-    held, why = usual_held(study(6, readers=2), judges, Analysis())
+    held, why = usual_held(answered(study(6, readers=2), judges, settled=False), Analysis())
     assert held.physicians is Physicians.THESE
     assert why.startswith("Fewer than 3 effective readers")
     stated = Analysis(claim=Claim.BENCHMARK, physicians=Physicians.THESE, settled=True, judges=("Nobody", "Magpie"))
-    assert usual_held(triage_data, judges, stated) == (Held(Claim.BENCHMARK, Physicians.THESE, settled=True), "")
+    assert usual_held(answered(triage_data, judges), stated) == (
+        Held(Claim.BENCHMARK, Physicians.THESE, settled=True),
+        "",
+    )
     assert stated_judges(triage_data, stated) == {CONVERSATION: "Magpie"}
 
 
 def test_corrected_harm_is_ranked_on_the_same_cases_with_paired_differences():
     triage_data = study(7)
     judges = usual_judges(triage_data)
-    made = ranked(Basis.CORRECTED, triage_data, found_of(triage_data), Weights(5, 1), judges=judges)
+    of = LevelsBy(
+        Basis.CORRECTED, triage_data, found_of(triage_data), known=answered(triage_data, judges, settled=False)
+    )
+    made = ranked(of, Weights(5, 1))
     assert made.harm.groupby("format")["n"].nunique().eq(1).all()
     row = made.differences.set_index(["format", "model_1", "model_2"]).loc[(CONVERSATION, "Alder-2", "Clover-mini")]
     assert row["high"] < 0
     assert row["p_holm"] < 0.05
-    none = ranked(Basis.PHYSICIANS, triage_data, found_of(triage_data), Weights(5, 1), judges=judges)
+    none = ranked(replace(of, basis=Basis.PHYSICIANS), Weights(5, 1))
     assert none.harm.empty
     assert none.changes.empty
     assert set(MEASURES) == set(RULES)

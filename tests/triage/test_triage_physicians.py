@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import t
 
 from evalcore.stats.intervals import share_interval
@@ -20,12 +19,12 @@ from evalcore.triage.corrected import (
     physicians_summary,
 )
 from evalcore.triage.data import Kind, TriageData, described
-from evalcore.triage.harm import costs
+from evalcore.triage.harm import Weights
 from evalcore.triage.rates import RULES, SCORES, Measure, rates, summary
 from evalcore.triage.reads import VOTES, drawn_votes
-from tests.triage_cases import CONVERSATION, WORDS, drawn
+from tests.triage_cases import CONVERSATION, WORDS, drawn, put_right
 
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
@@ -133,7 +132,9 @@ def test_physicians_alone_say_the_same_beside_the_judge_and_by_themselves():
     )  # a level for every response
     triage_data = replace(triage_data, levels=levels)
     alone = physicians_rates(triage_data).set_index(["format", "measure"])["value"]
-    beside = corrected_rates(triage_data, {CONVERSATION: "Magpie"}).set_index(["format", "measure"])["physicians_only"]
+    beside = put_right(corrected_rates, triage_data, {CONVERSATION: "Magpie"}).set_index(["format", "measure"])[
+        "physicians_only"
+    ]
     for measure in (Measure.EXACT, Measure.UNDER, Measure.MISSED_EMERGENCIES):
         assert alone[CONVERSATION, measure] == pytest.approx(beside[CONVERSATION, measure.value])
 
@@ -163,8 +164,8 @@ def test_harm_is_the_mean_of_what_responses_cost_clustered_by_case(seed, steps):
     triage_data = several(seed)
     mine = votes_of(triage_data, CONVERSATION)
     step = np.arange(1, 5) - mine["gold"].to_numpy()[:, None]
-    cost = (mine[list(VOTES)].to_numpy() * costs(step, 5, 1, steps=steps)).sum(axis=1)
-    found = physicians_harm(triage_data, 5, 1, steps=steps).set_index("format").loc[CONVERSATION]
+    cost = (mine[list(VOTES)].to_numpy() * Weights(5, 1, steps).costs(step)).sum(axis=1)
+    found = physicians_harm(triage_data, Weights(5, 1, steps)).set_index("format").loc[CONVERSATION]
     means = pd.Series(cost).groupby(mine["row"].to_numpy()).mean()
     half = t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
     assert (found["n"], found["harm"]) == pytest.approx((len(mine), cost.mean()))
@@ -179,7 +180,7 @@ def test_harm_is_the_mean_of_what_responses_cost_clustered_by_case(seed, steps):
 def test_without_a_read_there_is_no_row_and_without_an_emergency_a_reason():
     triage_data = several(1)
     nothing = replace(triage_data, reads=triage_data.reads.iloc[:0])
-    for made in (physicians_cells, physicians_rates, physicians_summary, lambda one: physicians_harm(one, 5, 1)):
+    for made in (physicians_cells, physicians_rates, physicians_summary, physicians_harm):
         assert made(nothing).empty
     mild = triage_data.where(triage_data.cases["gold"].lt(4))
     found = physicians_rates(mild).set_index(["format", "measure"])
@@ -188,5 +189,5 @@ def test_without_a_read_there_is_no_row_and_without_an_emergency_a_reason():
     )
     chosen = replace(triage_data, reads=triage_data.reads.assign(selection="volunteered"))
     assert set(physicians_rates(chosen)["reason"]) == {NOT_READ}
-    assert physicians_harm(chosen, 5, 1)["reason"].eq(NOT_READ).all()
+    assert physicians_harm(chosen)["reason"].eq(NOT_READ).all()
     assert set(physicians_summary(chosen)["kappa_reason"]) == {NOT_READ}

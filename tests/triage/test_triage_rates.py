@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import t
 
 from evalcore.study.schema import Format
@@ -257,7 +256,7 @@ def test_few_cases_have_no_interval():
     assert summary(confusion(frame_of(rest))).iloc[0]["kappa_reason"] == RESTS_ON_ONE
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(matrix)
 def test_the_jackknife_is_that_of_leaving_out_each_case_in_turn(counts):
     whole = np.array(counts)

@@ -5,16 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sqlalchemy import Engine
 
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Acuity, RaterKind, Stage, Verdict
-from evalcore.triage import data as frames
-from evalcore.triage import queries as triage_queries
+from evalcore.triage import data as frames, queries as triage_queries
 from evalcore.triage.data import LEVELS, NO_LEVEL, SHARES, AmbiguityRule, Kind
 from evalcore.triage.predictions import COUNTS, joined, predictions, usual_judges
 from evalcore.triage.rates import accounted

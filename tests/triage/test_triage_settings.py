@@ -1,18 +1,17 @@
 """Settings of triage as a YAML file: what is written is read, and what is wrong is one sentence with line and key."""
 
 import math
-from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import OverreadError
 from evalcore.study.schema import Format
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.rates import Measure
-from evalcore.triage.settings import METRICS, TriageSettings, parse, to_yaml
+from evalcore.triage.settings import METRICS, LevelNames, TriageSettings, parse, to_yaml
+from tests.triage_cases import settings_with
 
 PLAIN = "abcdefghijklmnopqrstuvwxyzABCD 0123456789:#'\"-{}[]&*!|>%@`,?~é日"
 names = st.lists(
@@ -21,16 +20,14 @@ names = st.lists(
 )  # fmt: skip
 weights = st.floats(0, 1000)
 drawn_settings = st.builds(
-    TriageSettings,
-    level_names=names.map(lambda words: dict(zip("ABCD", words, strict=True))),
+    settings_with,
+    level_names=names.map(lambda words: LevelNames(*words)),
     formats=st.permutations(list(Format)).flatmap(lambda words: st.sampled_from([tuple(words), tuple(words[:1])])),
     metrics=st.lists(st.sampled_from(list(METRICS)), min_size=1, unique=True).map(tuple),
-    under_weight=weights,
-    over_weight=st.floats(1e-9, 1000),
+    under=weights,
+    over=st.floats(1e-9, 1000),
     rule=st.builds(
-        AmbiguityRule,
-        spread=st.floats(0, 9) | st.just(math.inf),
-        uncertainty=st.floats(0, 1) | st.just(math.inf),
+        AmbiguityRule, spread=st.floats(0, 9) | st.just(math.inf), uncertainty=st.floats(0, 1) | st.just(math.inf)
     ),
 )
 
@@ -43,10 +40,10 @@ def test_settings_are_the_same_after_writing_and_reading(settings):
 
 def test_the_defaults_are_those_of_the_benchmark():
     defaults = TriageSettings()
-    assert (defaults.under_weight, defaults.over_weight) == (5.0, 1.0)
+    assert (defaults.weights.under, defaults.weights.over) == (5.0, 1.0)
     assert (defaults.rule.spread, defaults.rule.uncertainty) == (0.75, 0.7)
     assert defaults.formats == (Format.QA, Format.CONVERSATION)
-    assert list(defaults.level_names) == ["A", "B", "C", "D"]
+    assert defaults.level_names.__struct_fields__ == ("A", "B", "C", "D")
 
 
 def test_every_rate_can_be_chosen():
@@ -60,9 +57,9 @@ def test_what_is_left_out_keeps_its_default(text):
 
 def test_one_key_alone_changes_one_thing():
     found = parse("weights:\n  under: 10\n", "s.yaml")
-    assert found == replace(TriageSettings(), under_weight=10.0)
+    assert found == settings_with(under=10.0)
     found = parse("level_names: {D: Notaufnahme}\n", "s.yaml")
-    assert found.level_names == TriageSettings().level_names | {"D": "Notaufnahme"}
+    assert found.level_names == LevelNames(D="Notaufnahme")
 
 
 def test_null_switches_a_rule_off():
@@ -141,10 +138,10 @@ def test_whatever_the_text_it_is_settings_or_a_sentence(text):
 @given(st.from_regex(r"[-+.:_0-9a-fxobTZ]{1,14}", fullmatch=True))
 def test_whatever_looks_like_a_number_is_one_in_its_range_or_a_sentence(word):
     found, refusal = tried(f"weights:\n  under: {word}\n")
-    assert refusal.startswith("s.yaml") if found is None else 0 <= found.under_weight <= 1000
+    assert refusal.startswith("s.yaml") if found is None else 0 <= found.weights.under <= 1000
 
 
 def test_settings_made_in_code_are_held_to_the_same_rules():
     with pytest.raises(OverreadError, match=r"weights.under: expected a number >= 0.0"):
-        triage_settings.check(TriageSettings(under_weight=-1))
+        triage_settings.check(settings_with(under=-1))
     assert triage_settings.check(TriageSettings()) == TriageSettings()

@@ -8,17 +8,15 @@ import pandas as pd
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.study import store
+from evalcore.study import auditing, store
 from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
-from evalcore.study.trail import audit_trail
-from evalcore.triage import label_maps, setting_queries, settings
-from evalcore.triage import queries as triage_queries
-from evalcore.triage import store as triage_store
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Format, RaterKind
+from evalcore.triage import label_maps, queries as triage_queries, setting_queries, settings, store as triage_store
 from evalcore.triage.data import AmbiguityRule, Kind, described
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
+from tests.triage_cases import settings_with
 
 LEAD = "Dr. Noor"
 
@@ -38,7 +36,7 @@ def did(engine, act, *arguments):
 def trail(engine):
     with reading(engine) as session:
         assert verify(session).broken_event is None
-        found = audit_trail(session, limit=50)[0]
+    found = auditing.events(engine, Administrator(), is_blind=False)[0]
     rows = found.loc[found["actor"].eq(LEAD)].iloc[::-1]
     return [(row.action, row.subject, json.loads(row.detail)) for row in rows.itertuples()]
 
@@ -46,26 +44,27 @@ def trail(engine):
 def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine):
     assert did(engine, triage_store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
     with reading(engine) as session:
-        found = setting_queries.maps_of(session)
+        found = label_maps.maps(setting_queries.tables_of(session))
     assert found["semigran"] == {"em": "C/D", "sc": "A", "watch": "panel"}
     assert {source: known for source, known in found.items() if source != "semigran"} == {
         source: known for source, known in label_maps.default_maps().items() if source != "semigran"
     }
     with pytest.raises(OverreadError, match=r"'ne' of the source 'semigran'"):
         label_maps.meaning_of(found, "semigran", "ne")
-    assert trail(engine) == [
-        ("label map set", "source semigran", {"labels": ["em = C/D", "sc = A", "watch = panel"]}),
-    ]
+    assert trail(engine) == [("label map set", "source semigran", {"labels": ["em = C/D", "sc = A", "watch = panel"]})]
 
 
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
     did(engine, triage_store.set_label_map, "our hotline", [("red", "D")])
     with reading(engine) as session:
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "Our_Hotline", "RED") == "D"
+        assert label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "Our_Hotline", "RED") == "D"
     assert did(engine, triage_store.set_label_map, "our hotline", [])
     with reading(engine) as session:
         assert setting_queries.own_tables(session) == {}
-        assert label_maps.meaning_of(setting_queries.maps_of(session), "our hotline", "SELF_CARE") == "A"
+        assert (
+            label_maps.meaning_of(label_maps.maps(setting_queries.tables_of(session)), "our hotline", "SELF_CARE")
+            == "A"
+        )
     assert [row[:2] for row in trail(engine)] == [
         ("label map set", "source our hotline"), ("label map reset", "source our hotline"),
     ]  # fmt: skip
@@ -121,7 +120,7 @@ def test_a_map_with_a_fault_changes_nothing(engine):
 
 
 def test_settings_are_stored_and_the_trail_says_what_changed(engine):
-    wanted = TriageSettings(under_weight=10, formats=(Format.QA,), rule=AmbiguityRule(uncertainty=math.inf))
+    wanted = settings_with(under=10, formats=(Format.QA,), rule=AmbiguityRule(uncertainty=math.inf))
     with reading(engine) as session:
         assert setting_queries.own(session) is None
         assert setting_queries.load(session) == TriageSettings()
@@ -148,7 +147,7 @@ def test_settings_are_stored_and_the_trail_says_what_changed(engine):
 
 def test_settings_that_cannot_be_are_not_stored(engine):
     with pytest.raises(OverreadError, match=r"the settings of triage: weights\.over: expected a number >= 0\.0"):
-        did(engine, triage_store.set_triage_settings, TriageSettings(over_weight=-1))
+        did(engine, triage_store.set_triage_settings, settings_with(over=-1))
     assert trail(engine) == []
 
 
@@ -197,7 +196,7 @@ def test_the_study_s_rule_decides_which_cases_are_ambiguous(engine):
         triage_cases.stored(session, drawn)
     n_ambiguous = []
     for rule in (AmbiguityRule(spread=0), AmbiguityRule(), AmbiguityRule(spread=math.inf, uncertainty=math.inf)):
-        did(engine, triage_store.set_triage_settings, TriageSettings(rule=rule))
+        did(engine, triage_store.set_triage_settings, settings_with(rule=rule))
         with reading(engine) as session:
             cases = described(triage_queries.load(session), setting_queries.load(session).rule).cases
         n_ambiguous.append(int(cases["kind"].eq(Kind.AMBIGUOUS).sum()))

@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import physicians_rates
 from evalcore.triage.data import described
-from evalcore.triage.harm import expected_harm, harm_sentences
+from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
-from evalcore.triage.rates import BOUNDARY_MEASURES, SCORES, Measure, ambiguous, confusion, of_matrices, rates
-from evalcore.triage.words import MEANINGS, NAMES, View, by_model, decision_lines, findings, flip_sentence, leans
+from evalcore.triage.rates import SCORES, Measure, ambiguous, confusion, of_matrices, rates
+from evalcore.triage.settings import METRICS
+from evalcore.triage.words import MEANINGS, decision_figures, findings, flip_sentence
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
@@ -23,7 +23,7 @@ TWO = pd.concat([published(), published(qa=RIGHT, conversation=RIGHT).assign(mod
 
 
 def test_every_measure_has_a_name_and_a_meaning():
-    assert {*Measure, *SCORES, *BOUNDARY_MEASURES, "expected_harm"} == set(NAMES) == set(MEANINGS)
+    assert {*Measure, *SCORES, "expected_harm"} == set(METRICS) == set(MEANINGS)
 
 
 def test_the_finding_names_missed_emergencies_and_both_directions():
@@ -39,7 +39,7 @@ def test_exactness_never_stands_alone():
     triage_data = as_triaged()
     found = found_of(triage_data)
     table = rates(confusion(found))
-    said = [*findings(table, flip_counts(found)), *(words for line in decision_lines(table) for words in line.figures)]
+    said = [*findings(table, flip_counts(found)), *(words for line in figures_of(table) for words in line)]
     assert any("exact" in words for words in said)
     assert all("too high" in words and "too low" in words for words in said if "exact" in words)
     assert not any("accuracy" in words.lower() for words in said)
@@ -94,18 +94,17 @@ def test_a_direction_is_told_where_the_intervals_lie_apart(over, under, n, way):
     """2 too high against 1 too low in 45, [1, 15] % and [0, 12] %, and 1 in 6, [3, 56] % against [0, 39] %, show none."""
     matrix = ((0, 0, 0, 0), (under, n - over - under, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     table = rates(of_matrices(published(qa=matrix)))
-    (rows,) = by_model(table).values()
-    assert leans(rows) == way
     said = findings(table)[1]
-    assert ("leans" in said) == bool(way)
+    words = {1: "leans too high", -1: "leans too low", 0: "no direction"}
+    assert words[way] in said
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 40))
 def test_where_a_direction_is_told_the_difference_itself_excludes_nought(over, under, exact):
     matrix = ((0, 0, 0, 0), (under, exact, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
-    (rows,) = by_model(rates(of_matrices(published(qa=matrix)))).values()
+    said = findings(rates(of_matrices(published(qa=matrix))))[1]
     n, p, q = over + under + exact, over / (over + under + exact), under / (over + under + exact)
-    if leans(rows):  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
+    if "leans" in said:  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
         assert abs(p - q) > 1.96 * np.sqrt((p + q - (p - q) ** 2) / n) * 0.99
 
 
@@ -114,7 +113,7 @@ def test_without_a_case_the_finding_says_so():
         "No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."
     ]
     nothing = expected_harm(of_matrices(published().iloc[:0]))
-    assert harm_sentences(nothing, 5, 1) == []
+    assert harm_sentences(nothing, Weights(5, 1)) == []
 
 
 def test_flips_are_told_with_their_paired_difference():
@@ -134,18 +133,18 @@ def test_harm_names_a_model_that_does_less_only_where_the_paired_difference_show
         "GPT-5.4's is 0.59 [0.47, 0.71]."
     )
     pair = pd.DataFrame({"format": ["qa"], "model_1": [MODEL], "model_2": ["Alder-2"], "difference": [0.59]})
-    said = [harm_sentences(harm, 5, 1, pair.assign(p_holm=p))[0] for p in (0.001, 0.06, np.nan)]
+    said = [harm_sentences(harm, Weights(5, 1), pair.assign(p_holm=p))[0] for p in (0.001, 0.06, np.nan)]
     assert said == [
         f"{head} On the same cases Alder-2 does less harm than the other.",
         f"{head} On the same cases no two models are shown to differ.",
         f"{head} Which of them differ cannot be said yet.",
     ]
-    apart = harm_sentences(harm, 5, 1, pair.assign(p_holm=np.nan), ranked=False)[
+    apart = harm_sentences(harm, Weights(5, 1), pair.assign(p_holm=np.nan), ranked=False)[
         0
     ]  # of other responses each: no lowest, no highest
     assert "each model's expected harm is of other responses. Which of them differ cannot be said yet." in apart
     alone = expected_harm(of_matrices(published(qa=GPT_QA)))
-    assert harm_sentences(alone, 5, 1)[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
+    assert harm_sentences(alone, Weights(5, 1))[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
 
 
 def test_physicians_reads_are_told_as_responses_with_their_halves():
@@ -163,26 +162,28 @@ def test_physicians_reads_are_told_as_responses_with_their_halves():
 
 # ---------------------------------------------------------------- which view answers which question
 
+NO_ROUTING = pd.DataFrame({"threshold": [], "n_caught": []})
+
+
+def figures_of(table: pd.DataFrame, routing: pd.DataFrame = NO_ROUTING) -> tuple[tuple[str, ...], ...]:
+    return decision_figures(table, ambiguous=pd.DataFrame({"n_several": []}), routing=routing)
+
 
 def test_the_panel_has_its_four_questions_with_the_studys_own_figures():
-    high, low, which, unclear = decision_lines(rates(of_matrices(TWO)))
-    assert high.figures[:2] == (
+    high, low, which, _ = figures_of(rates(of_matrices(TWO)))
+    assert high[:2] == (
         "GPT-5.4 under-triages 8 % (43/527) [6 %, 11 %] in qa and 18 % (97/527) [15 %, 22 %] in conversation, the widest gap of 2 models "
         "(+10 percentage points).",
         "In conversation it sends 18 % (46/262) [13 %, 23 %] of emergencies to a lower level.",
     )
-    assert {View.QA, View.CONVERSATION, View.UNCERTAINTY} <= set(high.views)
-    assert low.views == (View.QA,)
-    assert low.figures == (
+    assert low == (
         "In qa Alder-2: exact 100 % (12/12), too high 0 % (0/12) [0 %, 24 %], too low 0 % (0/12) [0 %, 24 %].",
         "In qa GPT-5.4: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
     )
-    assert set(which.views) == {View.CALIBRATION, View.RATES}
-    assert which.figures[0] == (
+    assert which[0] == (
         "Under-triage in conversation: Alder-2 0 % (0/12) [0 %, 24 %]; GPT-5.4 18 % (97/527) [15 %, 22 %]. "
         "Matrices says which of them differ on the same cases."
     )
-    assert unclear.views[0] == View.ROUTING
 
 
 def test_the_panel_uses_sureness_and_routing_where_they_are_known():
@@ -193,23 +194,23 @@ def test_the_panel_uses_sureness_and_routing_where_they_are_known():
     triage_data, _ = drawn(np.random.default_rng(8), n_cases=90)
     triage_data = described(triage_data)
     found = joined(triage_data, predictions(triage_data, JUDGES))
-    high, _, _, unclear = decision_lines(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
+    high, _, _, unclear = decision_figures(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
     surest = ambiguous(found)["sure"].max()
-    assert f"say one level on {100 * surest:.0f} % (" in high.figures[-1]
-    assert unclear.figures == (
+    assert f"say one level on {100 * surest:.0f} % (" in high[-1]
+    assert unclear == (
         "For GPT-5.4 in conversation, sending cases below a confidence of 80 % to a human catches 90 % (9/10) of its dangerous misses and costs "
         "25 % (30/120) of the clear cases.",
     )
-    everything = decision_lines(rates(of_matrices(published())), routing=routing.assign(threshold=np.inf))[3]
-    assert "send every case to a human" in everything.figures[0]
+    everything = figures_of(rates(of_matrices(published())), routing.assign(threshold=np.inf))[3]
+    assert "send every case to a human" in everything[0]
 
 
 @pytest.mark.parametrize(
     "known", [published().iloc[:0], published(qa=GPT_QA), published(conversation=GPT_CONVERSATION)]
 )
 def test_a_line_without_figures_says_what_is_missing(known):
-    lines = decision_lines(rates(of_matrices(known)))
+    lines = figures_of(rates(of_matrices(known)))
     assert len(lines) == 4
-    assert all(line.figures and all(line.figures) for line in lines)
-    assert lines[0].figures[0].startswith("This needs one model in both formats; ")
-    assert not any("nan" in words for line in lines for words in line.figures)
+    assert all(line and all(line) for line in lines)
+    assert lines[0][0].startswith("This needs one model in both formats; ")
+    assert not any("nan" in words for line in lines for words in line)

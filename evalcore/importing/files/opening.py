@@ -3,24 +3,29 @@
 import csv
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.files import parquet, zip_members
-from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
+from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
+from evalcore.importing.files import parquet
+from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
-from evalcore.importing.records import FileFormat, Kind, Options
+from evalcore.importing.formats.values import cells_of, not_utf8
 from evalcore.settings import settings
+from evalcore.study.csv_cells import unguarded
 
+Progress = Callable[[int], None]
+Given = Iterator[
+    tuple[int, Any]
+]  # each row's number with its bytes or cells, or with a RowFault, what is wrong with it
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
+TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
 _AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
@@ -34,13 +39,24 @@ class Opened:
     name: str
     format: FileFormat
     kind: Kind
-    max_line_bytes: int
 
-    def rows(self, options: Options, progress: Callable[[int], None]) -> Rows:
+    def rows(self, options: Options, progress: Progress) -> Rows:
         """The rows; progress is told the bytes read."""
         whole = {Kind.DOCUMENT: self._entries, Kind.LOG: self._samples, Kind.PARQUET: self._parquet}
-        lines = {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
-        return (whole | lines)[self.kind](options, progress)
+        source = whole | {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
+        read: Callable[..., Iterator[Any]] | None = self.format.read
+        if self.kind is Kind.LOG:
+            read = partial(inspect_logs.read, known=self.log.known)
+        elif self.kind in (Kind.TABLE, Kind.PARQUET) or read is None:
+            read = self.format.read_cells
+        for number, given in source[self.kind](progress):
+            try:
+                yield (
+                    number,
+                    given if isinstance(given, RowFault) or read is None else list(read(given, number, options)),
+                )
+            except RowFault as fault:
+                yield number, fault
 
     @cached_property
     def log(self) -> inspect_logs.LogFile:
@@ -57,7 +73,7 @@ class Opened:
                 digest.update(block)
         return digest.hexdigest()
 
-    def _entries(self, options: Options, progress: Callable[[int], None]) -> Rows:
+    def _entries(self, progress: Progress) -> Given:
         document, size, _ = self._document
         try:
             try:
@@ -69,7 +85,7 @@ class Opened:
             yield 0, fault
             return
         for number, entry in enumerate(entries, 1):
-            yield number, read_or_fault(healthbench.read_entry, entry, number, options)
+            yield number, entry
             progress(size * number // len(entries))
 
     @cached_property
@@ -87,34 +103,32 @@ class Opened:
                 check_document(part, self.name)
         return part, size, digest.hexdigest()
 
-    def _samples(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, number = self.log.known, 0
+    def _samples(self, progress: Progress) -> Given:
+        number = 0
         for number, (raw, done) in enumerate(self.log.samples(), 1):
-            yield number, read_or_fault(inspect_logs.read, raw, number, options, known)
+            yield number, raw
             progress(done)
         if not number:
-            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {known.status!r}")
+            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
-    def _parquet(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, read = self.format.column_names, self.format.read_cells
+    def _parquet(self, progress: Progress) -> Given:
+        known, longest = self.format.column_names, settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            for number, cells in parquet.rows(
-                table, self.name, known=known, longest=self.max_line_bytes, progress=progress
-            ):
-                yield number, cells if isinstance(cells, RowFault) else read_or_fault(read, cells, number, options)
+            yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
 
-    def _json_lines(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        known, read, read_cells = self.format.column_names, self.format.read, self.format.read_cells
-        if read is None and read_cells is not None:
-            read = lambda line, number, options: read_cells(cells_of(line, known), number, options)  # noqa: E731
+    def _json_lines(self, progress: Progress) -> Given:
+        known, as_cells = self.format.column_names, self.format.read is None
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
             elif stripped := line.strip():
-                yield number, read_or_fault(read, stripped, number, options)
+                try:
+                    yield number, cells_of(stripped, known) if as_cells else stripped
+                except RowFault as fault:
+                    yield number, fault
 
-    def _csv(self, options: Options, progress: Callable[[int], None]) -> Rows:
-        csv.field_size_limit(self.max_line_bytes)
+    def _csv(self, progress: Progress) -> Given:
+        csv.field_size_limit(settings().max_line_bytes)
         reader = csv.reader(self._texts(progress), strict=True)
         columns: list[str] = []
         while True:
@@ -137,10 +151,10 @@ class Opened:
             elif cells and len(cells) != len(columns):
                 yield number, RowFault(f"expected {len(columns)} cells as in the first line, got {len(cells)}")
             elif cells:
-                row = dict(zip(columns, cells, strict=True))
-                yield number, read_or_fault(self.format.read_cells, row, number, options)
+                given = map(unguarded, cells) if self.format.is_guarded else cells
+                yield number, dict(zip(columns, given, strict=True))
 
-    def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
+    def _texts(self, progress: Progress) -> Iterator[str]:
         for _, line in self._lines(progress):
             if isinstance(line, RowFault):
                 raise line
@@ -149,14 +163,14 @@ class Opened:
             except UnicodeDecodeError as error:
                 raise RowFault(not_utf8(error)) from error
 
-    def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
+    def _lines(self, progress: Progress) -> Iterator[tuple[int, bytes | RowFault]]:
+        longest, done, number = settings().max_line_bytes, 0, 0
         with opened(self.path, self.name) as stream:
-            done = number = 0
-            while line := stream.readline(self.max_line_bytes + 1):
+            while line := stream.readline(longest + 1):
                 number += 1
                 done += len(line)
-                if len(line) > self.max_line_bytes:
-                    yield number, _too_long(self.max_line_bytes)
+                if len(line) > longest:
+                    yield number, RowFault(TOO_LONG.format(longest))
                     return
                 if number > MAX_ROWS:
                     yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
@@ -165,46 +179,38 @@ class Opened:
                 progress(done)
 
 
-def _too_long(max_line_bytes: int) -> RowFault:
-    return RowFault(f"expected lines of at most {max_line_bytes:,} bytes, got a longer one")
-
-
-def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> list[Any] | RowFault:
-    """The rows that a format makes of what is given, or what is wrong with it."""
-    try:
-        return list(read(*given)) if read is not None else []
-    except RowFault as fault:
-        return fault
-
-
-# ---------------------------------------------------------------- which format
-
-
 def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
-    """Open a file and tell its format from its content.
-
-    ImportFailed: it is empty, unreadable, or of no known format.
-    """
+    """Open a file and tell its format from its content; ImportFailed: it is empty, unreadable, or of no known format."""
+    name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
-    if as_parquet := _parquet_format(path, name, wanted):
-        return Opened(path, name, as_parquet, Kind.PARQUET, longest)
-    if _is_log(path, name, wanted):
-        return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG, longest)
-    first = _first_line(path, name, longest)
+    with opened(path, name) as stream:
+        head = stream.read(inspect_logs.HEAD)
+    if head.startswith(parquet.MAGIC):
+        return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
+    is_log = is_zip = head.startswith(ZIP_MAGIC)
+    if wanted is None:
+        is_log = is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
+    elif wanted.kind is Kind.LOG:
+        is_log = bool(head.strip())
+    elif is_zip:
+        raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
+    if is_log:
+        return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG)
+    first = b""
+    with opened(path, name) as stream:
+        while not first and (line := stream.readline(longest + 1)):
+            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
     if not first:
         content = "only blank lines" if path.stat().st_size else "0 bytes"
         raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
     found = wanted or _format_of(first, path, name, longest)
     is_table = found.read_cells is not None and not first.startswith(b"{")
-    return Opened(path, name, found, Kind.TABLE if is_table else found.kind, longest)
+    return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
 
 
-def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat | None:
-    with opened(path, name) as stream:
-        if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
-            return None
+def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat:
     with opened(path, name) as stream, parquet.table(stream, name) as table:
         columns = set(table.file.schema_arrow.names)
     found = wanted or next((one for one in _AS_PARQUET.values() if one.recognises(columns)), None)
@@ -215,46 +221,31 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
     return found
 
 
-def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
-    with opened(path, name) as stream:
-        head = stream.read(inspect_logs.HEAD)
-    is_zip = head.startswith(zip_members.MAGIC)
-    if wanted is None:
-        return is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
-    if is_zip and wanted.kind is not Kind.LOG:
-        raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
-    return wanted.kind is Kind.LOG and bool(head.strip())
-
-
 def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
     is_json = first.startswith((b"{", b"["))
     keys: set[str] | None = set()
-    with suppress(csv.Error):
-        keys = _keys(first) if is_json else set(next(csv.reader([first.decode(errors="replace")]), []))
-    if keys is None:  # a document over several lines, one very long line, or a faulty one
-        if _is_document(path, name):
-            return _READ_WHOLE[Kind.DOCUMENT]
-        keys = set()
+    try:
+        of_table = csv.reader([first.decode(errors="replace")])
+        keys = set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]) if is_json else next(of_table, []))
+    except (csv.Error, msgspec.ValidationError):
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        keys = None
+    if keys is None and _is_document(path, name):  # over several lines, or one very long line; else it is a faulty one
+        return _READ_WHOLE[Kind.DOCUMENT]
+    keys = keys or set()
     if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
         return found
     if len(first) > max_line_bytes:
-        raise ImportFailed([f"{name} line 1: {_too_long(max_line_bytes)}"])
+        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
     if is_json and not keys:
-        faulty = read_or_fault(healthbench.read, first, 1, Options())
-        raise ImportFailed([f"{name} line 1: {faulty}"])
+        try:
+            list(healthbench.read(first, 1, Options()))
+        except RowFault as fault:
+            raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
     raise ImportFailed([f"{name} line 1: expected {expected}, got {came}"])
-
-
-def _keys(first: bytes) -> set[str] | None:
-    """Keys of an object; none of another value; None where the line is not valid by itself."""
-    try:
-        return set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]))
-    except msgspec.ValidationError:
-        return set()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _is_document(path: Path, name: str) -> bool:
@@ -268,11 +259,3 @@ def _is_document(path: Path, name: str) -> bool:
                 return True
             tail = block[-LONGEST_KEY:]
     return False
-
-
-def _first_line(path: Path, name: str, max_line_bytes: int) -> bytes:
-    with opened(path, name) as stream:
-        while line := stream.readline(max_line_bytes + 1):
-            if (stripped := line.removeprefix(BOM).strip()) or len(line) > max_line_bytes:
-                return stripped or line
-    return b""

@@ -1,7 +1,4 @@
-"""A Parquet file as rows of text cells, as a CSV file gives them.
-
-A few bytes of it can stand for any number of rows and for texts of any length, so nothing is made of a batch before its cells are measured.
-"""
+"""A Parquet file as rows of text cells, as a CSV file gives them; nothing is made of a batch before its cells are measured: few bytes can stand for many."""
 
 import shutil
 import tempfile
@@ -28,10 +25,7 @@ _UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, Over
 
 @dataclass(frozen=True)
 class Table:
-    """A file that is open.
-
-    `size`: in bytes. `bound`: bytes that its cells may come to.
-    """
+    """A file that is open, its bytes, and the bytes that its cells may come to."""
 
     file: pq.ParquetFile
     size: int
@@ -101,7 +95,9 @@ def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
     if metadata.num_rows > MAX_ROWS:
         raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
     for field in table.file.schema_arrow:
-        if field.name in columns and not _is_cell(field.type):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        is_cell = _is_text(kind) or not (pa.types.is_nested(kind) or str(kind).endswith("_view"))
+        if field.name in columns and not is_cell:
             raise ImportFailed([f"{name}: {field.name}: expected text or a number, got {field.type}"])
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     chunks = (group.column(index) for group in groups for index in range(group.num_columns))
@@ -125,12 +121,6 @@ def _row_sizes(batch: pa.RecordBatch) -> np.ndarray:
 
 def _is_text(kind: pa.DataType) -> bool:
     return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
-
-
-def _is_cell(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return _is_text(kind) or not (pa.types.is_nested(kind) or str(kind).endswith("_view"))
 
 
 def _in_parts(batch: pa.RecordBatch, sizes: np.ndarray) -> Iterator[list[dict[str, Any]]]:

@@ -12,18 +12,16 @@ import numpy as np
 import pandas as pd
 
 from evalcore.errors import OverreadError, RowFault
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter, shown
 from evalcore.importing.examples import as_stored, first_words, turns
 from evalcore.importing.formats import values
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
-from evalcore.triage import data as triage_data
-from evalcore.triage import setting_queries
+from evalcore.triage import data as triage_data, setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.label_maps import level_named, level_of, meaning_of
+from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
 
 LARGEST_SPREAD = 9
 ROUNDED = 0.006  # a file may round avg_sd to two digits; the spreads of two panels of one size differ by more
@@ -33,38 +31,22 @@ _LEVEL_AT = {value: label for label, value in triage_data.LEVELS.items() if labe
 _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 
 
-# ---------------------------------------------------------------- rows
-
-
 class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a file of votes: those on one case, and how it ended as the file says.
-
-    `gold`: as the file gives it; None where it gives none, or removes the case. `is_removed`: the file says so in the place of a level. `avg_sd`: mean
-    squared distance over all pairs of votes, as the file states it.
-    """
+    """A line of a file of votes: those on one case, and how it ended as the file says."""
 
     line: int
     source: str
     source_id: str
     votes: tuple[values.Vote, ...]
     method: MappingMethod | None
-    gold: Acuity | None
+    gold: Acuity | None  # None where the file gives none, or removes the case in its place
     is_removed: bool
-    avg_sd: float | None = None
+    avg_sd: float | None = None  # mean squared distance over all pairs of votes
 
     @property
     def case_id(self) -> str:
         """Its name in the study."""
         return f"{self.source}_{self.source_id}"
-
-    @property
-    def outcome(self) -> str | None:
-        """How the case ended, in words; None where the file says nothing that votes could contradict."""
-        if self.method is MappingMethod.DISAGREEMENT:
-            return "that the panel disagrees"
-        if self.is_removed or self.method is MappingMethod.REMOVED:
-            return "that the case is removed"
-        return None if self.gold is None else str(self.gold)
 
 
 class Case(Panel, frozen=True, kw_only=True, gc=False):
@@ -80,13 +62,13 @@ class Case(Panel, frozen=True, kw_only=True, gc=False):
 
 
 def _of_panel(cells: Cells, number: int, dataset: str) -> dict[str, Any]:
-    level, is_removed = values.gold(cells)
+    level = values.vote(cells, "normalized_label")
     return {
         "line": number,
         "source": values.needed(cells, dataset, "the source's name"),
         "source_id": values.needed(cells, "source_id", "the case's name in its source"),
-        "gold": level,
-        "is_removed": is_removed,
+        "gold": None if level is Acuity.REMOVE else level,
+        "is_removed": level is Acuity.REMOVE,
         "method": values.word(cells, "mapping_method", MappingMethod),
         "votes": values.votes(cells),
     }
@@ -125,15 +107,8 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
     )
 
 
-# ---------------------------------------------------------------- what votes say by the rule
-
-
 class PanelVerdict(NamedTuple):
-    """What a panel says of a case.
-
-    `decides`: its votes count instead of what the file says: two or more that do not remove the case. `spread`: naN below two votes. `gold`: the median vote;
-    None where the panel disagrees, or has fewer than two votes. `is_ambiguous`: it has two votes or more, and they disagree by the rule.
-    """
+    """What a panel says of a case: `gold` is the median vote, where it `decides`, with two votes or more that do not remove the case, and agrees."""
 
     decides: bool
     spread: float
@@ -141,7 +116,11 @@ class PanelVerdict(NamedTuple):
     is_ambiguous: bool
 
     def method(self, panel: Panel, level: Acuity | None) -> MappingMethod:
-        """How a case came to its gold, where no file says it."""
+        """How a case came to its gold: as the file says, else as its votes or its level tell."""
+        if panel.method is not None:
+            return panel.method
+        if panel.is_removed:
+            return MappingMethod.REMOVED
         if self.decides:
             return MappingMethod.DISAGREEMENT if self.is_ambiguous else MappingMethod.MEDIAN
         if level is not None:
@@ -152,10 +131,15 @@ class PanelVerdict(NamedTuple):
     def difference(self, panel: Panel) -> str | None:
         """What the file says of the case and its votes contradict, in a sentence; None where they agree."""
         outcome = "that the panel disagrees" if self.is_ambiguous else str(self.gold)
-        if not self.decides or panel.outcome in (None, outcome):
+        stated = None if panel.gold is None else str(panel.gold)
+        if panel.method is MappingMethod.DISAGREEMENT:
+            stated = "that the panel disagrees"
+        elif panel.is_removed or panel.method is MappingMethod.REMOVED:
+            stated = "that the case is removed"
+        if not self.decides or stated in (None, outcome):
             return None
         given = ", ".join(vote.vote for vote in panel.votes)
-        return f"{panel.case_id}: the file says {panel.outcome}; its votes {given} say {outcome} by the rule, and count"
+        return f"{panel.case_id}: the file says {stated}; its votes {given} say {outcome} by the rule, and count"
 
 
 def _verdicts(panels: Sequence[Panel], rule: triage_data.AmbiguityRule) -> list[PanelVerdict]:
@@ -177,9 +161,6 @@ def _columns(panels: Sequence[Sequence[values.Vote]]) -> tuple[np.ndarray[tuple[
     return row, np.array([triage_data.LEVELS[vote.vote] for given in panels for vote in given], dtype=float)
 
 
-# ---------------------------------------------------------------- writers
-
-
 class _Panels(RowWriter):
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
@@ -191,10 +172,10 @@ class _Panels(RowWriter):
         return "imported before" if first == row.line else f"on line {first}"
 
     def _known(self, rows: Sequence[Panel]) -> tuple[dict[str, dict[str, Any]], dict[int, tuple[values.Vote, ...]]]:
-        stored = lookups.cases_named(self._session, {row.case_id for row in rows})
+        stored = lookups.rows(self._session, lookups.CASES_NAMED, {row.case_id for row in rows})
         cases: dict[str, dict[str, Any]] = {row["prompt_id"]: dict(row) for row in stored}
         given: defaultdict[int, list[values.Vote]] = defaultdict(list)
-        for row in lookups.votes_on(self._session, [case["id"] for case in cases.values()]):
+        for row in lookups.rows(self._session, lookups.VOTES, [case["id"] for case in cases.values()]):
             given[row["example_id"]].append(values.Vote(row["place"], row["rater"], Acuity(row["vote"])))
         return cases, {number: tuple(panel) for number, panel in given.items()}
 
@@ -209,7 +190,7 @@ class Cases(_Panels):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self._maps = setting_queries.maps_of(self._session)
+        self._maps = maps(setting_queries.tables_of(self._session))
         self._flow: dict[str, tuple[dict[str, Any], Sequence[values.Vote]]] = {}
         self._unknown: set[tuple[str, str]] = set()
 
@@ -258,14 +239,20 @@ class Cases(_Panels):
         if case.method is MappingMethod.DIRECT and level is None:
             expected = "a level in normalized_label, or an original_label that stands for one"
             values.refuse("mapping_method: direct", expected, "neither")
-        self._compare(case, panel, meaning)
-        removed = MappingMethod.REMOVED if case.is_removed else None
+        sentence = panel.difference(case)
+        if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
+            by_map = level_of(meaning)
+            if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
+                by_file, label = f"the file says {case.gold}, and counts", shown(case.original_label)
+                sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
+        if sentence is not None:
+            self._report.differs(case.line, sentence)
         said = ("source", "source_id", "original_label", "uncertainty", "notes")
         return {name: getattr(case, name) for name in said} | {
             "messages": as_stored((Message("user", case.text),)),
             "mapped_label": (case.mapped_label and (level_named(case.mapped_label) or case.mapped_label)) or meaning,
             "gold": level,
-            "method": case.method or removed or panel.method(case, level),
+            "method": panel.method(case, level),
             "is_edge_case": case.is_edge_case or False,
         }
 
@@ -282,17 +269,6 @@ class Cases(_Panels):
                 msg = f"original_label: {error}"
                 raise RowFault(msg) from error
             return None
-
-    def _compare(self, case: Case, panel: PanelVerdict, meaning: str | None) -> None:
-        sentence = panel.difference(case)
-        if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
-            by_map = level_of(meaning)
-            if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
-                label = values.shown(case.original_label)
-                by_file = f"the file says {case.gold}, and counts"
-                sentence = f"{case.case_id}: {by_file}; the label map says {meaning} for {label}"
-        if sentence is not None:
-            self._report.differs(case.line, sentence)
 
     def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[values.Vote]]) -> None:
         same = {"dataset": CASES, "n_turns": 1, "tags": "[]", "provisional": False}
@@ -343,8 +319,7 @@ class Votes(_Panels):
                 added[case["id"]] = given[case["id"]] = panel.votes
                 level, method = case["gold"] or panel.gold, case["method"]
                 if method == MappingMethod.NONE:
-                    removed = MappingMethod.REMOVED if panel.is_removed else None
-                    method = panel.method or removed or verdict.method(panel, level)
+                    method = verdict.method(panel, level)
                 if (level, method) != (case["gold"], case["method"]):
                     case |= {"gold": level, "method": method}
                     completed.append({"example_id": case["id"], "gold": level, "method": method})
@@ -392,7 +367,7 @@ def _check_same_votes(panel: Panel, before: Sequence[values.Vote], where: str) -
 
 
 def _words(value: object) -> str:
-    return "nothing" if value is None else values.shown(str(value))
+    return "nothing" if value is None else shown(str(value))
 
 
 def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[values.Vote]]]) -> triage_data.TriageData:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
 from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
 from evalcore.triage.data import LETTERS
@@ -57,7 +56,7 @@ class Matrices(RowWriter):
         """Check that the matrices are whole and as they were before, and write those that are new."""
         stored = {
             (row["model"], row["format"], row["gold"]): tuple(row[name] for name in STORED_COLUMNS)
-            for row in lookups.matrices_of(self._session, {model for model, _ in self._rows})
+            for row in lookups.rows(self._session, lookups.MATRICES, {model for model, _ in self._rows})
         }
         fresh: list[MatrixRow] = []
         for (of_model, asked_as), matrix in self._rows.items():

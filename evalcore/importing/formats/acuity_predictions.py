@@ -1,17 +1,13 @@
-"""What models answered to cases of triage, and which level raters read out of it, CSV or JSON Lines.
+"""What models answered to cases of triage, and which level raters read out of it, CSV or JSON Lines; millions of them in bounded memory."""
 
-Joined with the cases and samples of the study, then written, millions of them in bounded memory.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 
 import msgspec
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter, shown
 from evalcore.importing.formats import values
-from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
 
@@ -47,7 +43,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
         given = {"level": label and label.value, "confidence": confidence, "explanation": explanation}
         for column, value in given.items():
             if value is not None:
-                beside = f"{column} {values.shown(value)} (parser, rules, or a judge's name)"
+                beside = f"{column} {shown(value)} (parser, rules, or a judge's name)"
                 values.refuse("rater", f"who read the level beside {beside}", "nothing")
         if text is None:
             values.refuse("text", "a text or a rater", "neither")
@@ -97,7 +93,15 @@ class Predictions(RowWriter):
 
     def add(self, rows: Sequence[Prediction]) -> None:
         """Check a batch and write it."""
-        self._find_cases({row.case_id for row in rows})
+        if len(self._cases) > MAX_NAMES:
+            self._cases.clear()
+        missing = {row.case_id for row in rows} - self._cases.keys()
+        numbers = {
+            row["prompt_id"]: row["id"]
+            for row in lookups.rows(self._session, lookups.CASES_NAMED, missing)
+            if row["source"]
+        }
+        self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
         joined: list[tuple[Prediction, int]] = []
         for row in rows:
             number = self._cases[row.case_id]
@@ -107,13 +111,13 @@ class Predictions(RowWriter):
                 joined.append((row, number))
         models = self._context.models({row.model for row, _ in joined})
         for rater in sorted({row.rater for row, _ in joined if row.rater is not None}):
-            self._readers.number(RaterKind.JUDGE, rater)
+            self._context.rater(RaterKind.JUDGE, rater)
         places = [(number, models[row.model], EVALUATIONS[row.format], row.sample_index) for row, number in joined]
         samples = self._find_samples(places)
         place_of = {sample.number: sample.place for sample in samples.values() if sample.number is not None}
         earlier: dict[tuple[Place, int], Reading] = {}
         said = itemgetter("label", "confidence", "explanation", "created_at", "id")
-        for stored in lookups.levels_on(self._session, list(place_of)):
+        for stored in lookups.rows(self._session, lookups.LEVELS, place_of):
             earlier[place_of[stored["response_id"]], stored["rater_id"]] = Reading(*said(stored))
         new: list[tuple[Place, Verdict]] = []
         for (row, _), place in zip(joined, places, strict=True):
@@ -129,16 +133,9 @@ class Predictions(RowWriter):
         if not self._faults.count:
             self._write(samples, new)
 
-    def _find_cases(self, case_ids: Collection[str]) -> None:
-        if len(self._cases) > MAX_NAMES:
-            self._cases.clear()
-        missing = case_ids - self._cases.keys()
-        numbers = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
-        self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
-
     def _find_samples(self, places: Iterable[Place]) -> dict[Place, Sample]:
         samples = {}
-        for row in lookups.samples_at(self._session, dict.fromkeys(places)):
+        for row in lookups.rows(self._session, lookups.SAMPLES, dict.fromkeys(places)):
             place = (row["example_id"], row["model_id"], row["dataset"], row["sample_index"])
             samples[place] = Sample(place, row["text"], row["id"])
             if row["id"] <= self._last_before and not self._met[row["id"]]:
@@ -148,7 +145,7 @@ class Predictions(RowWriter):
 
     def _verdict(self, row: Prediction, place: Place, earlier: dict[tuple[Place, int], Reading]) -> Verdict | None:
         label: Acuity | Label = row.label or Label.CANNOT_ASSESS
-        rater_id = self._readers.number(RaterKind.JUDGE, row.rater or "")
+        rater_id = self._context.rater(RaterKind.JUDGE, row.rater or "")
         if row.confidence is not None:
             self._report.confident(row.rater or "")
         at, before = self._context.at, earlier.get((place, rater_id))
@@ -196,7 +193,7 @@ class Predictions(RowWriter):
 def _level_words(row: Prediction | Reading) -> str:
     level = "no level" if row.label in (None, Label.CANNOT_ASSESS) else str(row.label)
     confidence = "" if row.confidence is None else f" with confidence {row.confidence}"
-    return level + confidence + ("" if row.explanation is None else f" because {values.shown(row.explanation)}")
+    return level + confidence + ("" if row.explanation is None else f" because {shown(row.explanation)}")
 
 
 FORMAT = FileFormat(

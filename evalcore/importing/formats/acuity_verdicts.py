@@ -3,13 +3,22 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
-from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
+from evalcore.importing.context import (
+    COMPARED,
+    Cells,
+    FileFormat,
+    GivenVerdict,
+    ImportContext,
+    Options,
+    RowWriter,
+    is_own,
+    shown,
+)
 from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
-from evalcore.importing.records import Cells, FileFormat, GivenVerdict, Options
 from evalcore.study import lookups, schema
-from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import RowMapping
 
 COLUMNS = {
@@ -37,20 +46,11 @@ class GivenLevel(GivenVerdict, kw_only=True, gc=False):
     sample_index: int | None
 
 
-def read(line: bytes, number: int, options: Options) -> Iterator[GivenLevel]:
-    """One verdict of a JSON Lines file."""
-    yield _given(values.cells_of(line, COLUMNS), number, options)
-
-
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLevel]:
-    """One verdict of a CSV file."""
-    yield _given({column: unguarded(cell) for column, cell in cells.items()}, number, options)
-
-
-def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
+    """One verdict."""
     asked = values.word(cells, "asked", schema.Ask)
     if asked not in (schema.Ask.RESPONSE_ACUITY, schema.Ask.GOLD_ACUITY):
-        came = "nothing" if asked is None else values.shown(asked.value)
+        came = "nothing" if asked is None else shown(asked.value)
         values.refuse("asked", f"{schema.Ask.RESPONSE_ACUITY} or {schema.Ask.GOLD_ACUITY}", came)
     of_case = asked is schema.Ask.GOLD_ACUITY
     kind = values.word(cells, "rater_kind", schema.RaterKind) or schema.RaterKind.REVIEWER
@@ -64,7 +64,8 @@ def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
     if cells.get("label", "").strip().lower() != label and (label := values.vote(cells, "label")) is None:
         values.refuse("label", f"{values.VOTE_WORDS}, {schema.Label.CANNOT_ASSESS}", "nothing")
     expected = "what the response was made for, such as acuity_qa"
-    return GivenLevel(
+    words: dict[str, Any] = {name: values.word(cells, name, kind) for name, kind in values.WORDS_OF_WHY.items()}
+    yield GivenLevel(
         line=number,
         dataset=values.name(cells, "dataset") or schema.CASES,
         example_id=values.needed(cells, "example_id", "the case's name"),
@@ -77,16 +78,11 @@ def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
         label=label,
         explanation=values.words(cells, "explanation"),
         confidence=values.amount(cells, "confidence"),
-        reason=values.word(cells, "reason", schema.CannotReason),
-        cause=values.word(cells, "cause", schema.Cause),
-        severity=values.word(cells, "severity", schema.Severity),
-        error_kind=values.word(cells, "error_kind", schema.ErrorKind),
-        conflict_cause=values.word(cells, "conflict_cause", schema.ConflictCause),
         right_for_wrong_reason=values.truth(cells, "right_for_wrong_reason") or False,
-        selection=values.word(cells, "selection", schema.Selection),
         inclusion_probability=probability,
         blinded=values.truth(cells, "blinded"),
         read_at=read_at,
+        **words,
     )
 
 
@@ -101,21 +97,21 @@ class AcuityVerdicts(RowWriter):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self._models: dict[str, int] = {}
         self._lines: dict[Key, int] = {}
 
     def add(self, rows: Sequence[GivenLevel]) -> None:
         """Check a batch and write it."""
         joined = self._joined(rows)
+        items = {(example_id, response_id or 0) for _, (example_id, response_id) in joined}
         earlier: dict[Key, RowMapping] = {  # what was taken back too, to be replaced
             ((row["example_id"], row["response_id"]), row["rater_id"], row["stage"]): row
-            for row in lookups.said_of_acuity(self._session, {item for _, item in joined})
+            for row in lookups.rows(self._session, lookups.ACUITY, items)
         }
         own = {key[:2] for key, stored in earlier.items() if is_own(stored)}
         new: list[schema.Verdict] = []
         for row, item in joined:
             with self._faults.caught(row.line):
-                key = (item, self._readers.number(row.rater_kind, row.rater), str(row.stage))
+                key = (item, self._context.rater(row.rater_kind, row.rater), str(row.stage))
                 if (first := self._lines.setdefault(key, row.line)) != row.line:
                     got = f"{row.rater!r} again for this item and stage"
                     values.refuse("rater", f"one verdict, as on line {first}", got)
@@ -123,7 +119,7 @@ class AcuityVerdicts(RowWriter):
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
                     continue
-                self._readers.check(key[1], row.line, has_own=key[:2] in own)
+                self._context.check_rater(key[1], row.line, has_own=key[:2] in own)
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
                     self._report.confident(row.rater)
                 number = None if before is None else before["id"]
@@ -139,22 +135,19 @@ class AcuityVerdicts(RowWriter):
         examples = {
             (dataset, example["prompt_id"]): example["id"]
             for dataset, names in wanted.items()
-            for example in lookups.examples_named(self._session, dataset, names)
+            for example in lookups.rows(self._session, lookups.EXAMPLES, names, dataset=dataset)
         }
-        self._models |= lookups.model_ids(self._session, {row.model for row in rows if row.model} - self._models.keys())
-        places = {
-            row.line: (number, self._models[row.model], row.evaluation or "", row.sample_index or 0)
+        models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
+        places: list[tuple[Any, ...]] = [
+            (examples.get((row.dataset, row.example_id)), models.get(row.model or ""), row.evaluation, row.sample_index)
             for row in rows
-            if (number := examples.get((row.dataset, row.example_id))) is not None and row.model in self._models
-        }
-        found = lookups.samples_at(self._session, dict.fromkeys(places.values()))
+        ]
+        found = lookups.rows(self._session, lookups.SAMPLES, {place for place in places if None not in place})
         place_of = itemgetter("example_id", "model_id", "dataset", "sample_index")
         responses = {place_of(row): row["id"] for row in found}
         joined: list[tuple[GivenLevel, Item]] = []
-        for row in rows:
-            number = examples.get((row.dataset, row.example_id))
-            place = places.get(row.line)
-            response = responses.get(place) if place is not None else None
+        for row, place in zip(rows, places, strict=True):
+            number, response = place[0], responses.get(place)
             if number is None:
                 self._report.no_partner(row.line, f"example {row.example_id!r} of {row.dataset!r} is not in the study")
             elif row.model is not None and response is None:
@@ -170,8 +163,8 @@ FORMAT = FileFormat(
     title="Verdicts on the level of care, CSV or JSON Lines",
     columns=COLUMNS,
     keys=frozenset({"asked", "example_id", "rater", "label"}),
-    read=read,
     read_cells=read_cells,
+    is_guarded=True,
     writer=AcuityVerdicts,
     is_triage=True,
     has_confidences=True,

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from evalcore.importing import records
+from evalcore.importing import context
 from evalcore.importing.formats.values import check_entries, check_messages, decode, refuse
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Label, Message, Stage
 
@@ -17,7 +17,7 @@ UNRECORDED_MODEL = "model not recorded"
 class RubricItem(msgspec.Struct, gc=False):
     """A criterion as HealthBench writes it."""
 
-    criterion: records.Name
+    criterion: context.Name
     points: Annotated[int, msgspec.Meta(ge=MIN_POINTS, le=MAX_POINTS)]
     tags: list[str] = []
 
@@ -30,13 +30,10 @@ def _rubric(items: Sequence[RubricItem], field: str) -> tuple[Criterion, ...]:
     return tuple(Criterion(item.criterion, item.points, tuple(item.tags)) for item in items)
 
 
-# ---------------------------------------------------------------- examples
-
-
 class ExampleRow(msgspec.Struct):
     """A line of an examples file. Unknown keys are tolerated."""
 
-    prompt_id: records.Name
+    prompt_id: context.Name
     prompt: Some[Message]
     rubrics: Some[RubricItem]
     example_tags: list[str] = []
@@ -44,7 +41,7 @@ class ExampleRow(msgspec.Struct):
     canary: str | None = None
 
 
-def read(line: bytes, number: int, options: records.Options) -> Iterator[records.GivenExample]:
+def read(line: bytes, number: int, options: context.Options) -> Iterator[context.GivenExample]:
     """One example a line."""
     row = decode(line, ExampleRow)
     check_messages(row.prompt, field="prompt", is_asked=True)
@@ -58,10 +55,10 @@ def read(line: bytes, number: int, options: records.Options) -> Iterator[records
         ideal_completions=None if ideal in (b"", b"null") else ideal.decode(),
         canary=row.canary,
     )
-    yield records.GivenExample(number, example)
+    yield context.GivenExample(number, example)
 
 
-EXAMPLES = records.FileFormat(
+EXAMPLES = context.FileFormat(
     name="healthbench-examples",
     title="HealthBench examples (oss_eval, hard, consensus), JSON Lines",
     columns={
@@ -77,9 +74,6 @@ EXAMPLES = records.FileFormat(
 )
 
 
-# ---------------------------------------------------------------- results; their `htmls` and `convos` repeat the rest and are skipped unread
-
-
 class GradedItem(RubricItem, kw_only=True, gc=False):
     """A criterion with the judge's verdict."""
 
@@ -90,7 +84,7 @@ class GradedItem(RubricItem, kw_only=True, gc=False):
 class Entry(msgspec.Struct):
     """One response with its verdicts."""
 
-    prompt_id: records.Name
+    prompt_id: context.Name
     prompt: Some[Message]
     completion: Some[Message]
     rubric_items: Some[GradedItem]
@@ -106,7 +100,7 @@ class _Document(msgspec.Struct):
 
 
 def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
-    """The entries of a results file, raw until their turn, so that memory does not hold them all at once."""
+    """The entries of a results file, raw until their turn; its `htmls` and `convos` repeat the rest and are skipped unread."""
     check_entries(document, "metadata", "example_level_metadata")
     try:
         whole = msgspec.json.decode(document, type=_Document)
@@ -115,14 +109,14 @@ def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
     return whole.metadata.example_level_metadata
 
 
-def read_entry(raw: bytes | msgspec.Raw, number: int, options: records.Options) -> Iterator[records.Graded]:
+def read_entry(raw: bytes | msgspec.Raw, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One response an entry, with one verdict a criterion."""
     entry = decode(raw, Entry)
     check_messages(entry.prompt, field="prompt")
     if any(message.role != "assistant" for message in entry.completion):
         refuse("completion[].role", "'assistant'", repr(entry.completion[0].role))
     judge = options.judge or ""
-    yield records.Graded(
+    yield context.Graded(
         line=number,
         prompt_id=entry.prompt_id,
         messages=tuple(entry.prompt),
@@ -131,14 +125,14 @@ def read_entry(raw: bytes | msgspec.Raw, number: int, options: records.Options) 
         model=options.model,
         completion_id=entry.completion_id,
         text="\n\n".join(message.content for message in entry.completion),
-        criteria=records.row_refs(len(entry.rubric_items)),
+        criteria=context.row_refs(len(entry.rubric_items)),
         verdicts=tuple(
-            records.judged(judge, item.explanation, is_met=item.criteria_met) for item in entry.rubric_items
+            context.judged(judge, item.explanation, is_met=item.criteria_met) for item in entry.rubric_items
         ),
     )
 
 
-RESULTS = records.FileFormat(
+RESULTS = context.FileFormat(
     name="simple-evals",
     title="simple-evals results (NAME_allresults.json), one JSON document",
     columns={
@@ -149,29 +143,26 @@ RESULTS = records.FileFormat(
     keys=frozenset({"metadata"}),
     one_of=frozenset({"score", "metrics", "htmls", "convos"}),
     read=read_entry,
-    kind=records.Kind.DOCUMENT,
+    kind=context.Kind.DOCUMENT,
     model_in_name=True,
 )
-
-
-# ---------------------------------------------------------------- physicians' labels
 
 
 class MetaRow(msgspec.Struct):
     """A line: one criterion of one response, read by two to four physicians; without the model and the criterion's points."""
 
-    prompt_id: records.Name
-    completion_id: records.Name
+    prompt_id: context.Name
+    completion_id: context.Name
     prompt: Some[Message]
     completion: str
-    rubric: records.Name
+    rubric: context.Name
     category: str
     binary_labels: Some[bool]
     anonymized_physician_ids: list[str]
     canary: str | None = None
 
 
-def read_meta(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
+def read_meta(line: bytes, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One response with one verdict a physician; they read without a judge's verdict."""
     row = decode(line, MetaRow)
     check_messages(row.prompt, field="prompt", is_asked=True)
@@ -180,7 +171,7 @@ def read_meta(line: bytes, number: int, options: records.Options) -> Iterator[re
         refuse("anonymized_physician_ids", f"{n_labels} different names, one a label", n_names)
     cluster = row.category.removeprefix("cluster:")
     tags = ("level:cluster", f"cluster:{cluster}") if row.category.startswith("cluster:") else ()
-    yield records.Graded(
+    yield context.Graded(
         line=number,
         prompt_id=row.prompt_id,
         messages=tuple(row.prompt),
@@ -189,17 +180,15 @@ def read_meta(line: bytes, number: int, options: records.Options) -> Iterator[re
         completion_id=row.completion_id,
         text=row.completion,
         canary=row.canary,
-        criteria=(records.CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
-        verdicts=tuple(map(_first_read, row.binary_labels, row.anonymized_physician_ids)),
+        criteria=(context.CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
+        verdicts=tuple(
+            context.GivenVerdict(rater=name, stage=Stage.FIRST, label=Label.MET if met else Label.NOT_MET, blinded=True)
+            for met, name in zip(row.binary_labels, row.anonymized_physician_ids, strict=True)
+        ),
     )
 
 
-def _first_read(met: bool, name: str) -> records.GivenVerdict:  # noqa: FBT001 - mapped over labels
-    label = Label.MET if met else Label.NOT_MET
-    return records.GivenVerdict(rater=name, stage=Stage.FIRST, label=label, blinded=True)
-
-
-META_EVAL = records.FileFormat(
+META_EVAL = context.FileFormat(
     name="healthbench-meta-eval",
     title="HealthBench meta_eval (physicians' labels), JSON Lines",
     columns={

@@ -4,13 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.context import FileFormat, Graded, ImportContext, Kind, RowWriter
 from evalcore.importing.examples import as_stored, turns
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
-from evalcore.importing.formats.inspect_logs import LeftOut, Logged
-from evalcore.importing.formats.inspect_scores import JUDGE_KEYS, Judged, Says
+from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Says
 from evalcore.importing.formats.values import refuse
-from evalcore.importing.records import FileFormat, Graded, Kind
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
@@ -50,9 +48,17 @@ class Samples(RowWriter):
 
     def add(self, rows: Sequence[Logged]) -> None:
         """Check a batch and write it."""
-        new = [row for row in rows if self._is_new(row)]
-        self._left_out.update(row.left_out for row in rows if row.left_out is not None)
-        given = [row for row in new if row.left_out is None]
+        given = []
+        for row in rows:
+            key = (row.sample_id, row.sample_index)
+            if key in self._seen:
+                msg = f"id: expected sample {row.sample_id!r} once in epoch {row.sample_index + 1}, got it again"
+                self._faults.add(msg, row.line)
+            elif row.left_out is None:
+                given.append(row)
+            self._seen.add(key)
+            if row.left_out is not None:
+                self._left_out[row.left_out] += 1
         named, alike = self._held(given)
         graded: list[Graded] = []
         predictions: list[Prediction] = []
@@ -73,17 +79,6 @@ class Samples(RowWriter):
         """Say what the log says of itself, and what of it was passed over."""
         self._report.samples_left_out = sum(self._left_out.values())
         self._report.notes.extend(self._sentences())
-
-    def _is_new(self, row: Logged) -> bool:
-        key = (row.sample_id, row.sample_index)
-        if key in self._seen:
-            msg = f"id: expected sample {row.sample_id!r} once in epoch {row.sample_index + 1}, got it again"
-            self._faults.add(msg, row.line)
-            return False
-        self._seen.add(key)
-        return True
-
-    # ------------------------------------------------------------ where a sample belongs
 
     def _held(self, rows: Sequence[Logged]) -> tuple[_Found, _Found]:
         named: _Found = defaultdict(list)
@@ -112,9 +107,11 @@ class Samples(RowWriter):
             return _Place(self._options.dataset, row.name)
         if example["is_case"]:
             return self._place_of_case(row, example)
-        if by_name is not None and example["provisional"] and not _overlap(row.asked, turns(example["messages"])):
-            expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
-            refuse("input", expected, "another; --dataset NAME keeps the two apart")
+        if by_name is not None and example["provisional"]:
+            held = turns(example["messages"])
+            if _last(row.asked) not in _words(held) and _last(held) not in _words(row.asked):
+                expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
+                refuse("input", expected, "another; --dataset NAME keeps the two apart")
         return _Place(example["dataset"], example["prompt_id"])
 
     def _place_of_case(self, row: Logged, case: RowMapping) -> _Place | None:
@@ -130,8 +127,6 @@ class Samples(RowWriter):
         why = f"the input does not hold the words of case {case['prompt_id']!r}"
         self._report.no_partner(row.line, f"{why}; --dataset {words} says how it was asked")
         return None
-
-    # ------------------------------------------------------------ what it becomes
 
     def _graded(self, row: Logged, place: _Place) -> Iterator[Graded]:
         """A response, once for each judge who gave verdicts on it. Of two scores by one judge the first counts."""
@@ -164,8 +159,6 @@ class Samples(RowWriter):
         if not judges:
             return [Prediction(*sample)]
         return [Prediction(*sample, one.judge, one.level, None, one.explanation) for one in reversed(judges.values())]
-
-    # ------------------------------------------------------------ what is said of it
 
     def _note(self, row: Logged, place: _Place) -> None:
         is_example = place.format is None
@@ -219,10 +212,6 @@ class Samples(RowWriter):
             stands = "each stands as its kind in brackets, such as [image]"
             lines.append(f"{counted(self._n_parts, 'input')} with parts that are no text: {stands}")
         return lines
-
-
-def _overlap(one: Sequence[Message], other: Sequence[Message]) -> bool:
-    return _last(one) in _words(other) or _last(other) in _words(one)
 
 
 def _last(messages: Sequence[Message]) -> str:

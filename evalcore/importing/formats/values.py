@@ -3,15 +3,15 @@
 import math
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.importing.records import Cells, Options
+from evalcore.importing.context import MAX_SHOWN, Cells, Options, shown
 from evalcore.study import schema
 from evalcore.triage.data import LETTERS
 from evalcore.triage.label_maps import level_named
@@ -19,7 +19,6 @@ from evalcore.triage.label_maps import level_named
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 
-MAX_SHOWN = 80
 MAX_ENTRIES = 1_000_000
 ROLES = ("system", "developer", "user", "assistant")
 LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
@@ -43,16 +42,20 @@ _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 _LOOKED_INTO = 1 << 24
 """Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
 _BEFORE = 10
-_WORDS = {
-    "label": schema.Label,
-    "rater_kind": schema.RaterKind,
-    "stage": schema.Stage,
+WORDS_OF_WHY: dict[str, type[StrEnum]] = {
     "cause": schema.Cause,
     "severity": schema.Severity,
     "error_kind": schema.ErrorKind,
     "reason": schema.CannotReason,
     "conflict_cause": schema.ConflictCause,
     "selection": schema.Selection,
+}
+"""Of a verdict, what goes by a vocabulary beside its label, rater and stage."""
+_WORDS: dict[str, type[StrEnum]] = {
+    "label": schema.Label,
+    "rater_kind": schema.RaterKind,
+    "stage": schema.Stage,
+    **WORDS_OF_WHY,
 }
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _WHOLE = re.compile(r"([0-9]{1,18})(\.0+)?")
@@ -65,25 +68,8 @@ def refuse(place: str, expected: str, got: object) -> NoReturn:
     raise RowFault(msg)
 
 
-def shown(value: Any) -> str:
-    """What came, short enough for a message."""
-    try:
-        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-    except TypeError:  # nested more deeply than orjson writes
-        text = f"a deeply nested {'list' if isinstance(value, list) else 'object'}"
-    if len(text) > MAX_SHOWN:
-        text = text[: MAX_SHOWN - 1] + "…"
-    return repr(text) if isinstance(value, str) else text
-
-
 def shown_apart(came: str, expected: str) -> tuple[str, str]:
-    """Two texts that differ, each short enough for a message, from shortly before the place where they do.
-
-    >>> shown_apart("rest " * 30 + "today", "rest " * 30 + "now")
-    ("'…rest rest today'", "'…rest rest now'")
-    >>> shown_apart("Rest" + " now" * 40, "You" + " rest now" * 40)[0][:12]
-    "'Rest now no"
-    """
+    """Two texts that differ, each short enough for a message, from shortly before the place where they do."""
     differ = (place for place, pair in enumerate(zip(came, expected, strict=False)) if pair[0] != pair[1])
     same = next(differ, min(len(came), len(expected)))
     start = same - _BEFORE if same >= MAX_SHOWN - _BEFORE else 0
@@ -95,10 +81,7 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
 
 
 def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
-    """One JSON value of a known shape.
-
-    RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold.
-    """
+    """One JSON value of a known shape; RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold."""
     data = bytes(line)
     try:
         if not data.isascii():
@@ -146,27 +129,18 @@ def _wrong_value(message: str, line: bytes) -> RowFault:
         expected = "expected " + ", ".join(_WORDS[field])
     expected = re.sub(r", got .*$", "", expected)
     expected = _TYPE.sub(lambda name: _TYPES[name[0]], expected[:1].lower() + expected[1:])
-    value, known = _value_at(line, path)
-    return RowFault(f"{field}: {expected.replace('`', '')}, got {shown(value) if known else 'another value'}")
-
-
-def _value_at(line: bytes, path: str) -> tuple[Any, bool]:
-    if len(line) > _LOOKED_INTO:
-        return None, False
-    try:
-        value = orjson.loads(line)
-        for key, index in _STEP.findall(path):
-            value = value[key] if key else value[int(index)]
-    except (KeyError, IndexError, ValueError, TypeError):  # what stands behind the wrong value may be no JSON either
-        return None, False
-    return value, True
+    got = "another value"
+    if len(line) <= _LOOKED_INTO:
+        with suppress(KeyError, IndexError, ValueError, TypeError):  # what stands behind the wrong value may be no JSON
+            value = orjson.loads(line)
+            for key, index in _STEP.findall(path):
+                value = value[key] if key else value[int(index)]
+            got = shown(value)
+    return RowFault(f"{field}: {expected.replace('`', '')}, got {got}")
 
 
 def check_entries(document: bytes | bytearray, *keys: str) -> None:
-    """Whether the list below these keys is short enough to be held: an entry of three bytes takes sixty in memory.
-
-    RowFault: it has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
-    """
+    """A RowFault where the list below these keys has, or may have, more than `MAX_ENTRIES`: an entry of three bytes takes sixty in memory."""
     if document.count(b",") < MAX_ENTRIES:
         return
     n_entries = 0
@@ -214,19 +188,12 @@ class Vote(NamedTuple):
 
 
 def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
-    """The values of a JSON object as the cells of a table.
-
-    `known`: columns that must hold a text, a number or a truth value; `anon_label_...` too.
-    """
+    """The values of a JSON object as the cells of a table; `known`: columns that must hold a text, a number or a truth value, as votes must."""
     return {column: cell(column, value, known) for column, value in decode(line, dict[str, Any]).items()}
 
 
 def cell(column: str, value: Any, known: Collection[str]) -> str:
-    """A value as the text of a cell: a whole number without ".0", nothing for None and NaN.
-
-    >>> cell("a", 12.0, ()), cell("a", True, ()), cell("a", float("nan"), ()), cell("a", None, ())
-    ('12', 'true', '', '')
-    """
+    """A value as the text of a cell: a whole number without ".0", nothing for None and NaN."""
     if isinstance(value, str):
         return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -270,12 +237,9 @@ def name(cells: Cells, column: str) -> str | None:
     return printable(cells.get(column, "").strip(), column) or None
 
 
-def needed(cells: Cells, column: str, expected: str = "a value") -> str:
+def needed(cells: Cells, column: str, expected: str) -> str:
     """A name that must be there."""
-    text = name(cells, column)
-    if text is None:
-        refuse(column, expected, "nothing")
-    return text
+    return name(cells, column) or refuse(column, expected, "nothing")
 
 
 def model(cells: Cells, options: Options) -> str:
@@ -290,26 +254,15 @@ def level(
     text = cells.get(column, "").strip()
     if not text:
         return None
-    found = _level(text)
+    found = schema.Acuity.REMOVE if text.casefold() == schema.Acuity.REMOVE else level_named(text)
     if found is None or found not in allowed:
         refuse(column, expected, shown(text))
     return found
 
 
-@lru_cache(maxsize=1024)
-def _level(text: str) -> schema.Acuity | None:
-    return schema.Acuity.REMOVE if text.casefold() == schema.Acuity.REMOVE else level_named(text)
-
-
 def vote(cells: Cells, column: str) -> schema.Acuity | None:
     """A level, a boundary, or Remove."""
     return level(cells, column, allowed=schema.Acuity, expected=VOTE_WORDS)
-
-
-def gold(cells: Cells) -> tuple[schema.Acuity | None, bool]:
-    """The level that a case needs as the file gives it (None where it gives none), and whether the file removes the case in its place."""
-    found = vote(cells, "normalized_label")
-    return (None, True) if found is schema.Acuity.REMOVE else (found, False)
 
 
 def votes(cells: Cells) -> tuple[Vote, ...]:
@@ -334,10 +287,9 @@ def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -
 
 def asked(cells: Cells) -> schema.Format:
     """The format of the question."""
-    found = word(cells, "format", schema.Format, between=" or ")
-    if found is None:
-        refuse("format", " or ".join(schema.Format), "nothing")
-    return found
+    return word(cells, "format", schema.Format, between=" or ") or refuse(
+        "format", " or ".join(schema.Format), "nothing"
+    )
 
 
 def sample_index(cells: Cells) -> int:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import msgspec
 
-from evalcore.importing import records
-from evalcore.importing.formats.values import decode, refuse, shown, storable, truth
+from evalcore.importing import context
+from evalcore.importing.context import shown
+from evalcore.importing.formats.values import decode, refuse, storable, truth
 from evalcore.study import schema
-from evalcore.study.csv_cells import unguarded
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
 Position = Annotated[int, msgspec.Meta(ge=1)]
@@ -20,7 +20,7 @@ Position = Annotated[int, msgspec.Meta(ge=1)]
 class JudgeRow(msgspec.Struct):
     """A line: one judge's verdict on a response that the study holds already."""
 
-    prompt_id: records.Name
+    prompt_id: context.Name
     criteria_met: bool
     completion_id: str | None = None
     model: str | None = None
@@ -30,10 +30,10 @@ class JudgeRow(msgspec.Struct):
     criterion: str | None = None
     judge: str | None = None
     explanation: str | None = None
-    confidence: records.Share | None = None
+    confidence: context.Share | None = None
 
 
-def read_judged(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
+def read_judged(line: bytes, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One verdict."""
     row = decode(line, JudgeRow)
     judge = row.judge or options.judge
@@ -45,18 +45,18 @@ def read_judged(line: bytes, number: int, options: records.Options) -> Iterator[
     if row.criterion_position is None and row.category is None and row.criterion is None:
         refuse("category", "it, or criterion_position, or criterion", "nothing")
     cluster = row.category.removeprefix("cluster:") if row.category else None
-    yield records.Graded(
+    yield context.Graded(
         line=number,
         prompt_id=row.prompt_id,
         model=row.model or (None if row.completion_id else model),
         sample_index=row.sample_index,
         completion_id=row.completion_id,
-        criteria=(records.CriterionRef(position=row.criterion_position, cluster=cluster, text=row.criterion),),
-        verdicts=(records.judged(judge, row.explanation, is_met=row.criteria_met, confidence=row.confidence),),
+        criteria=(context.CriterionRef(position=row.criterion_position, cluster=cluster, text=row.criterion),),
+        verdicts=(context.judged(judge, row.explanation, is_met=row.criteria_met, confidence=row.confidence),),
     )
 
 
-JUDGE_VERDICTS = records.FileFormat(
+JUDGE_VERDICTS = context.FileFormat(
     name="judge-verdicts",
     title="A judge's verdicts, JSON Lines",
     columns={
@@ -75,10 +75,10 @@ JUDGE_VERDICTS = records.FileFormat(
 )
 
 
-class VerdictRow(records.GivenVerdict, kw_only=True, gc=False):
+class VerdictRow(context.GivenVerdict, kw_only=True, gc=False):
     """A line: one verdict. In CSV an empty cell is no value."""
 
-    example_id: records.Name
+    example_id: context.Name
     label: schema.Label
     model: str | None = None
     completion_id: str | None = None
@@ -89,19 +89,19 @@ class VerdictRow(records.GivenVerdict, kw_only=True, gc=False):
     evaluation: str | None = None
 
 
-def read(line: bytes, number: int, options: records.Options) -> Iterator[records.Graded]:
+def read(line: bytes, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One verdict of a JSON Lines file."""
     yield _graded(decode(line, VerdictRow), number, options)
 
 
-def read_cells(cells: records.Cells, number: int, options: records.Options) -> Iterator[records.Graded]:
+def read_cells(cells: context.Cells, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One verdict of a CSV file: text cells, read by their column's type."""
     values: dict[str, str | bool | None] = {}
     for column, cell in cells.items():
         storable(cell, column)
         if cell != "" and column in VerdictRow.__struct_fields__:
             is_truth = column in ("blinded", "right_for_wrong_reason")
-            values[column] = truth(cells, column) if is_truth else unguarded(cell)
+            values[column] = truth(cells, column) if is_truth else cell
     try:
         row = msgspec.convert(values, VerdictRow, strict=False)
     except msgspec.ValidationError:
@@ -124,14 +124,14 @@ def _numbers(values: dict[str, str | bool | None]) -> dict[str, object]:
     return out
 
 
-def _graded(row: VerdictRow, number: int, options: records.Options) -> records.Graded:
+def _graded(row: VerdictRow, number: int, options: context.Options) -> context.Graded:
     if row.model is None and row.completion_id is None and options.model is None:
         refuse("model", "it, or completion_id, to find the response", "nothing")
     if row.criterion_position is None and row.criterion is None:
         refuse("criterion_position", "it, or criterion", "nothing")
     row.stage, row.explanation = stage_of(row.rater_kind, row.stage), row.explanation or None
     check_time(row.read_at)
-    return records.Graded(
+    return context.Graded(
         line=number,
         prompt_id=row.example_id,
         dataset=row.dataset,
@@ -139,7 +139,7 @@ def _graded(row: VerdictRow, number: int, options: records.Options) -> records.G
         model=row.model or (None if row.completion_id else options.model),
         sample_index=row.sample_index,
         completion_id=row.completion_id,
-        criteria=(records.CriterionRef(position=row.criterion_position, text=row.criterion),),
+        criteria=(context.CriterionRef(position=row.criterion_position, text=row.criterion),),
         verdicts=(row,),
     )
 
@@ -183,7 +183,7 @@ OF_A_VERDICT = {
     "read_at": "time with zone, 2026-11-20T10:00:00+00:00",
 }
 """The columns of a verdict on whatever item, behind its rater and label."""
-VERDICT_TABLE = records.FileFormat(
+VERDICT_TABLE = context.FileFormat(
     name="verdict-table",
     title="Verdicts as CSV or JSON Lines",
     columns={
@@ -199,5 +199,6 @@ VERDICT_TABLE = records.FileFormat(
     keys=frozenset({"example_id", "rater", "label"}),
     read=read,
     read_cells=read_cells,
+    is_guarded=True,
     has_confidences=True,
 )

@@ -36,13 +36,7 @@ _ANOTHER = re.compile(
 
 @dataclass(frozen=True)
 class Stated:
-    """What an answer states.
-
-    Attributes:
-        level: A, B, C or D; None where the answer is invalid, which is never a level.
-        words: The words that decided, as they stand in the text; "" where no line states an acuity.
-        why: Why there is no level: one of this module's sentences; "" where there is one.
-    """
+    """What an answer states: None where it is invalid, which is never a level; the words that decided, as they stand in the text; why there is no level."""
 
     level: Acuity | None
     words: str = ""
@@ -67,33 +61,25 @@ def stated_level(text: str) -> Stated:
     'a boundary between two levels'
     """
     for line in reversed(text.splitlines()):
-        if "acuity" in line.lower():
-            found = _stated_in(line)
-            if found is not None:
-                return found
+        if "acuity" not in line.lower():
+            continue
+        plain = line.translate(_MARKS)
+        labels = [found.span() for found in _LABEL.finditer(plain)]
+        if not labels and (table := _TABLE_LABEL.match(line.translate({ord("*"): " ", ord("_"): " "}).lstrip("|"))):
+            shift = len(line) - len(line.lstrip("|"))
+            labels = [(shift, shift + table.end())]
+        answers = [answer for begin, end in labels if (answer := _answer(plain, begin, end)) is not None]
+        if not answers:
+            continue
+        begin, end = answers[0][0], answers[-1][1]
+        words = line[begin:end].strip()[:MAX_WORDS]
+        said = {letter for answer in answers for letter in answer[2]}
+        if any(answer[3] for answer in answers):
+            return Stated(None, words, BOUNDARY)
+        if not said <= set(_LEVELS):
+            return Stated(None, words, UNKNOWN)
+        return Stated(None, words, DIFFERENT) if len(said) > 1 else Stated(_LEVELS[said.pop()], words)
     return Stated(None, why=NOT_STATED)
-
-
-def _stated_in(line: str) -> Stated | None:
-    """What one line states, or None where it states nothing."""
-    plain = line.translate(_MARKS)
-    labels = [found.span() for found in _LABEL.finditer(plain)]
-    if not labels and (table := _TABLE_LABEL.match(line.translate({ord("*"): " ", ord("_"): " "}).lstrip("|"))):
-        shift = len(line) - len(line.lstrip("|"))
-        labels = [(shift, shift + table.end())]
-    answers = [answer for begin, end in labels if (answer := _answer(plain, begin, end)) is not None]
-    if not answers:
-        return None
-    begin, end = answers[0][0], answers[-1][1]
-    words = line[begin:end].strip()[:MAX_WORDS]
-    said = {letter for answer in answers for letter in answer[2]}
-    if any(answer[3] for answer in answers):
-        return Stated(None, words, BOUNDARY)
-    if not said <= set(_LEVELS):
-        return Stated(None, words, UNKNOWN)
-    if len(said) > 1:
-        return Stated(None, words, DIFFERENT)
-    return Stated(_LEVELS[said.pop()], words)
 
 
 def _answer(plain: str, begin: int, end: int) -> tuple[int, int, set[str], bool] | None:

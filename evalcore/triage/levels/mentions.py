@@ -14,12 +14,11 @@ class Mention:
     """A phrase of care in a sentence."""
 
     begin: int
-    """Its place in the sentence: from the verb to the words that say who, and when."""
+    """Its place in the sentence, in the end in the response: from the verb to the words that say who, and when."""
     end: int
     care: Care | None
     """Who is to give it; None: care at home."""
     soon: Soon | None
-    """None where nothing says it."""
     mood: Mood
     is_outright: bool = False
     """Of care at home: it says that home is the place."""
@@ -28,7 +27,7 @@ class Mention:
 
     @property
     def level(self) -> Acuity:
-        """What it asks for: see the table in the package's docstring."""
+        """What it asks for: see the list in the package's docstring."""
         return level_of(self.care, self.soon)
 
 
@@ -143,13 +142,11 @@ def _nearest(times: list[When], mention: Mention, start: int, stop: int, text: s
     if behind:
         return behind[0]
     before = [when for when in times if start <= when.begin and when.end <= mention.begin]
-    return next((when for when in reversed(before) if _opens(text, start, when, mention)), None)
-
-
-def _opens(text: str, start: int, when: When, mention: Mention) -> bool:
-    """Whether a time before a phrase belongs to it: it opens the clause ("tomorrow, call ..."), or stands right before."""
-    lead, gap = text[start : when.begin].split(), text[when.end : mention.begin].split()
-    return ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW)
+    for when in reversed(before):  # it opens the clause ("tomorrow, call ..."), or stands right before
+        lead, gap = text[start : when.begin].split(), text[when.end : mention.begin].split()
+        if ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW):
+            return when
+    return None
 
 
 def _alternatives(text: str, found: list[Mention]) -> list[Mention]:
@@ -306,8 +303,17 @@ def mentions_in(text: str) -> list[Mention]:
     found += _emergency_said(text)
     found += _home_care(text)
     found.sort(key=lambda mention: (mention.begin, mention.end))
-    found = _timed(text, found)
-    return _alternatives(text, _conditioned(text, [_judged(text, mention) for mention in found]))
+    found = [_judged(text, mention) for mention in _timed(text, found)]
+    levels = [HOME if one.care is None else one.level.value for one in found]
+    levels = ["" if one.mood is Mood.REPORTED else level for one, level in zip(found, levels, strict=True)]
+    scopes = conditional_parts(text, [(one.begin, one.end, level) for one, level in zip(found, levels, strict=True)])
+    for place, mention in enumerate(found):
+        middle = (mention.begin + mention.end) // 2
+        over = [scope for scope in scopes if scope.begin <= middle < scope.end]
+        is_presumed = mention.mood is not Mood.DENIED and all(scope.is_presumed for scope in over)
+        if over:
+            found[place] = replace(mention, mood=Mood.PRESUMED if is_presumed else Mood.CONDITIONAL)
+    return _alternatives(text, found)
 
 
 def _verbs(text: str) -> list[_Verb]:
@@ -377,17 +383,3 @@ def _judged(text: str, mention: Mention) -> Mention:
     is_other = mention.care is Care.DOCTOR and bool(targets) and not phrases.GENERIC_DOCTOR.match(targets[-1])
     is_other = is_other or (mention.care is Care.MEDICAL and bool(phrases.TEST.search(words)))
     return replace(mention, is_partial=is_other or is_hurry)
-
-
-def _conditioned(text: str, found: list[Mention]) -> list[Mention]:
-    levels = [HOME if one.care is None else one.level.value for one in found]
-    levels = ["" if one.mood is Mood.REPORTED else level for one, level in zip(found, levels, strict=True)]
-    scopes = conditional_parts(text, [(one.begin, one.end, level) for one, level in zip(found, levels, strict=True)])
-    done = []
-    for mention in found:
-        middle = (mention.begin + mention.end) // 2
-        over = [scope for scope in scopes if scope.begin <= middle < scope.end]
-        is_presumed = mention.mood is not Mood.DENIED and all(scope.is_presumed for scope in over)
-        mood = Mood.PRESUMED if is_presumed else Mood.CONDITIONAL
-        done.append(replace(mention, mood=mood) if over else mention)
-    return done

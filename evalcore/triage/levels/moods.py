@@ -90,8 +90,7 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 def mood_of(before: str, *, form: str) -> Mood:
     """The mood of a verb.
 
-    `before`: The words of its clause before it, with a space at the end (or nothing). `form`: base, gerund, past, need (an indicative: "this needs") or
-    advise ("I recommend").
+    `before`: The words of its clause before it, with a space at the end. `form`: base, gerund, past, need ("this needs") or advise ("I recommend").
     """
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
@@ -121,7 +120,6 @@ def _whatever_form(before: str) -> Mood | None:
 
 
 def _skipped(before: str) -> str:
-    """Without the adverbs at the end."""
     while found := _SKIP.search(before):
         before = before[: found.start()]
     return before
@@ -139,7 +137,7 @@ def _base(before: str) -> Mood:
         return Mood.POSSIBLE if _OF_OTHERS.search(before[: offer.start() + 1]) else Mood.OFFERED
     if _THAT_YOU.search(before):
         return Mood.DENIED if _NOT_ADVISED.search(before) else Mood.TOLD
-    return _bare(before, last)
+    return _continued(before, last)
 
 
 def _infinitive(before: str) -> Mood:
@@ -154,15 +152,12 @@ def _infinitive(before: str) -> Mood:
     return Mood.REPORTED
 
 
-def _bare(before: str, last: str) -> Mood:
-    """An order, or a verb that goes on from others before it."""
+def _continued(before: str, last: str) -> Mood:
+    """An order, or a verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
     if before.endswith("let us ") or not before.strip():
         return Mood.TOLD
-    return Mood.REPORTED if _SUBJECT.search(before) or last not in _JOINS else _continued(before, last)
-
-
-def _continued(before: str, last: str) -> Mood:
-    """A verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
+    if _SUBJECT.search(before) or last not in _JOINS:
+        return Mood.REPORTED
     if last in ("or", "nor") and _EARLIER_NOT.search(before):
         return Mood.DENIED
     if last in ("or", "and") and _EARLIER_POSSIBLE.search(before):
@@ -263,14 +258,15 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
         at = marker.start()
         if any(scope.begin <= at < scope.end for scope in scopes):
             continue
-        part = _part_begin(masked, at)
+        part = max((found.end() for found in _BREAK.finditer(masked, 0, at)), default=0)
         later = [place for place in places if place[0] > at]
         opens_anew = bool(later) and masked[:at].endswith((" and ", " or ", " then ", " so "))
         earlier = [] if opens_anew else [place for place in places if part <= place[0] < at and place[2]]
         if earlier and _SOONER.search(masked[max(0, at - 40) : at]):  # "this week, or sooner if it gets worse"
             scopes.append(Scope(at, _part_end(masked, at, [])))
             continue
-        if earlier and _is_of_next_step(masked[earlier[-1][1] : at], earlier[-1][2]):
+        _, told_end, level = earlier[-1] if earlier else (at, at, "")
+        if earlier and (_NEXT_STEP if level == HOME else _NEXT_ORDER).search(masked[told_end:at]):
             earlier = []
         elif not earlier and not later:  # set off by a dash: "go to the emergency room - if it gets worse"
             earlier = [place for place in places if masked.rfind(" ; ", 0, at) < place[0] < at and place[2]]
@@ -288,17 +284,6 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
     return scopes
 
 
-def _is_of_next_step(between: str, level: str) -> bool:
-    return bool((_NEXT_STEP if level == HOME else _NEXT_ORDER).search(between))
-
-
-def _part_begin(text: str, at: int) -> int:
-    begin = 0
-    for found in _BREAK.finditer(text, 0, at):
-        begin = found.end()
-    return begin
-
-
 def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
     """Where a condition ends: at the next break but a dash; one that opens the sentence reaches at least over the first phrase of care after it."""
     begin = later[0][1] if later else at
@@ -311,8 +296,8 @@ def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
 def _reached_back(text: str, at: int, earlier: list[tuple[int, int, str]]) -> int:
     """From which phrase of care on a condition that comes behind holds.
 
-    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between). "Rest, and see a doctor if ..."
-    and "rest and see a doctor if ..." leave the rest as it is.
+    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between): "rest, and see a doctor if ..." leaves the
+    rest.
     """
     begin, _, level = earlier[-1]
     is_set_off = text[:at].endswith(", ")

@@ -47,11 +47,9 @@ class Care(StrEnum):
     """Who gives the care that a text speaks of."""
 
     EMERGENCY = "emergency"
-    """Emergency department, ambulance, emergency number, hospital."""
     URGENT = "urgent"
     """Urgent care, walk-in clinic, out-of-hours doctor, NHS 111."""
     DOCTOR = "doctor"
-    """A doctor, nurse, dentist or clinic of any kind; an appointment."""
     MEDICAL = "medical"
     """Somebody who is not named: "medical attention", "get it checked"."""
 
@@ -96,9 +94,6 @@ LOOKS = re.compile(
     r" (?:to )?(?:take a look|look|check|examine|evaluate|see|review|assess|listen|listen to|test|swab|weigh in)\b"
 )
 """What a doctor does whom one has, or gets, to do it."""
-
-
-# ---------------------------------------------------------------- how soon
 
 
 class Soon(IntEnum):

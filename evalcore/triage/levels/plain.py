@@ -52,11 +52,9 @@ class Sentence:
     text: str = ""
     """Its words in lower case, joined by single spaces; of punctuation `, ; : -` are words too."""
     places: list[int] = field(default_factory=list)
-    """Where in `text` each word begins."""
     spans: list[tuple[int, int]] = field(default_factory=list)
     """The place in the response of each word (those of one contraction share it)."""
     quoted: list[bool] = field(default_factory=list)
-    """Whether a word stands in quotation marks."""
     is_question: bool = False
     outer: "Sentence | None" = None
     """The sentence in whose brackets this one stands."""
@@ -120,8 +118,6 @@ def _block(text: str, kind: str, depth: int, begin: int, end: int) -> Iterator[B
 
 
 class _Open:
-    """A sentence that is being read."""
-
     def __init__(self, outer: "_Open | None" = None) -> None:
         self.words: list[str] = []
         self.sentence = Sentence()
@@ -143,22 +139,17 @@ class _Open:
 
     def ended(self, found: list[Sentence]) -> "_Open":
         """It is over: what comes next is a sentence in the same brackets."""
-        if (sentence := self.closed()) is not None:
-            found.append(sentence)
+        if not self.is_long and any(word[0].isalnum() for word in self.words):
+            self.sentence.text = " ".join(self.words)
+            if self.outer is not None:
+                self.sentence.outer = self.outer.sentence
+            found.append(self.sentence)
         return _Open(self.outer)
 
     def left(self, found: list[Sentence]) -> "_Open":
         """It is over, and its brackets are closed: the sentence around them goes on."""
         self.ended(found)
         return self.outer or _Open()
-
-    def closed(self) -> Sentence | None:
-        if self.is_long or not any(word[0].isalnum() for word in self.words):
-            return None
-        self.sentence.text = " ".join(self.words)
-        if self.outer is not None:
-            self.sentence.outer = self.outer.sentence
-        return self.sentence
 
 
 def _sentences(text: str, begin: int, end: int) -> list[Sentence]:

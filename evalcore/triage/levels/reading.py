@@ -16,17 +16,9 @@ _NOT_HEAD = re.compile(
 )
 _SYMPTOM = re.compile(rf"^{one_of('before_symptom')}*{one_of('symptom')}\b")
 _THEREUPON = re.compile(rf"^{one_of('thereupon')}\b")
+_CONDITION_FIRST = re.compile(r"(?:if|when(?:ever)?|should|in case|once) (?!to )")
 _BRACKET = 4  # characters from a phrase to the first word in the brackets behind it
 _SERIOUS = re.compile(one_of("serious"))
-
-
-@dataclass(frozen=True)
-class Found:
-    """A phrase of care with its place in the response."""
-
-    mention: Mention
-    begin: int
-    end: int
 
 
 @dataclass
@@ -39,24 +31,33 @@ class _Head:
     has_list: bool = False
 
 
-def read(text: str) -> tuple[list[Found], bool]:
+def read(text: str) -> tuple[list[Mention], bool]:
     """The phrases of care in order, and whether something serious is spoken of that no phrase settles."""
-    found: list[Found] = []
+    found: list[Mention] = []
     is_serious = False
     blocks = list(blocks_of(text))
     heads: list[_Head] = []
     for place, block in enumerate(blocks):
         heads = _standing(heads, block)
         following = blocks[place + 1] if place + 1 < len(blocks) else None
-        mood, soon = _inherited(heads)
-        over_symptoms = block.opens and following is not None and _lists_symptoms(following)
+        moods = [head.mood for head in heads if head.mood is not None]
+        times = [head.soon for head in heads if head.soon is not None]
+        mood = Mood.CONDITIONAL if Mood.CONDITIONAL in moods else moods[-1] if moods else None
+        soon = times[-1] if times else None
+        over_symptoms = False
+        if block.opens and following is not None and following.kind == "item":  # what to do if one of them comes
+            first = following.sentences[0].text
+            over_symptoms = bool(_SYMPTOM.match(first)) and not mentions_in(first)
         under = Mood.CONDITIONAL if over_symptoms else mood
         was_conditional = False
         brackets = _conditions_in_brackets(block)
         for number, sentence in enumerate(block.sentences):
             label = _LABEL.match(sentence.text)
             if label and not over_symptoms and mood is not Mood.CONDITIONAL:
-                under = Mood.CONDITIONAL if _is_conditional_label(label["label"], is_first=number == 0) else mood
+                words = label["label"]  # "warning signs: ..." is one, "if it bleeds: ..." only where it comes first
+                is_one = len(words.split()) <= HEADING_WORDS and is_conditional_head(words)
+                is_one = is_one and (number == 0 or not _CONDITION_FIRST.match(words))
+                under = Mood.CONDITIONAL if is_one else mood
             mentions = [] if sentence.is_question else _mentions(sentence, under, soon, brackets.get(id(sentence), []))
             is_conditional = has_condition(sentence.text)
             is_serious = is_serious or (under is None and not is_conditional and bool(_SERIOUS.search(sentence.text)))
@@ -65,7 +66,7 @@ def read(text: str) -> tuple[list[Found], bool]:
             was_conditional = is_conditional
             found += mentions
         if block.opens:
-            heads = _with_head(heads, _opened(block))
+            heads = _opened(heads, block)
     return sorted(found, key=lambda one: (one.begin, one.end)), is_serious
 
 
@@ -80,47 +81,21 @@ def _standing(heads: list[_Head], block: Block) -> list[_Head]:
     return [head for head in heads if not head.has_list and head.depth < 0]
 
 
-def _with_head(heads: list[_Head], head: _Head) -> list[_Head]:
+def _opened(heads: list[_Head], block: Block) -> list[_Head]:
     """With one head more; of paragraphs that end with a colon, one after the other, one head is made, so that there are never many."""
-    if not heads or head.depth >= 0 or heads[-1].depth >= 0:
-        return [*heads, head]
-    last = heads[-1]
-    mood = last.mood if last.mood is Mood.CONDITIONAL else head.mood or last.mood
-    return [*heads[:-1], _Head(mood, head.soon if head.soon is not None else last.soon)]
-
-
-def _inherited(heads: list[_Head]) -> tuple[Mood | None, Soon | None]:
-    moods = [head.mood for head in heads if head.mood is not None]
-    times = [head.soon for head in heads if head.soon is not None]
-    mood = Mood.CONDITIONAL if Mood.CONDITIONAL in moods else moods[-1] if moods else None
-    return mood, times[-1] if times else None
-
-
-def _opened(block: Block) -> _Head:
-    last = block.sentences[-1].text
+    words = block.sentences[-1].text
     depth = block.depth if block.kind == "item" else -1
-    times = times_in(last) if len(last.split()) <= HEADING_WORDS else []
-    mood = Mood.CONDITIONAL if is_conditional_head(last) else Mood.DENIED if _NOT_HEAD.search(last) else None
-    return _Head(mood, times[0].soon if times else None, depth)
+    times = times_in(words) if len(words.split()) <= HEADING_WORDS else []
+    mood = Mood.CONDITIONAL if is_conditional_head(words) else Mood.DENIED if _NOT_HEAD.search(words) else None
+    soon = times[0].soon if times else None
+    if not heads or depth >= 0 or heads[-1].depth >= 0:
+        return [*heads, _Head(mood, soon, depth)]
+    last = heads[-1]
+    mood = last.mood if last.mood is Mood.CONDITIONAL else mood or last.mood
+    return [*heads[:-1], _Head(mood, last.soon if soon is None else soon)]
 
 
-def _is_conditional_label(label: str, *, is_first: bool) -> bool:
-    """Whether a label makes the rest of its paragraph conditional: "warning signs: ..." does, "if it bleeds: ..." only where it comes first."""
-    if len(label.split()) > HEADING_WORDS or not is_conditional_head(label):
-        return False
-    return is_first or not re.match(r"(?:if|when(?:ever)?|should|in case|once) (?!to )", label)
-
-
-def _lists_symptoms(block: Block) -> bool:
-    """Whether a list of symptoms follows: the line above it then says what to do if one of them comes."""
-    return (
-        block.kind == "item"
-        and bool(_SYMPTOM.match(block.sentences[0].text))
-        and not mentions_in(block.sentences[0].text)
-    )
-
-
-def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None, brackets: list[int]) -> list[Found]:
+def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None, brackets: list[int]) -> list[Mention]:
     """The phrases of a sentence under its head; brackets right behind one may be its condition: "go to the ER (if you can not breathe)"."""
     outer, found = sentence.outer, []
     conditional = under is Mood.CONDITIONAL or (outer is not None and has_condition(outer.text))
@@ -136,7 +111,7 @@ def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None, bracket
         elif under is Mood.DENIED and mood in (Mood.TOLD, Mood.OFFERED):
             mood, is_partial = Mood.DENIED, soon is not None
         when = soon if mention.care is not None and mention.soon is None else mention.soon
-        found.append(Found(replace(mention, mood=mood, soon=when, is_partial=is_partial), begin, end))
+        found.append(replace(mention, begin=begin, end=end, mood=mood, soon=when, is_partial=is_partial))
     return found
 
 
@@ -149,11 +124,11 @@ def _conditions_in_brackets(block: Block) -> dict[int, list[int]]:
     return found
 
 
-def _thereupon(found: list[Found], times: list[When]) -> None:
-    last = found[-1].mention
+def _thereupon(found: list[Mention], times: list[When]) -> None:
+    last = found[-1]
     is_open = last.soon is None and last.care not in (None, Care.EMERGENCY) and last.mood in (Mood.TOLD, Mood.OFFERED)
     if times and is_open and level_of(last.care, times[0].soon) is not last.level:
-        found[-1] = replace(found[-1], mention=replace(last, soon=times[0].soon))
+        found[-1] = replace(last, soon=times[0].soon)
 
 
 # ---------------------------------------------------------------- one level out of the phrases
@@ -177,37 +152,37 @@ _LEFT_OPEN = (Mood.PRESUMED, Mood.POSSIBLE, Mood.REPORTED)
 """An emergency that is spoken of so is neither recommended nor ruled out."""
 
 
-def decided(found: Sequence[Found], *, is_serious: bool) -> tuple[Acuity | None, list[Found], str]:
+def decided(found: Sequence[Mention], *, is_serious: bool) -> tuple[Acuity | None, list[Mention], str]:
     """The level, the phrases that decided, and why."""
-    care = [one for one in found if one.mention.care is not None]
-    home = [one for one in found if one.mention.care is None]
+    care = [one for one in found if one.care is not None]
+    home = [one for one in found if one.care is None]
     told = _with(care, Mood.TOLD)
     offered = _with(care, Mood.OFFERED)
     denied = _with(care, Mood.DENIED)
     either = _with(care, Mood.ALTERNATIVE)
-    outright = [one for one in _with(home, Mood.TOLD, Mood.OFFERED) if one.mention.is_outright]
-    needless = [one for one in denied if one.mention.care in (Care.DOCTOR, Care.MEDICAL) and not one.mention.is_partial]
-    level = max((one.mention.level for one in told), default=None)
-    if either and (level is None or level <= max(one.mention.level for one in either)):
+    outright = [one for one in _with(home, Mood.TOLD, Mood.OFFERED) if one.is_outright]
+    needless = [one for one in denied if one.care in (Care.DOCTOR, Care.MEDICAL) and not one.is_partial]
+    level = max((one.level for one in told), default=None)
+    if either and (level is None or level <= max(one.level for one in either)):
         return None, either, CONFLICT_EITHER
-    if level is None and offered and not (outright and max(one.mention.level for one in offered) is Acuity.B):
-        told, level = offered, max(one.mention.level for one in offered)
+    if level is None and offered and not (outright and max(one.level for one in offered) is Acuity.B):
+        told, level = offered, max(one.level for one in offered)
     if level is not None:
-        deciding = [one for one in told if one.mention.level is level]
+        deciding = [one for one in told if one.level is level]
         return _against(level, deciding, denied, outright, needless)
     return _at_home(found, home, outright or needless, is_serious=is_serious)
 
 
 def _at_home(
-    found: Sequence[Found], home: list[Found], outright: list[Found], *, is_serious: bool
-) -> tuple[Acuity | None, list[Found], str]:
-    spoken = [one for one in _with(found, *_LEFT_OPEN) if one.mention.care is Care.EMERGENCY]
+    found: Sequence[Mention], home: list[Mention], outright: list[Mention], *, is_serious: bool
+) -> tuple[Acuity | None, list[Mention], str]:
+    spoken = [one for one in _with(found, *_LEFT_OPEN) if one.care is Care.EMERGENCY]
     if outright and spoken:
         return None, [*outright[:1], *spoken], UNSETTLED
     if outright:
         return Acuity.A, outright, TOLD[Acuity.A]
     measures = _with(home, Mood.TOLD, Mood.OFFERED)
-    if measures and (is_serious or spoken or any(one.mention.level >= Acuity.C for one in _with(found, Mood.POSSIBLE))):
+    if measures and (is_serious or spoken or any(one.level >= Acuity.C for one in _with(found, Mood.POSSIBLE))):
         return None, [*measures[:1], *spoken], UNSETTLED
     if measures:
         return Acuity.A, measures, TOLD[Acuity.A]
@@ -223,14 +198,14 @@ def _at_home(
 
 
 def _against(
-    level: Acuity, deciding: list[Found], denied: list[Found], outright: list[Found], needless: list[Found]
-) -> tuple[Acuity | None, list[Found], str]:
+    level: Acuity, deciding: list[Mention], denied: list[Mention], outright: list[Mention], needless: list[Mention]
+) -> tuple[Acuity | None, list[Mention], str]:
     """The level, unless the response takes it back."""
-    kinds = {one.mention.care for one in deciding}
-    same = [one for one in denied if one.mention.care in kinds]
-    against = [one for one in same if one.mention.care is not Care.URGENT and not one.mention.is_partial]
+    kinds = {one.care for one in deciding}
+    same = [one for one in denied if one.care in kinds]
+    against = [one for one in same if one.care is not Care.URGENT and not one.is_partial]
     against += [one for one in needless if one not in against]
-    against += [one for one in same if one.mention.care is Care.URGENT]
+    against += [one for one in same if one.care is Care.URGENT]
     if against:
         return None, [*deciding[:1], *against], CONFLICT_DENIED
     if level is Acuity.D and outright:
@@ -238,5 +213,5 @@ def _against(
     return level, deciding, TOLD[level]
 
 
-def _with(found: Iterable[Found], *moods: Mood) -> list[Found]:
-    return [one for one in found if one.mention.mood in moods]
+def _with(found: Iterable[Mention], *moods: Mood) -> list[Mention]:
+    return [one for one in found if one.mood in moods]

@@ -103,8 +103,7 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),
     )
     op.create_table(
-        "assignment_reader",
-        *columns("assignment_id int of assignment.id key, person_id int of person.id key"),
+        "assignment_reader", *columns("assignment_id int of assignment.id key, person_id int of person.id key")
     )
     numbered(
         "criterion",
@@ -115,8 +114,7 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
     )
     op.create_table("example_subset", *columns("example_id int of example.id key, subset key"))
     numbered(
-        "exposure",
-        "person_id int of person.id, example_id int of example.id null, through int null, what, at time",
+        "exposure", "person_id int of person.id, example_id int of example.id null, through int null, what, at time"
     )
     index(
         "ix_exposure_first", "exposure", "person_id, coalesce(example_id, 0), what, coalesce(through, 0)", unique=True

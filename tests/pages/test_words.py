@@ -1,0 +1,21 @@
+"""Small functions of the pages, an example each."""
+
+from pages.shared.html import points_words, reader_name
+from pages.shared.judges_choice import reads_words
+from pages.shared.triage_html import counted
+
+
+def test_of_a_hash_that_stands_for_a_name_the_start_is_shown():
+    assert (reader_name("Dr. A"), reader_name("0" * 64)) == ("Dr. A", "Physician 00000000")
+
+
+def test_points_below_nought_are_costs():
+    assert points_words(-5) == "undesirable: met costs 5 points"
+
+
+def test_one_read_is_told_in_the_singular():
+    assert reads_words(1, 1) == "1 blind first read of criteria in 1 conversation"
+
+
+def test_levels_without_a_count_are_left_out():
+    assert counted([3, 0, 1.5, 0]) == "A 3, C 1.5"
