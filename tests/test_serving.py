@@ -20,6 +20,7 @@ from hypothesis import example, given, strategies as st
 
 from evalcore import serving
 from evalcore.errors import OverreadError
+from evalcore.team.health import Health
 
 INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
 
@@ -91,15 +92,16 @@ def test_the_hidden_option_against_collection_after_each_run_still_exists_and_wo
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
 def test_this_machines_own_addresses_are_served(address: str):
-    serving.check_address(address)
+    serving.check_address(address, sign_in=False)
 
 
 @pytest.mark.parametrize(
     "address", ["0.0.0.0", "::", "192.168.1.20", "10.0.0.1", "fe80::1", "reader.example", "localhost.example", "", " "]
 )
 def test_an_address_that_others_reach_is_refused_and_says_why(address: str):
-    with pytest.raises(OverreadError, match="no sign-in yet"):
-        serving.check_address(address)
+    with pytest.raises(OverreadError, match="no sign-in is set up"):
+        serving.check_address(address, sign_in=False)
+    serving.check_address(address, sign_in=True)
 
 
 def test_serving_refuses_the_address_itself_before_it_touches_anything(monkeypatch: pytest.MonkeyPatch):
@@ -347,7 +349,7 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
-    assert [wall.cls for wall in middleware] == [serving.Headers, serving.OwnPages, serving.RememberReader]
+    assert [wall.cls for wall in middleware] == [Health, serving.Headers, serving.OwnPages, serving.RememberReader]
 
 
 def test_what_the_server_accepts_sends_small_answers_at_once():
