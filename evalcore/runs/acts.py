@@ -7,14 +7,27 @@ from typing import Any
 import pandas as pd
 
 from evalcore.judges import queries as jury_queries
-from evalcore.runs import item_queries, queries, store
+from evalcore.runs import item_queries, known_models, queries, store
 from evalcore.runs.item_queries import Usage
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
 from evalcore.runs.spec import RunSpec, is_address, refuse
+from evalcore.settings import settings
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies
-from evalcore.study.schema import CASES, JURY, PARSER, RULES, STREAK, Format, Outcome, RunKind, RunState, Viewer
+from evalcore.study.schema import (
+    CASES,
+    JURY,
+    PARSER,
+    RULES,
+    STREAK,
+    Administrator,
+    Format,
+    Outcome,
+    RunKind,
+    RunState,
+    Viewer,
+)
 from evalcore.triage.predictions import JURY as MAJORITY
 from evalcore.triage.setting_queries import confidence_meanings
 
@@ -40,12 +53,22 @@ def start(
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         allow(session, actor, check_can_run)
+        if settings().public_url and not isinstance(actor, Administrator):
+            _check_is_listed(spec)
         _check(session, spec)
     with writing(engine) as session:
         allow(session, actor, check_can_run)
         return store.start_run(
             session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
+
+
+def _check_is_listed(spec: RunSpec) -> None:
+    """A server asks the addresses of its file alone: one that somebody types on a page is a way into the hospital's network."""
+    path = known_models.usual_file()
+    listed = known_models.load(path).values() if path else ()
+    if spec.model.base_url not in {model.base_url for model in listed}:
+        refuse(f"model {spec.model.name!r}: expected an address of the server's file of models, got another one")
 
 
 def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:

@@ -15,6 +15,7 @@ from evalcore.runs.worker import alive
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Format, RunKind, Viewer
+from evalcore.team.provider import provider
 from pages.shared import common, html
 from pages.study import run
 
@@ -78,19 +79,19 @@ def _who(kind: RunKind) -> ModelSettings | None:
         known = known_models.load(path) if path is not None else {}
     if known is None:
         return None
-    whom = "Judge" if kind is RunKind.JUDGE else "Model"
+    whom, may_type = "Judge" if kind is RunKind.JUDGE else "Model", provider() is None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            whom, list(known), index=None, key="run_name", accept_new_options=True, width=320,
-            placeholder="Choose, or type a name" if known else "Type a name",
+            whom, list(known), index=None, key="run_name", accept_new_options=may_type, width=320,
+            placeholder=("Choose, or type a name" if known else "Type a name") if may_type else "Choose",
         )  # fmt: skip
         model = known.get(name or "")
-        if name and model is None:
+        if name and model is None and may_type:
             model = _elsewhere(name.strip())
     if model is None:
         words = NO_FILE
         if path is not None:
-            words = f"{path.name} has {counted(len(known), 'model')}; another one can be named by its address."
+            words = f"{path.name} has {counted(len(known), 'model')}{'; another one can be named by its address' if may_type else ''}."
         st.html(html.quiet(NO_KEY if name else words))
         return None
     if kind is RunKind.TRIAGE and model.temperature is None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from evalcore import runs
 from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.settings import Settings
 from evalcore.study import contents
@@ -10,7 +11,7 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.team import people, studies
 from evalcore.team.provider import provider_of
-from tests import world
+from tests import run_world, world
 from tests.team.conftest import ADMINISTRATOR
 
 IMANI, TOVE, LEAD = "Dr. Imani Noor", "Dr. Tove Lind", "Ana Ruiz"
@@ -120,6 +121,19 @@ def test_the_secret_comes_from_a_file_or_a_variable_not_from_both(tmp_path):
         provider_of(Settings(**WHOLE, oidc_client_secret_file=path))
     with pytest.raises(OverreadError, match="cannot be read"):
         provider_of(Settings(**said, oidc_client_secret_file=tmp_path / "none"))
+
+
+def test_a_server_asks_the_models_of_its_file_alone(small, tmp_path, monkeypatch):
+    """An address that a lead types would be a way into the network; the administrator's command line may name any."""
+    spec = run_world.responding()
+    lead = small.viewer(LEAD)
+    monkeypatch.setenv("OVERREAD_PUBLIC_URL", "https://o.example")
+    with pytest.raises(OverreadError, match="expected an address of the server's file of models"):
+        runs.start(small.engine, spec, concurrency=1, actor=lead)
+    listed = tmp_path / "models.toml"
+    listed.write_text(f'[models."{spec.model.name}"]\nbase_url = "{spec.model.base_url}"\n')
+    monkeypatch.setenv("OVERREAD_MODELS", str(listed))
+    assert runs.start(small.engine, spec, concurrency=1, actor=lead)
 
 
 # ---------------------------------------------------------------- the studies of a server
