@@ -28,7 +28,6 @@ from evalcore.study.schema import Ask, Claim, Physicians, Selection
 MOST_WITHIN = 0.5
 LEAST_POWER, POWER = 0.5, 0.8
 NEXT = 100  # hours, or reads where no time is known, that the next reading is priced for
-PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
 ROUNDING = 1e-6
 
@@ -107,12 +106,7 @@ def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
 
 
 def claimed(
-    known: RubricData,
-    wanted: Target,
-    *,
-    spec: Analysis | None = None,
-    claim: Claim | None = None,
-    physicians: Physicians | None = None,
+    known: RubricData, wanted: Target, *, spec: Analysis | None, claim: Claim | None, physicians: Physicians | None
 ) -> tuple[Target, str]:
     """A target with what it is to hold for: as asked, else as stated, else the widest that the reads can carry; and a sentence on whence that is."""
     if wanted.goal is Goal.JUDGE_ERROR:
@@ -165,13 +159,7 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
 
 
 def draw(
-    session: Session,
-    wanted: Target,
-    *,
-    n_units: int,
-    design: str,
-    seed: int | None = None,
-    known: RubricData | None = None,
+    session: Session, wanted: Target, *, n_units: int, design: str, seed: int | None, known: RubricData | None = None
 ) -> Plan:
     """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
 
@@ -190,13 +178,13 @@ def draw(
     gone = taken(session) | frozenset(of_target.items["response_id"].to_numpy()[read].tolist())
     free = of_target.where(~of_target.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
-        expected = f"expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
-        msg = f"responses: {expected}, got {n_units:,}"
+        n = free.n_units
+        msg = f"responses: expected 1 to {n:,}, as many as are neither read nor assigned yet, got {n_units:,}"
         raise OverreadError(msg)
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
     correlation = measured(study, wanted, of_target).correlation
-    sizes = drawing_sizes(free, correlation)
-    probabilities = inclusion_probabilities(sizes, n_units, floor=1.0 if design == UNIFORM else FLOOR)
+    floor = 1.0 if design == UNIFORM else FLOOR
+    probabilities = inclusion_probabilities(drawing_sizes(free, correlation), n_units, floor=floor)
     places = drawn_systematically(probabilities.of_units, rng=np.random.default_rng(seed))
     rank = np.full(free.n_units, -1)
     rank[places] = np.arange(len(places))
@@ -244,7 +232,7 @@ def csv_of(session: Session, plan: Plan) -> bytes:
     named = frames.responses(session, example_ids=examples).set_index("response_id")
     stream = io.StringIO()
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow(PLAN_FIELDS)
+    lines.writerow(("prompt_id", "model", "sample_index", "dataset", "inclusion_probability"))
     for (_, response), share in plan.drawn.shares.items():
         row = named.loc[response]
         prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -180,8 +181,11 @@ def fitted(
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
         part = estimator.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
-        places = (np.cumsum(kept) - 1)[rows[inside]]
-        fit = estimator.corrected(part, sample_of(places, rating[inside], probabilities[inside], source.unit[kept]))
+        places, votes_of, n = (np.cumsum(kept) - 1)[rows[inside]], rating[inside], np.count_nonzero(inside)
+        units = pd.factorize(source.unit[rows[inside]])[0]
+        alone = np.zeros(n, dtype=np.int64)  # as if one physician had read them all
+        read = estimator.Sample(places, votes_of, probabilities[inside], units, np.arange(n), alone, votes_of)
+        fit = estimator.corrected(part, read)
         predicted[kept], leverage[inside] = fit.predicted, fit.leverage
     return predicted, leverage
 
@@ -192,13 +196,6 @@ def estimator_population(about: Population) -> estimator.Population:
     example = pd.factorize(about.items["example_id"])[0]
     labels = about.rubric_data.judged.to_numpy(dtype=float)
     return estimator.Population(about.item_weights, undesirable, labels, example)
-
-
-def sample_of(rows: Numbers, rating: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
-    """What was read, as `estimator` takes it, each item as if one physician had read them all; `unit` is that of every item of the population."""
-    units = pd.factorize(unit[rows])[0]
-    places = np.arange(len(rows))
-    return estimator.Sample(rows, rating, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), rating)
 
 
 def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
@@ -254,8 +251,7 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
     return (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * share) / (ASSUMED_WEIGHT + n_several)
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Variances of x = unit + reader + rest, unbiased, so by chance below 0; NaN without two readers of a unit (n_double), or two readers: then in the rest."""
 
     of_units: float

@@ -1,6 +1,7 @@
 """How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -157,29 +158,17 @@ class Variances:
         """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
         if self.half_width(self.n_free, design) > within:
             return None
-        low, high = -1, self.n_free
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.half_width(middle, design) <= within else (middle, high)
-        return high
+        return bisect_left(range(self.n_free), -within, key=lambda n: -self.half_width(n, design))
 
     def n_readers_needed(self, within: float) -> int | None:
         """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None: 100, or all these, are too few."""
         most = MOST_READERS if self.readers.in_general else self.readers.n
-        for n in range(max(self.readers.n, 1), most + 1):
-            if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
-                return n
-        return None
+        numbers = range(max(self.readers.n, 1), most + 1)
+        return next((n for n in numbers if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within), None)
 
 
 def variances(
-    about: Population,
-    pilot: Pilot,
-    target: Target,
-    *,
-    taken: frozenset[int],
-    parts: Components | None = None,
-    n_each: int = 1,
+    about: Population, pilot: Pilot, target: Target, *, taken: frozenset[int], parts: Components | None, n_each: int
 ) -> Variances:
     """What the width of a target's interval is made of; without variance components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread

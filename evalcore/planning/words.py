@@ -35,7 +35,7 @@ OPTION_WORDS = {
     pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
-MINUTES_AN_HOUR, FEW_HOURS = 60, 10
+FEW_HOURS = 10
 SINGLE = 1.5  # criteria a unit: with fewer, criteria were drawn one by one
 LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
 """Of each design the name, the colour (3:1 and more on paper and on slate) and the line of its curve."""
@@ -271,7 +271,7 @@ def hours_short(hours: float | None) -> str:
     if hours is None:
         return f"{NO_VALUE} (not timed yet)"
     if hours < 1:
-        return f"{hours * MINUTES_AN_HOUR:.0f} minutes"
+        return f"{60 * hours:.0f} minutes"
     return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"
 
 
