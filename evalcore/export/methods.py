@@ -226,7 +226,8 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
 
 def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> dict[str, Any]:
     assigned = queries.assigned(session, blind)
-    readings = queries.drawn_readings(session)
+    submitted = queries.submitted(session)
+    readings = submitted.loc[submitted["selection"].ne(Selection.VOLUNTEERED)]
     by_whom = ["response_id", "person_id"]
     read = readings.merge(made[by_whom].dropna().drop_duplicates().astype("int64"), on=by_whom)
     drawn = []
@@ -243,11 +244,12 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
     is_here = [pair in here for pair in zip(reads["response_id"], reads["person_id"], strict=True)]
     brought = ~pd.Series(is_here, index=reads.index, dtype=bool) & ~reads["example_id"].isin(list(blind))
     chances = reads.loc[brought & reads["selection"].isin(DRAWN), "inclusion_probability"].dropna()
-    n_locked = assigned["n_locked"].clip(upper=assigned["n_readers"]).sum()
+    n_locked = assigned["task_id"].map(submitted["task_id"].value_counts()).fillna(0)
+    n_missing = (assigned["n_readers"] - n_locked).clip(lower=0).sum()
     return {
         "drawn": tuple(drawn),
         "n_wanted": int(assigned["n_readers"].sum()),
-        "n_missing": int(assigned["n_readers"].sum() - n_locked),
+        "n_missing": int(n_missing),
         "n_brought": len(chances),
         "brought": (float(chances.min()), float(chances.max())) if len(chances) else None,
     }
@@ -532,7 +534,6 @@ def _drawing(done: Facts) -> _Said:
 
 
 def _chance(lowest: float, highest: float) -> str:
-    """Inclusion probabilities in words."""
     low, high = (f"{value:.2f}".removeprefix("0") for value in (lowest, highest))
     return f"inclusion probability {low}" if low == high else f"inclusion probabilities {low} to {high}"
 

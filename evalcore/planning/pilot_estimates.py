@@ -199,7 +199,6 @@ def estimator_population(about: Population) -> estimator.Population:
 
 
 def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
-    """The share of labels that physicians do not share; the correlation from the design effect of its interval."""
     n = len(about.items)
     wrong = 1 - ASSUMED_ACCURACY
     if rated.empty:
@@ -408,12 +407,10 @@ def components(about: Population, target: Target) -> Components:
 
 
 def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
-    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
+    """The standard error (NaN: cannot be told) expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
 
-    Returns:
-        One row an option: option (now; more_responses: unread units, by the physicians who have read; more_readers: the same by as many physicians
-        again, who share the new ones; second_reads: units read already, by another of the physicians), n_reads (further ones: fewer than
-        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told).
+    more_responses: unread units, by the physicians who have read. more_readers: the same by as many physicians again, who share the new ones. second_reads:
+    units read already, by another of the physicians. n_reads are the further ones: fewer than asked for where no more are left.
     """
     if not parts.is_known:
         return pd.DataFrame(columns=COLUMNS)

@@ -206,8 +206,7 @@ class Disagreement:
     n_items: int  # that two judges or more, or one judge several times, have labelled
     n_disagreed: int  # those on which they do not all say the same
     times: float
-    """How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of either.
-    Their points count as well, so it may be below 1."""
+    """As often as an item on which they agree one of these is drawn, on average: above 0 (points count too), NaN where there are none of either."""
 
 
 def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
@@ -253,10 +252,8 @@ class Answer:
     disagreement: Disagreement
     components: Components
     claims: pd.DataFrame
-    """One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike needs);
-    infinite where it cannot be told. None of them of a judge's errors."""
-    n_readers_needed: int | None
-    """Physicians with whom reading everything is enough, where those who have read are too few; None where no number is."""
+    """Half widths now and with as many further units as drawing alike needs (infinite: cannot be told), one row a claim and physicians; errors: none."""
+    n_readers_needed: int | None  # physicians by whom reading everything is enough; None: no number is
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:

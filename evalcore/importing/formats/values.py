@@ -77,9 +77,6 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
     return shown(one), shown(other)
 
 
-# ---------------------------------------------------------------- JSON
-
-
 def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     """One JSON value of a known shape; RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold."""
     data = bytes(line)
@@ -108,7 +105,6 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 def _json_fault(data: bytes, error: Exception) -> str:
-    """In the words of orjson, which names line, column and halves of surrogate pairs."""
     if len(data) <= _LOOKED_INTO:
         try:
             orjson.loads(data)
@@ -174,9 +170,6 @@ def check_messages(messages: list[schema.Message], *, field: str, is_asked: bool
         refuse(field, "at least one turn of the user's", "none")
     if is_asked and messages[-1].role != "user":
         refuse(f"{field}[{len(messages) - 1}].role", "the user's turn last", repr(messages[-1].role))
-
-
-# ---------------------------------------------------------------- cells of a table; each function raises RowFault for what is none
 
 
 class Vote(NamedTuple):
