@@ -11,13 +11,12 @@ from evalcore.errors import OverreadError
 Progress = Callable[[int, int | None], None]  # bytes that are here, and that there will be (None: unknown)
 TRIES = 5
 _AS_IT_IS = {"Accept-Encoding": "identity"}
-PARTS = {
+PARTS = {  # the official files of arXiv 2505.08775
     "eval": "2025-05-07-06-14-12_oss_eval.jsonl",
     "hard": "hard_2025-05-08-21-00-10.jsonl",
     "consensus": "consensus_2025-05-09-20-00-46.jsonl",
     "meta": "2025-05-07-06-14-12_oss_meta_eval.jsonl",
 }
-"""The official files of arXiv 2505.08775."""
 
 
 def download(part: str, *, base_url: str, folder: Path, progress: Progress = lambda _here, _all: None) -> Path:

@@ -34,8 +34,7 @@ from evalcore.triage.store import set_confidence_meaning
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.15
-"""Longer than SQLite lets whoever waits sleep before they try again: everybody gets their turn between two parts."""
+PAUSE_SECONDS = 0.15  # longer than SQLite lets whoever waits sleep: everybody gets their turn between two parts
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 

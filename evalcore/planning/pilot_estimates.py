@@ -21,8 +21,7 @@ N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
 ASSUMED_ACCURACY, ASSUMED_CORRELATION = 0.8, 0.2
 """Of a judge of which nothing has been read; of the errors on two criteria of one response, of which nothing has been read."""
 ASSUMED_WEIGHT, ASSUMED_UNITS = 10, 2
-"""The assumption counts as much as so many reads (for the correlation: responses), so that a handful of reads that happen to agree does not promise an
-exact number; and the widths that follow from it count as much as so many units."""
+"""The assumption counts as so many reads (for the correlation: responses), the widths that follow from it as so many units: few reads promise nothing."""
 TIE = 0.5
 MIN_READS = 20  # with fewer reads than that nothing is fitted
 PILOT_READS = 200  # from that many reads on a pilot is no longer called one

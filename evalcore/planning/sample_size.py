@@ -23,8 +23,7 @@ DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
 TAIL = (1 + LEVEL) / 2
-FLOOR = 0.2
-"""No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
+FLOOR = 0.2  # the least probability, of the mean one: a guess may be wrong, and a tiny probability is a huge weight
 _ROUNDING = 1e-6
 _NOTHING = 1e-200
 

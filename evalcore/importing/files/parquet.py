@@ -19,8 +19,8 @@ from evalcore.importing.formats.values import cell, is_vote
 MAGIC = b"PAR1"
 _ROWS = 1_000
 _TOGETHER = 1 << 26  # bytes of cells that are held at once, as texts
+# the last two: a time that Python's calendar does not have
 _UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, OverflowError)
-"""The last two: a time that Python's calendar does not have."""
 
 
 @dataclass(frozen=True)
