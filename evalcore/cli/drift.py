@@ -7,8 +7,13 @@ from typer import Argument, Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
+from evalcore.judges.record import reads_words
+from evalcore.rubric import queries
+from evalcore.rubric.data import first_reads
 from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
 from evalcore.study.csv_cells import text_of
+from evalcore.study.db import reading
 
 FROM = "The earlier judge or version; NAME#2: the judge when it was asked again."
 GROUPINGS = "Some of overall, category, axis, sign, theme, joined by commas."
@@ -35,8 +40,6 @@ def criteria(
     inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
     """
     from evalcore.judges import criterion_health as metric
-    from evalcore.judges.record import reads_words
-    from evalcore.rubric.data import first_reads
 
     console.one_of("--by", by, metric.GROUPINGS)
     which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
@@ -100,9 +103,7 @@ def self_preference(db: console.Db = None, as_json: console.Json = False) -> Non
     models_without_family, n_without_label, n_without_points, n_not_drawn (reads left out).
     """
     from evalcore.judges import self_preference as metric
-    from evalcore.rubric import queries
-    from evalcore.study import contents, families
-    from evalcore.study.db import reading
+    from evalcore.study import families
 
     with console.study(db) as engine, reading(engine) as session:
         rubric_data, patterns = queries.load(session), contents.family_table(session)
@@ -128,8 +129,7 @@ def families(
     A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
-    from evalcore.study import acting, contents, families as tables
-    from evalcore.study.db import reading
+    from evalcore.study import families as tables
 
     given = None if path is None else tables.parse(text_of(console.content(path), path.name), path.name)
     if reset and given:
@@ -175,7 +175,6 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     """
     try:
         from evalcore.judges import gold_check as metric
-        from evalcore.study.db import reading
 
         values = (min_f1, min_accuracy, min_sensitivity, min_specificity)
         bounds = {name: bound for name, bound in zip(metric.MEASURES, values, strict=True) if bound is not None}

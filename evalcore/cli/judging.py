@@ -1,6 +1,7 @@
 """Judges, juries and physicians beside one another, and the levels that the judges within Overread read, by the command line."""
 
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 import msgspec
@@ -8,9 +9,15 @@ import pandas as pd
 from typer import Option
 
 from evalcore.cli import console
+from evalcore.judges.record import OVERALL
+from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, listed
+from evalcore.study import contents
+from evalcore.study.db import reading
+from evalcore.triage.acts import read_levels
+from evalcore.triage.levels import recommended_level
+from evalcore.triage.levels.answer import stated_level
 
-ALL_JUDGES = "all"
 JUDGE = "This judge; again for another. Default: every judge of the study, and their jury."
 GROUPS = "Groups of sensitivity and specificity: some of overall, sign, axis, theme, language."
 BY = "Some of overall, theme, axis, category, cluster, joined by commas."
@@ -19,7 +26,6 @@ COEFFICIENTS = "Names joined by commas. Default: agreement, ac1, alpha_nominal."
 EVERY_ONE = "All coefficients that differ from one another with two categories."
 ANCHORED = "Some of overall, axis, sign, kind, rater, joined by commas."
 REPEATS_OF = "A judge that was asked several times: each time is a vote."
-DRY_RUN = "Report what would be written and change nothing."
 TEXT = "Show what is made of this text, and change nothing; - reads standard input."
 AGAIN = "Read all responses once more, also those whose level came with a file."
 
@@ -121,7 +127,6 @@ def agreement(
     same for each two raters, but for raters in general: rater_1 and rater_2 in the place of grouping and group.
     """
     from evalcore.judges import agreement as metric
-    from evalcore.judges.record import OVERALL
     from evalcore.stats.agreement_sums import Coefficient
 
     groupings = console.some_of("--by", by, metric.GROUPINGS)
@@ -130,7 +135,7 @@ def agreement(
         wanted = tuple(map(Coefficient, console.some_of("--coefficients", coefficients, list(Coefficient))))
     rubric_data = console.rubric_data_of(db)
     named = [] if judges is None else rubric_data.judges
-    if judges not in (None, ALL_JUDGES):
+    if judges not in (None, "all"):
         named = console.some_of("--judges", judges, rubric_data.judges)
     labels = metric.labels_of(rubric_data, judges=named)
     pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
@@ -179,9 +184,6 @@ def anchoring(
     """
     from evalcore.judges import anchoring as metric
     from evalcore.rubric.blind_read_queries import blind_reads
-    from evalcore.stats.intervals import interval_words, share_words
-    from evalcore.study import contents
-    from evalcore.study.db import reading
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
@@ -228,7 +230,7 @@ def jury(
     members: Annotated[str, Option(help="Judges, joined by commas; each has one vote.")] = "",
     repeats_of: Annotated[str | None, Option("--repeats-of", help=REPEATS_OF)] = None,
     least: Annotated[int | None, Option(help="So many have to vote on an item; default: all.")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what would be written and change nothing.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -274,8 +276,6 @@ def acuity_rules(
     if text is not None:
         _read_text(sys.stdin.read() if text == "-" else text, as_json=as_json)
         return
-    from evalcore.triage.acts import read_levels
-
     with console.study(db) as engine, console.err.status("Reading") as status:
         report = read_levels(
             engine,
@@ -290,11 +290,6 @@ def acuity_rules(
 
 
 def _read_text(text: str, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from evalcore.triage.levels import recommended_level
-    from evalcore.triage.levels.answer import stated_level
-
     recommended, stated = recommended_level(text), stated_level(text)
     if as_json:
         console.print_json({"recommended": asdict(recommended), "stated": asdict(stated)})

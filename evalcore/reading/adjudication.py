@@ -34,9 +34,7 @@ _ORDER = {schema.Stage.FIRST: 0, schema.Stage.OPEN: 1, schema.Stage.REVISED: 2}
 class Waiting:
     """A response, or a case, with items that need an adjudicator.
 
-    Attributes:
-        reasons: Of all its items, the worst first, without those that tell what the judge said.
-        points: The most that an item with the worst reason is worth, without its sign; None where none has points.
+    `reasons`: the worst first, without those that tell what the judge said. `points`: the most that an item with the worst is worth, without its sign.
     """
 
     key: Key
@@ -149,17 +147,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Question:
-    """One item that needs an adjudicator, or that the viewer has settled.
+    """One item (no criterion: acuity) that needs an adjudicator, or that the viewer has settled.
 
-    Attributes:
-        criterion: None for acuity.
-        reasons: Words of `conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
-            looked, without those that tell what the judge said.
-        tells_judge: Its being in question tells by itself what the judge said (`conflicts.needing`).
-        differ: The first reads conflict, so a settlement says why.
-        settled: The viewer's own settlement that stands.
-        seen: Numbers of all verdicts that are shown here: what `settle` is given back.
-        judge, judged: Shown only once the viewer has looked; judged is None also where the judge labelled nothing here.
+    `reasons`: the worst first; until the viewer has looked, without those that tell what the judge said. `tells_judge`: its being in question tells that by
+    itself. `differ`: the first reads conflict, so a settlement says why. `settled`: the viewer's own that stands. `seen`: the verdicts that are shown here,
+    which `settle` is given back. `judge`, `judged`: shown only once the viewer has looked.
     """
 
     ask: schema.Ask

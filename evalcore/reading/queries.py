@@ -17,8 +17,6 @@ from evalcore.study.contents import rules
 from evalcore.study.frames import is_judge, is_read, numbers
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
-DEFAULT_LANGUAGE = "en"
-"""What somebody reads whose profile names no language."""
 RECENT, RECENT_OF_ALL = 20, 60
 """Readings whose time tells how long the next takes: so many, of so many that are looked at."""
 FEW = 1_000
@@ -173,7 +171,7 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
 
 def languages_of(viewer: schema.Viewer) -> tuple[str, ...]:
     """The languages that somebody reads: English where the profile names none."""
-    return viewer.languages or (DEFAULT_LANGUAGE,)
+    return viewer.languages or ("en",)
 
 
 def _spoken_on(viewer: schema.Viewer) -> ColumnElement[bool]:
@@ -347,9 +345,7 @@ class Item(msgspec.Struct, frozen=True):
 class Material(msgspec.Struct, frozen=True):
     """What a reader has before them: the conversation, the response without its model, the criteria.
 
-    Attributes:
-        messages: What was sent to the model, as {role, content}, without instructions that are not the example's own.
-        response: None where the case itself is read.
+    `messages`: what was sent to the model, as {role, content}, without instructions that are not the example's own. No response: the case itself is read.
     """
 
     messages: list[dict[str, str]]
@@ -440,11 +436,7 @@ def _stands() -> ColumnElement[bool]:
 
 
 def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str | None, dict[int | None, Given]]:
-    """The name of the judge to be shown and its verdicts on a task or case, by criterion_id.
-
-    Args:
-        judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this, by name.
-    """
+    """The judge to be shown and its verdicts on a task or case, by criterion_id: the study's choice, else who has the most verdicts on this, by name."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     judges = (
         select(rater.id, rater.name)

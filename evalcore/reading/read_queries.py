@@ -188,11 +188,8 @@ def level_readers(session: Session) -> pd.Series:
 class Opened:
     """One conversation with everything on it.
 
-    Attributes:
-        example: Row of the example; `messages` as a list of {role, content}.
-        responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
-        verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
-            open stage; with brought_by: who imported the file that a physician's verdict came with (missing: none did, or the trail does not tell).
+    `example`: its row; `messages` as a list of {role, content}. `verdicts`: all standing ones with their words, those on the case itself too (response_id
+    missing), and those taken back (label None) of open stage; with brought_by: who imported the file that a physician's verdict came with.
     """
 
     example: dict[str, Any]

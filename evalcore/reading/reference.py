@@ -166,9 +166,6 @@ def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
 def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
 
-    Args:
-        verdicts: As `frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
-
     Returns:
         One row an item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label
         (missing where there is no first read), label (the standing one), final_label (missing where nobody has settled the item),

@@ -63,13 +63,7 @@ def opened(viewer: Viewer, key: Key) -> Case:
 
 @common.fragment
 def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None) -> None:
-    """The items in question on one response or case.
-
-    A fragment: a key redraws this side alone, and the conversation stays as it is.
-
-    Args:
-        following: What is opened once all is settled here; None where nothing else waits.
-    """
+    """The items in question on one response or case; `following` is opened once all is settled here. A key redraws this side alone."""
     try:
         case = opened(viewer, key)
     except OverreadError as error:

@@ -172,11 +172,7 @@ class ListPanel(ItemPanel):
 
 @common.fragment
 def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
-    """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs.
-
-    Args:
-        names_model: The texts name one of the study's models or their makers.
-    """
+    """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs."""
     if desk.state is ReadingState.READING:
         _Marking(viewer, desk, guideline, names_model=names_model).draw()
     else:
