@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 from typer import Option
 
@@ -146,8 +147,6 @@ def _judges(
 
 
 def _models(own: pd.DataFrame) -> Part:
-    import numpy as np
-
     from evalcore.calibration import SEED, confidence
     from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import pandas as pd
 from msgspec.structs import asdict
 from typer import Option
@@ -77,15 +78,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     Values that are undefined are null.
     """
     wanted = some_of("--by", by, GROUPINGS)
-    given = {
-        "evaluation": dataset,
-        "subset": subset,
-        "judges": judges,
-        "claim": claim,
-        "physicians": physicians,
-        "settled": settled,
-        "weighted": weighted,
-    }
+    given: dict[str, Any] = {"evaluation": dataset, "subset": subset, "judges": judges}
+    given |= {"claim": claim, "physicians": physicians, "settled": settled, "weighted": weighted}
     with study(db) as engine, reading(engine) as session:
         done = analysed(session, {name: value for name, value in given.items() if value is not None})
         tables = computed(session, done, by=wanted, seed=seed)
@@ -122,8 +116,6 @@ def computed(
     session: Session, done: "ComputedAnalysis", *, by: list[str], seed: int
 ) -> dict[str, "dict[str, pd.DataFrame]"]:
     """What the analysis itself does not hold: in the judge's opinion, corrected by grouping with the tests, and with the missing reads."""
-    import numpy as np
-
     from evalcore.rubric import corrected_groups as groups, judge_only, results
 
     numbers, spec = done.results, done.results.spec

@@ -120,9 +120,8 @@ def reads_in(said: str | None) -> Reads | None:
 
 def levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData, dict[str, str]]:
     """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
-    readers = {
-        word.value: triage_data.judges(word) + [JURY] * bool(members(triage_data.voters(word))) for word in Format
-    }
+    voted = {word: bool(members(triage_data.voters(word))) for word in Format}
+    readers = {word.value: triage_data.judges(word) + [JURY] * voted[word] for word in Format}
     chosen = usual_judges(triage_data)
     for words in said:
         asked, _, name = words.partition("=")
@@ -199,9 +198,8 @@ def show(columns: Mapping[str, Iterable[Any]]) -> None:
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
     further = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(
-        TextColumn("{task.description}"), *further, console=err, transient=True, disable=not err.is_terminal
-    ) as bars:
+    shown = (TextColumn("{task.description}"), *further)
+    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 

@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
-from evalcore.rubric import benchmark
+from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
@@ -147,8 +147,6 @@ def composition(
     benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
     is null.
     """
-    from evalcore.rubric import composition as metric, composition_queries as queries
-
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
         frames = queries.load(session)

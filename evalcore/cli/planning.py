@@ -152,7 +152,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "seconds_each": seconds,
         "disagreement": asdict(needed.disagreement),
         "designs": [
-            asdict(row) | {"hours": acts.hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()
+            asdict(one) | {"hours": acts.hours(one.n_items, n_readers, seconds)} for one in needed.designs.values()
         ],
         "claims": needed.claims.to_dict(orient="records"),
         "n_readers": len(parts.loads),

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from evalcore.runs.spec import ModelSettings, RunSpec
 
 PARTS = ("answers", "judged")
-TEMPERATURE = 1.0
-"""Of answers to cases where nobody says another: samples that are asked for without chance are all alike."""
+TEMPERATURE = 1.0  # of answers to cases where nobody says another: samples without chance are all alike
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 
@@ -235,9 +234,7 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     return known[name]
 
 
-def _planned(
-    engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
-) -> dict[str, dict[str, Any] | None]:
+def _planned(engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
     from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries

@@ -95,9 +95,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         held, why = bases.usual_held(corrected.answered(triage_data, judges, settled=spec.settled), spec)
         held = replace(held, claim=claim or held.claim, physicians=physicians or held.physicians)
     usual = settings.weights
-    weights = harm.Weights(
-        usual.under if under_weight is None else under_weight, usual.over if over_weight is None else over_weight
-    )
+    under = usual.under if under_weight is None else under_weight
+    weights = harm.Weights(under, usual.over if over_weight is None else over_weight)
     if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)

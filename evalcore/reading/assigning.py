@@ -27,8 +27,7 @@ MAX_NAME = 1_000  # characters
 MAX_SEED = MAX_SAMPLE = 2**31 - 1
 MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
 MAX_MINUTES = 60 * 24 * 30
-COMPANIONS = 3
-"""Of responses that somebody chose at least so many others are read with them, and as many as were chosen: see `_companions`."""
+COMPANIONS = 3  # at least so many others are read with responses that somebody chose: see `_companions`
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 
@@ -39,8 +38,7 @@ class Drawn:
     shares: dict[Item, float]
     selection: Selection
     n_population: int
-    how: dict[str, Any]
-    """For the record: what probability any other item had, as JSON would hold it."""
+    how: dict[str, Any]  # for the record: what probability any other item had, as JSON would hold it
 
 
 @dataclass(frozen=True)

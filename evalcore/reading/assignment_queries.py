@@ -15,8 +15,7 @@ from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
 from evalcore.study.tables import TABLES
 
-Item = tuple[int, int | None]
-"""example_id, and response_id or None for the case itself."""
+Item = tuple[int, int | None]  # example_id, and response_id or None for the case itself
 _CHUNK = 500  # bound variables in one statement
 
 
@@ -47,9 +46,8 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     """
     response = TABLES["response"].c
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
-    statement = _responses(with_rubric=with_rubric).where(
-        response.example_id.in_(fitting), *response_conditions(filters)
-    )
+    of_example = response.example_id.in_(fitting)
+    statement = _responses(with_rubric=with_rubric).where(of_example, *response_conditions(filters))
     if filters.on_items():
         statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(tables.Response.id))))
     rows = session.connection().execute(statement.order_by(response.example_id, response.id))

@@ -160,9 +160,6 @@ def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
     return table.assign(n_overridden=overridden.reindex(table.index).fillna(0).astype(int))
 
 
-# ---------------------------------------------------------------- one physician's items
-
-
 def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
 

@@ -21,14 +21,11 @@ from evalcore.study.schema import ReadingState
 from evalcore.study.tables import Mark, Reading, now
 
 MAX_NOTE = 5_000
-PAUSE_SECONDS = 120.0
-"""Of a time without any act, so much counts as reading."""
+PAUSE_SECONDS = 120.0  # of a time without any act, so much counts as reading
+_LEVELS = tuple(level for level in schema.Acuity if level is not schema.Acuity.REMOVE)
 ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
     schema.Ask.RUBRIC: tuple(schema.Label),
-    schema.Ask.RESPONSE_ACUITY: (
-        *(level for level in schema.Acuity if level is not schema.Acuity.REMOVE),
-        schema.Label.CANNOT_ASSESS,
-    ),
+    schema.Ask.RESPONSE_ACUITY: (*_LEVELS, schema.Label.CANNOT_ASSESS),
     schema.Ask.GOLD_ACUITY: (*schema.Acuity, schema.Label.CANNOT_ASSESS),
 }
 
@@ -102,9 +99,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
     judge: str | None = None
     judged: dict[int | None, Given] = {}
     first, decided = judged, judged
-    if (
-        is_locked or not reading.blinded
-    ):  # the judge that was shown when it was locked; before, the one that the study would show
+    # the judge that was shown when it was locked; before, the one that the study would show
+    if is_locked or not reading.blinded:
         judge, judged = queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
     if is_locked:
         rater = queries.rater_of(session, reading.person_id)
@@ -135,9 +131,6 @@ def control_keys(
     ordered = sorted(key for key in keys if key is not None)
     drawn = np.random.default_rng(seed).random(len(ordered)) < share
     return tuple(key for key, is_drawn in zip(ordered, drawn, strict=True) if is_drawn and key in judged)
-
-
-# ---------------------------------------------------------------- what a physician may say
 
 
 def missing(keys: Collection[int | None], drafts: Mapping[int | None, Draft]) -> list[int | None]:
@@ -200,9 +193,6 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
     if decision.right_for_wrong_reason and not agrees:
         msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)
-
-
-# ---------------------------------------------------------------- the blind read
 
 
 def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -> OpenReview | None:
@@ -390,9 +380,6 @@ def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
         "inclusion_probability": asked.chance,
         "guideline_version": reading.guideline_version,
     }
-
-
-# ---------------------------------------------------------------- after the lock
 
 
 def revise(

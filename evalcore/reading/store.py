@@ -40,15 +40,8 @@ def add_assignment(
     written(session).content("assignment", [number])
     people = [{"assignment_id": number, "person_id": person} for person in sorted(readers)]
     connection.execute(insert(TABLES["assignment_reader"]), people)
-    detail = {
-        "ask": row["ask"],
-        "items": len(items),
-        "of": row["n_population"],
-        "n_readers": row["n_readers"],
-        "readers": sorted(readers),
-        "seed": row["seed"],
-        "chosen_by": chosen_by,
-    }
+    detail = {"ask": row["ask"], "items": len(items), "of": row["n_population"], "n_readers": row["n_readers"]}
+    detail |= {"readers": sorted(readers), "seed": row["seed"], "chosen_by": chosen_by}
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
 

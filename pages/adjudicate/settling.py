@@ -106,8 +106,6 @@ class _Adjudicating(ItemPanel):
         keep_notes()
         self.go(self.at + by)
 
-    # ---- what is drawn
-
     def draw(self) -> None:
         """The item in hand from its reason to its settlement, top to bottom."""
         question = self._question
@@ -222,9 +220,6 @@ class _Adjudicating(ItemPanel):
 def _toggle_guideline() -> None:
     keep_notes()
     st.session_state["settling_guideline"] = not st.session_state.get("settling_guideline", False)
-
-
-# ---------------------------------------------------------------- what is shown
 
 
 def item_reads(question: Question, place: int, n_questions: int) -> str:

@@ -18,16 +18,8 @@ from pages.shared import common, html, keys, routes, tables
 from pages.shared.keys import ANSWERS, Panel
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
-WIDTHS = {
-    "Read": 145,
-    "Conversation": 210,
-    "Question": 105,
-    "Model": 105,
-    "Items": 55,
-    "Revised": 65,
-    "Settled": 65,
-    "Settled otherwise": 118,
-}
+WIDTHS = {"Read": 145, "Conversation": 210, "Question": 105, "Model": 105}
+WIDTHS |= {"Items": 55, "Revised": 65, "Settled": 65, "Settled otherwise": 118}
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
 
 
