@@ -28,6 +28,7 @@ FENCE_BYTES = 8  # 64 bits by chance: whoever writes a text cannot hit the mark 
 TRIES = 3
 ROLES = {"user": "the user", "assistant": "the assistant", "system": "the system", "developer": "the system"}
 """Who wrote a turn, in our words: a role of any other name is not repeated, since it is data as well."""
+OTHER_ROLE = "somebody else"
 EXAMPLES = (
     Message("system", "s"), Message("developer", "d"), Message("user", "u"), Message("assistant", "a"), Message("tool", "t")
 )  # fmt: skip
@@ -74,7 +75,7 @@ def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
     n_turns = len(turns)
     lines = [f"[{fence}] {name} begins: {n_turns} {'turn' if n_turns == 1 else 'turns'}"]
     for number, turn in enumerate(turns, start=1):
-        by = ROLES.get(turn.role, "somebody else")
+        by = ROLES.get(turn.role, OTHER_ROLE)
         lines += [f"[{fence}] turn {number} of {n_turns}, written by {by}", turn.content]
     return "\n".join((*lines, f"[{fence}] {name} ends"))
 
