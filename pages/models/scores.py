@@ -16,7 +16,7 @@ from evalcore.stats.wording import listed
 from evalcore.study.analysis import Analysis
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
-from pages.shared import common, filters, html, models_choice, routes, tables, theme
+from pages.shared import common, filters, html, models_choice, page_cache, routes, tables, theme
 
 GROUPINGS = ("axis", "theme", "category", "cluster", "language")
 """In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
@@ -52,7 +52,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
 
 def primary(numbers: results.Results) -> None:
     """The primary comparison, where one is stated."""
-    if words := results.primary_words(numbers, models_choice.stated()):
+    if words := results.primary_words(numbers, common.read("analysis")):
         st.html(html.notice(" ".join(words)))
 
 
@@ -98,7 +98,7 @@ def _most_first(table: pd.DataFrame) -> pd.DataFrame:
 def by_group(viewer: Viewer, chosen: Analysis) -> None:
     """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
     control = st.segmented_control(
-        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **models_choice.KEPT
+        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **page_cache.KEPT
     )
     grouping = control or GROUPINGS[0]
     of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)
