@@ -24,8 +24,6 @@ Meanings = Mapping[str, ConfidenceMeaning]
 Row = Mapping[Any, Any]
 BY_MODEL = ("model", "format")
 
-# ---------------------------------------------------------------- what a confidence means
-
 MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
 HALF = 0.5
 CHANCE_OF_LEVELS = 0.25
@@ -154,8 +152,6 @@ def stated_words(row: Row) -> str:
     return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
 
 
-# ---------------------------------------------------------------- models, on clear cases
-
 FEWEST = 2
 """The share of samples that agree says something from two valid samples on: of one it is always 1."""
 DIGITS = 9
@@ -234,8 +230,6 @@ def _few(rows: Sequence[Row]) -> str:
     names, more = [who(row) for row in rows], len(rows) - NAMED
     return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])
 
-
-# ---------------------------------------------------------------- judges on criteria
 
 TOO_FEW_VOTES = "Fewer than three votes: two that agree would always be sure."
 TIED = "The judges are evenly split, so there is no majority."
@@ -320,9 +314,6 @@ def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.Da
     table = table.assign(weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0)
     kept = table.loc[table["n_votes"].gt(0)]
     return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_VOTERS).any() else kept.iloc[:0]
-
-
-# ---------------------------------------------------------------- judges on levels of care
 
 
 def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:

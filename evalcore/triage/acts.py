@@ -43,8 +43,6 @@ def set_confidence_meaning(
         return triage_store.set_confidence_meaning(session, judge, meaning, actor=actor.signature)
 
 
-# ---------------------------------------------------------------- the shipped judges read: the parser qa answers, the rules conversations
-
 BATCH = 500
 PART = 2_000
 """So many levels are written in one transaction, so that nobody waits for it long."""

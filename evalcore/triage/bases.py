@@ -183,8 +183,6 @@ def ranked(of: LevelsBy, weights: Weights) -> Ranked:
     return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
 
 
-# ---------------------------------------------------------------- which of two models is safer
-
 SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)
 """The rates by which models are compared: of both less is better."""
 _PAIR_COLUMNS = (

@@ -61,9 +61,6 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
     return table[list(COLUMNS)]
 
 
-# ---------------------------------------------------------------- answered wrongly
-
-
 class Miss(StrEnum):
     """Which way an answer is wrong."""
 
@@ -147,8 +144,6 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     sample[of[agrees][::-1]] = texts[agrees][::-1]  # the earliest is written last
     return sample
 
-
-# ---------------------------------------------------------------- what the format changes
 
 NOT_BOTH = "no case with a clear gold has a prediction in both formats"
 _SIDES = (Format.QA.value, Format.CONVERSATION.value)

@@ -136,8 +136,6 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
     return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval_words(row['low'], row['high'])}"
 
 
-# ---------------------------------------------------------------- all models
-
 SMALL_LINE, STEP = 5, N + 1
 """Models beside one another in the overview before the next line begins; from one small matrix to the next."""
 SMALL_CELL, SMALL_WIDE, SMALL_NAMES = 17, 34, 110
@@ -298,8 +296,6 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     return inked(figure, ink)
 
 
-# ---------------------------------------------------------------- groups of cases, boundary cases
-
 SIDES = (
     ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),
     ("over", "over-triage", "triangle-up", LEVEL_RAMP[3], 1.0, -0.15),
@@ -442,8 +438,6 @@ def orders(
     )
     return inked(figure, ink)
 
-
-# ---------------------------------------------------------------- the flow of cases
 
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
 """Of a node with its words; around all nodes; and the least that the nodes have."""

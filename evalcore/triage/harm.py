@@ -95,9 +95,6 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
     return half, reason
 
 
-# ---------------------------------------------------------------- models beside one another
-
-
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
     mine = found.loc[rates.clear_answers(found)[0]]

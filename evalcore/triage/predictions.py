@@ -116,8 +116,6 @@ def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] 
     return found.assign(**{name: triage_data.cases[name].array.take(rows) for name in columns})
 
 
-# ---------------------------------------------------------------- several judges as one
-
 JURY = "majority of the judges"
 _MIN_JUDGES = 2
 

@@ -372,9 +372,6 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
     )
 
 
-# ---------------------------------------------------------------- texts of responses, and what judges say of them
-
-
 @dataclass(frozen=True)
 class Told:
     """A response, and by judge how it read the level: the explanation, which may be empty."""

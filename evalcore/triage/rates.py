@@ -212,8 +212,6 @@ def denominator_words(base: Base, n: float) -> str:
     return base.one if n == 1 else base.many.format(f"{n:,.0f}")
 
 
-# ---------------------------------------------------------------- coefficients
-
 KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 SCORES = ("macro_f1", *KAPPAS, "mean_signed")
 """Columns of `summary` beside n; each with `_low`, `_high` and `_reason`."""
@@ -326,8 +324,6 @@ _FORMULAS: Mapping[str, tuple[Callable[[Floats], Floats], tuple[float, float]]] 
     ),
 }  # fmt: skip
 
-
-# ---------------------------------------------------------------- boundary and ambiguous cases, and what is left out
 
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
 """Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""

@@ -189,8 +189,6 @@ def _same(one: Floats, other: Floats) -> Truths:
     return same
 
 
-# ---------------------------------------------------------------- how far two who read levels say the same
-
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
 PHYSICIANS = "physicians here"
 NO_PAIR = "no response was given one level by both"

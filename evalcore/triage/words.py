@@ -245,8 +245,6 @@ def elsewhere_words(n: int) -> str:
     return f"{counted(n, 'response')} to these cases {neither} nowhere here."
 
 
-# ---------------------------------------------------------------- which view answers which question
-
 NO_PREDICTION = "no clear case has a prediction yet"
 _DIGITS, _MOST_MODELS = 9, 4
 """Decimals to which gaps are told apart; so many models are named in one line."""

@@ -52,8 +52,6 @@ def slider(label: str, least: float, most: float, usual: float, key: str) -> flo
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- models' own confidence
-
 Meanings = tuple[tuple[str, ConfidenceMeaning], ...]
 
 
@@ -102,9 +100,6 @@ def of_own(here: Here, source: str, make: Callable[..., Any], *arguments: Any) -
 def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
     """Rows of one model, or all, in order."""
     return triage_choice.in_order(table if model == ALL_MODELS else table.loc[table["model"].astype(str).eq(model)])
-
-
-# ---------------------------------------------------------------- what a confidence means
 
 
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:

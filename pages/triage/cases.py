@@ -33,8 +33,6 @@ def _one_model(here: Here, *, width: int = 200) -> str:
         return str(triage_choice.one_of("Model", here.known.models, "triage_model", width=width))
 
 
-# ---------------------------------------------------------------- dangerous misses
-
 MISSES_FOOT = (
     "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
     "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
@@ -76,8 +74,6 @@ def show_misses(here: Here) -> None:
     triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
     st.html(html.foot(MISSES_FOOT))
 
-
-# ---------------------------------------------------------------- groups
 
 GROUPINGS = {"Source": "source", "Level": "gold", "Panel": "strength", "Language": "language"}
 IN_TABLE = {
@@ -153,8 +149,6 @@ def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
         sentences.append(f"{head}: {most}." if len(ordered) == 1 else f"{head} runs from {least}, to {most}.{chance}")
     return sentences or [f"Every group has fewer than {FEW} cases: read the intervals, not the shares."]
 
-
-# ---------------------------------------------------------------- boundary cases
 
 OUTSIDE = {
     "below both letters": "outside_low",
@@ -239,9 +233,6 @@ def boundary_words(table: pd.DataFrame) -> str:
     return f"In {row['format']} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
 
 
-# ---------------------------------------------------------------- ambiguous cases
-
-
 def show_ambiguous(here: Here) -> None:
     """Cases on which physicians do not agree: no accuracy, the panel's votes beside the model's samples, in the order of the Calibration page."""
     n, rule = here.known.n_kinds[Kind.AMBIGUOUS], rule_words(here.settings.rule)
@@ -287,8 +278,6 @@ def show_ambiguous(here: Here) -> None:
 def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[str]:
     return [share_words(*row) for row in zip(table[hits], table[of], table[share], strict=True)]
 
-
-# ---------------------------------------------------------------- flips
 
 FLIPS_A_PAGE = 8
 LEAST_P = 0.001

@@ -157,9 +157,6 @@ def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
     return table.loc[table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)]
 
 
-# ---------------------------------------------------------------- the two matrices, and the cases of a cell
-
-
 def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, counted: str) -> None:
     """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
     names = msgspec.structs.astuple(here.settings.level_names)

@@ -219,8 +219,6 @@ def indicative(before: str, form: str) -> Mood:
     return Mood.REPORTED if _NOT_CASE.search(before) else Mood.TOLD
 
 
-# ---------------------------------------------------------------- conditions
-
 NEUTRAL = re.compile(rf"\b{one_of('neutral')}")
 """An "if" or "when" that sets no condition: "if you can", "when they open", "even if"."""
 _HOLDER = re.compile(rf"(?<![\w'-]){one_of('holds')}(?![\w'-])")

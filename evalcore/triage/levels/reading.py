@@ -131,8 +131,6 @@ def _thereupon(found: list[Mention], times: list[When]) -> None:
         found[-1] = replace(last, soon=times[0].soon)
 
 
-# ---------------------------------------------------------------- one level out of the phrases
-
 NONE_FOUND = "no level of care is recommended"
 ONLY_CONDITIONAL = "care is recommended only under a condition"
 ONLY_DENIED = "it is only said what is not needed"
