@@ -19,9 +19,9 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
 from evalcore.triage.predictions import votes as level_votes
+from evalcore.triage.words import Row
 
 Meanings = Mapping[str, ConfidenceMeaning]
-Row = Mapping[Any, Any]
 BY_MODEL = ("model", "format")
 
 MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
@@ -29,7 +29,6 @@ HALF = 0.5
 CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST_LABELS = 10
-"""With fewer labels of one kind nothing is said against a meaning."""
 OF_LEVELS = ["judge", "meaning", "n", "mean_confidence"]
 OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met"]
 
@@ -153,7 +152,6 @@ def stated_words(row: Row) -> str:
 
 
 FEWEST = 2
-"""The share of samples that agree says something from two valid samples on: of one it is always 1."""
 DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."

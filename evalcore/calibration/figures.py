@@ -15,7 +15,6 @@ from evalcore.figures.frames import TEXT_PIXELS, framed, inked, on_lines, on_one
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 """The mark of each model, in the order of their names: colour is never alone."""
 PANEL_PIXELS, ALONE_PIXELS, GAP_PIXELS = 390, 330, 58
-"""Side of a square, and of one that stands alone beside a table; between them."""
 NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
 """How far models that stand at the same confidence are moved apart, and how many at most."""

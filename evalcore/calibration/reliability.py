@@ -1,7 +1,7 @@
 """Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,10 +14,9 @@ from evalcore.calibration import SEED
 from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means, grouped_shares, percent_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.triage.words import number_words
+from evalcore.triage.words import Row, number_words
 
 CLUSTERS_A_BIN = 5
-"""There are never more bins than leave this many clusters to each, on average."""
 BY = ("group",)
 N_BINS, N_DRAWS = 10, 200
 FINEST = 100
@@ -429,9 +428,6 @@ def _temperature(table: pd.DataFrame) -> float:
         return float((weight * (np.logaddexp(0, bold) - right * bold)).sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
-
-
-Row = Mapping[Any, Any]
 
 
 def _interval(row: Row, name: str) -> str:

@@ -1,7 +1,7 @@
 """Routing to a human by confidence: what share of the dangerous misses is caught, over what share of the cases goes; and the same in words."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.stats.wording import counted
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.data import Kind
+from evalcore.triage.words import Row
 
 BY = ("model", "format")
 MOST_THRESHOLDS = 101
@@ -148,9 +149,6 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
         low, high = wilson(k, n)
         table = table.assign(**{name: quotient(k, n), f"low_{name}": low, f"high_{name}": high})
     return table
-
-
-Row = Mapping[Any, Any]
 
 
 def _threshold_words(threshold: float) -> str:

@@ -75,10 +75,7 @@ class Judge:
 
 @dataclass
 class LevelsRead:
-    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are.
-
-    n_unchanged: Read again, with the same outcome: nothing was written.
-    """
+    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are."""
 
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     other_language: Counter[str] = field(default_factory=Counter)

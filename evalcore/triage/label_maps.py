@@ -29,7 +29,6 @@ MEANINGS = (
 )  # fmt: skip
 
 Table = Sequence[tuple[str, str]]
-"""Pairs of label and meaning, in the order of the labels."""
 Maps = Mapping[str, Mapping[str, str]]
 """By source, folded: what each label, folded, stands for."""
 
@@ -78,12 +77,6 @@ def default_tables() -> Mapping[str, Table]:
     return {fold(path.stem): parse(path.read_text(encoding="utf-8"), path.name) for path in paths}
 
 
-@cache
-def default_maps() -> Maps:
-    """The same as `meaning_of` takes them."""
-    return maps(default_tables())
-
-
 def maps(tables: Mapping[str, Table]) -> Maps:
     """Tables as `meaning_of` takes them."""
     return {fold(source): {fold(label): meaning for label, meaning in table} for source, table in tables.items()}
@@ -113,7 +106,7 @@ def level_named(text: str) -> Acuity | None:
     >>> level_named("c|d"), level_named("self care"), level_named("soon")
     (<Acuity.C_D: 'C/D'>, <Acuity.A: 'A'>, None)
     """
-    meaning = default_maps()[LEVELS].get(fold(text))
+    meaning = maps(default_tables())[LEVELS].get(fold(text))
     return None if meaning is None else level_of(meaning)
 
 

@@ -370,10 +370,8 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     n_cases, n_several, n_sure = (np.repeat(size, N_LEVELS) for size in sizes)
     low, high = wilson(n, n_cases)
     levels, share = np.tile(np.arange(1.0, N_LEVELS + 1), len(names)), quotient(n, n_cases)
-    columns: dict[str, Any] = {"predicted": levels, "n": n, "n_cases": n_cases, "share": share, "low": low}
-    columns |= {"high": high}
-    columns |= {"n_several": n_several, "n_sure": n_sure, "sure": quotient(n_sure, n_several)}
-    return repeated(names, N_LEVELS).assign(**columns)
+    table = repeated(names, N_LEVELS).assign(predicted=levels, n=n, n_cases=n_cases, share=share, low=low, high=high)
+    return table.assign(n_several=n_several, n_sure=n_sure, sure=quotient(n_sure, n_several))
 
 
 def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
@@ -405,7 +403,6 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
 
 
 FEW = 10
-"""With fewer cases a rate is shown in grey."""
 NO_PANEL, NO_CLEAR_LEVEL = "no panel", "no clear level"
 _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 

@@ -12,7 +12,7 @@ import pandas as pd
 from evalcore.reading.conflicts import LEVELS_APART
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
 from evalcore.rubric.data import first_reads, is_drawn, settlements
-from evalcore.stats.arrays import Floats, Truths
+from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Acuity, Label, Stage
 from evalcore.triage import data
@@ -156,7 +156,7 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     cases = triage_data.cases
     gold = cases["gold"].to_numpy(dtype=float).copy()
     kind, strength = (cases[name].to_numpy(dtype=object).copy() for name in ("kind", "strength"))
-    strength[place[~_same(gold[place], level)]] = data.READ_HERE
+    strength[place[~np.isclose(gold[place], level, rtol=0, atol=0, equal_nan=True)]] = data.READ_HERE
     gold[place], kind[place] = level, data.kinds_of(level)
     known = list(cases["strength"].cat.categories)
     kinds = pd.Categorical(kind, categories=cases["kind"].cat.categories)
@@ -179,14 +179,9 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     old_kinds, new_kinds = (pd.Categorical(kinds, categories=list(data.Kind)) for kinds in (old_kind, new_kind))
     pairs = pd.DataFrame({"old_kind": old_kinds, "old_gold": old, "new_kind": new_kinds, "row": place})
     pairs = pairs.assign(new_gold=np.where(settled, level, np.nan), why=here["why"].to_numpy(dtype=object))
-    pairs["changed"] = settled & ~_same(old, level)
+    pairs["changed"] = settled & ~np.isclose(old, level, rtol=0, atol=0, equal_nan=True)
     keys = ["old_kind", "old_gold", "new_kind", "new_gold", "why", "changed"]
     return pairs.groupby(keys, dropna=False, observed=True, sort=True).size().rename("n").reset_index()
-
-
-def _same(one: Floats, other: Floats) -> Truths:
-    same: Truths = (one == other) | (np.isnan(one) & np.isnan(other))
-    return same
 
 
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from sqlalchemy import delete, exists, insert, select
 from sqlmodel import Session, col
 
@@ -54,7 +55,7 @@ def set_triage_settings(session: Session, settings: TriageSettings | None, *, ac
     connection.execute(delete(rows))
     if wanted != TriageSettings():
         connection.execute(insert(rows), [{"id": 1, "text": triage_settings.to_yaml(wanted)}])
-    was, now = triage_settings.plain(before), triage_settings.plain(wanted)
+    was, now = msgspec.to_builtins(before), msgspec.to_builtins(wanted)
     changed: dict[str, Any] = {name: value for name, value in now.items() if was[name] != value}
     append_event(session, actor=actor, action="triage settings changed", subject="study", detail=changed)
     return True

@@ -33,9 +33,7 @@ ERRORS_WORDS = (
 )
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
 OF_MODELS = "Models state a confidence themselves: "
-
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of this page, as `page_cache.one_of`."""
 
 
 def leave() -> None:
