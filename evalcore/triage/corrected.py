@@ -357,16 +357,10 @@ def made_from(about: Answers, share: Estimand, which: str, physicians: Physician
         needed.append(f"{of_cases} of them to {cases} {which}".rstrip())
     if by_others:
         needed.append(by_whom)
-    of_model = {
-        name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")
-    }
-    made: dict[str, Any] = {
-        "n_cases_read": n_cases_read,
-        "n_read": len(share.sample.rows),
-        "n_readers": share.sample.n_readers,
-    }
-    made |= {"enough": n_needed == 0, "n_needed": n_needed, "needed": ", ".join(needed)}
-    return {"n_cases": share.population.n_examples} | of_model | made
+    made = {name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")}
+    made |= {"n_cases": share.population.n_examples, "n_cases_read": n_cases_read, "n_read": len(share.sample.rows)}
+    made |= {"n_readers": share.sample.n_readers, "enough": n_needed == 0, "n_needed": n_needed}
+    return made | {"needed": ", ".join(needed)}
 
 
 def on_simplex(shares: Floats) -> Floats:

@@ -90,15 +90,11 @@ def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFr
         known = [word.value for word in Format] if name == "format" else pd.unique(table[name])
         columns.append(pd.Categorical(table[name], categories=None if is_coded else known))
     sizes = [max(len(column.categories), 1) for column in columns]
-    number = np.zeros(len(table), dtype=np.int64)
-    for column, size in zip(columns, sizes, strict=True):
-        number = number * size + column.codes
-    occurs = np.flatnonzero(np.bincount(number, minlength=1)) if len(number) else np.zeros(0, dtype=np.int64)
-    places = np.unravel_index(occurs, sizes)
-    keys = {
-        name: pd.Categorical.from_codes(place.astype(np.int32), dtype=column.dtype)
-        for name, place, column in zip(names, places, columns, strict=True)
-    }
+    number = np.ravel_multi_index([column.codes for column in columns], sizes)
+    occurs = np.flatnonzero(np.bincount(number))
+    keys = {}
+    for name, place, column in zip(names, np.unravel_index(occurs, sizes), columns, strict=True):
+        keys[name] = pd.Categorical.from_codes(place.astype(np.int32), dtype=column.dtype)
     return np.searchsorted(occurs, number), pd.DataFrame(keys)
 
 
@@ -114,10 +110,7 @@ def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
 
 
 def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none.
-
-    `found`: As `predictions.joined` gives it.
-    """
+    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none. `found` is of `predictions.joined`."""
     numbers, names = coded(found, keys)
     counts, gold, predicted = clear_answers(found)
     level, answer = (levels[counts].astype(np.int64) - 1 for levels in (gold, predicted))
@@ -336,10 +329,7 @@ _FEW_ANSWERS = 2
 
 
 def boundary(found: pd.DataFrame) -> pd.DataFrame:
-    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`.
-
-    upper_share is of those answered with one of their letters; the others are of all boundary cases with a prediction.
-    """
+    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`."""
     numbers, names = coded(found, KEYS)
     gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
     counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
@@ -418,7 +408,8 @@ def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.Da
         words, order = values.map(LABELS).fillna(NO_CLEAR_LEVEL), [*LABELS.values(), NO_CLEAR_LEVEL]
     elif column == "strength":
         words = words.where(words.ne(""), NO_PANEL)
-        order = sorted(words.unique(), key=_place_of_strength)
+        splits = {word: [-int(k) for k in word.split("-") if k.isdigit()] for word in words.unique()}
+        order = sorted(splits, key=lambda word: (_FIRST_STRENGTHS.get(word, 1), splits[word]))
     else:
         words = words.where(words.notna(), UNKNOWN)
         order = sorted(words.unique(), key=lambda word: (word == UNKNOWN, word))
@@ -429,9 +420,3 @@ def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.Da
     sizes = names.assign(n_group=np.bincount(numbers, mine["predicted"].notna(), len(names)).astype(np.int64))
     table = table.merge(sizes, on=keys, how="left", validate="many_to_one")
     return table.assign(is_small=table["n"].lt(FEW)).sort_values(keys, kind="stable", ignore_index=True)
-
-
-def _place_of_strength(word: str) -> tuple[int, list[int]]:
-    """Unanimous, then the panels that agree most, then what has no panel."""
-    split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
-    return _FIRST_STRENGTHS.get(word, 1), split

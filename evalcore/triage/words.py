@@ -129,8 +129,7 @@ def findings(
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
     The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
-    `rates`: Of all models; also corrected ones, without counts. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: The model that is
-    looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
+    `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told of this model alone.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -195,10 +194,7 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
 
 
 def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
-    """Which way models err in one format: told where the intervals of the two shares lie apart, the widest gap first.
-
-    That is stricter than one interval of the difference: its standard error is never more than the sum of theirs.
-    """
+    """Which way models err in one format: told where the intervals of both shares lie apart (stricter than one of their difference), the widest gap first."""
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
     shown = []
     for model, rows in mine.items():

@@ -1,7 +1,6 @@
 """Dangerous misses, groups, boundary and ambiguous cases, and flips: sections of the Triage page that lead to single cases."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.triage import cases as triage_flips, rates as triage_rates
+from evalcore.triage.bases import difference_words
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
@@ -40,8 +40,6 @@ MISSES_FOOT = (
     "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
     "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
 )
-
-
 NO_MISS = "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
 
 
@@ -319,7 +317,9 @@ def show_flips(here: Here) -> None:
     }
     columns |= {"Lower in conversation": table["n_lower"], "Higher": table["n_higher"]}
     columns |= {"Cross to or from D": table["n_crossing"]}
-    columns |= {"Under-triage, conversation less qa": [_difference(row) for row in rows], "Clear cases": table["n"]}
+    points = table["difference"].map(lambda difference: "" if math.isnan(difference) else " points")
+    words = [f"{difference_words(row)}{unit}" for row, unit in zip(rows, points, strict=True)]
+    columns |= {"Under-triage, conversation less qa": words, "Clear cases": table["n"]}
     columns |= {"p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]]}
     alt = "How often the format changes each model's answer"
     tables.show(columns, key="triage_flip_counts", alt=alt, names=("Model",))
@@ -330,12 +330,6 @@ def show_flips(here: Here) -> None:
     else:
         _flips(here, flipped)
     st.html(html.foot(FLIPS_FOOT))
-
-
-def _difference(row: Mapping[Any, Any]) -> str:
-    if math.isnan(row["difference"]):
-        return f"{NO_VALUE} ({row['reason']})"
-    return f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] points"
 
 
 def _flips(here: Here, flipped: pd.DataFrame) -> None:

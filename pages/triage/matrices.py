@@ -429,8 +429,6 @@ READ = {
 }
 ALWAYS = {"n_cases", "clear_predicted", "n_boundary", "n_ambiguous", "n_read", "n_clear"}
 """Columns that stay where they hold nothing but zeros."""
-
-
 NOT_ANSWERED, NOT_READ = "No case has an answer yet.", "No physician here has read an answer yet."
 ALT = "Cases that are counted and left out, by model and format"
 READ_ALT = "Responses that physicians have read, and what became of them, by model and format"

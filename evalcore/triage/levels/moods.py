@@ -292,11 +292,7 @@ def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
 
 
 def _reached_back(text: str, at: int, earlier: list[tuple[int, int, str]]) -> int:
-    """From which phrase of care on a condition that comes behind holds.
-
-    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between): "rest, and see a doctor if ..." leaves the
-    rest.
-    """
+    """Where a condition behind them begins: at the nearest phrase, or those before it of its level or in one breath with it (no comma between)."""
     begin, _, level = earlier[-1]
     is_set_off = text[:at].endswith(", ")
     for before, end, other in reversed(earlier[:-1]):
