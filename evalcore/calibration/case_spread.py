@@ -165,10 +165,7 @@ def case_spread(
 def distances(
     h: Floats, m: Floats, n_votes: Floats, n_valid: Floats, vote_halves: Floats, sample_halves: Floats
 ) -> Floats:
-    """The unbiased distance D of each case (see `case_spread`); NaN with fewer than two votes or two samples.
-
-    `h` and `m` are distributions, n x 4; the halves are votes and samples that lie on each of the three boundaries, n x 3.
-    """
+    """The unbiased distance D of each case (`case_spread`); NaN with fewer than two votes or samples. The halves lie on each of the three boundaries, n x 3."""
     cuts = N_LEVELS - 1
     panel, model = np.cumsum(h, axis=1)[:, :cuts], np.cumsum(m, axis=1)[:, :cuts]
     with np.errstate(divide="ignore", invalid="ignore"):

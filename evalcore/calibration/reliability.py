@@ -460,10 +460,7 @@ def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
-    """How far a judge's stated confidence is borne out; or, `is_majority`, the share of several judges that say what most of them say.
-
-    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the singular.
-    """
+    """How far a judge's stated confidence (a row of `calibration_error`) is borne out; or, `is_majority`, the share of the judges that say the same."""
     labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
     sure = percent_words(row["mean_confidence"])
     subject = f"The {name} is carried by {sure} of the votes" if is_majority else f"{name} is {sure} sure"

@@ -183,10 +183,7 @@ def routing_columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:
-    """What routing does for the model with the most dangerous misses.
-
-    `table` is that of `chosen`, or, where the threshold is fixed and no share `wanted`, that of `curves` at it with undefined "".
-    """
+    """What routing does for the model with the most dangerous misses; `table` is of `chosen`, or, without a share `wanted`, of `curves`."""
     if table.empty:
         return NOTHING_TO_ROUTE
     known = table.loc[table["caught"].notna()]

@@ -48,10 +48,7 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class LevelsBy:
-    """Whose levels of the answers count; `found`: predictions by the chosen judges, with gold and kind of their cases.
-
-    `known`: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
-    """
+    """Whose levels count; `found`: predictions with gold and kind of their cases; `known`: what `answered` gave for `held`, by judge nothing."""
 
     basis: Basis
     triage_data: TriageData
@@ -61,10 +58,7 @@ class LevelsBy:
 
 
 def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
-    """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
-
-    `known` is what `answered` gave for further cases and the stated rule of settling.
-    """
+    """What intervals are to hold for where nobody chooses, and why: as the study states, else the widest claim that the reads (`answered`) can carry."""
     exact = MEASURES[Measure.EXACT]
     made_from, these = corrected.made_from, Physicians.THESE
     enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
@@ -314,10 +308,7 @@ def _cases(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
-    """The primary comparison of the stated analysis held against its margins, in each format; no sentence where none is stated.
-
-    What a judge alone says is held against no margin.
-    """
+    """The stated primary comparison held against its margins in each format; nothing where none is stated. A judge alone is held against no margin."""
     margins = {Measure.UNDER: spec.margin_under, Measure.MISSED_EMERGENCIES: spec.margin_missed}
     stated = {measure: margin for measure, margin in margins.items() if margin is not None}
     if spec.primary is None or not stated:

@@ -140,10 +140,7 @@ class Answers:
         return trust[:, None] * said + (1 - trust[:, None]) * own, leverage
 
     def estimand(self, counts: Floats) -> Estimand:
-        """One share of this model.
-
-        `counts`: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
-        """
+        """One share of this model; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN throughout a gold that it is not about."""
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
         n = int(kept.sum())
@@ -313,10 +310,7 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
 
 
 def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
-    """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
-
-    The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-    """
+    """How often responses are right, too high, too low, and dangerously so: the formulas of `corrected_cells` over the cases that each rate is about."""
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in known

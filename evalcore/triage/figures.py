@@ -249,10 +249,7 @@ _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
 def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other gave each (columns), from `reads.pair_cells`; deeper is a larger share of the row.
-
-    "none" is no level: its row and column are grey.
-    """
+    """How many responses the one gave each level (rows) and the other (columns), from `reads.pair_cells`; deeper: a larger share of the row; grey: no level."""
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
     names = {level: LABELS.get(level, "none") for level in levels}
@@ -325,10 +322,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON
 
 
 def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
-
-    `table`: For each part its share (NaN: no bar), PART_k and n. `parts`: Column and words, from left to right; the first stands in a heavy border.
-    """
+    """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")
     models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]

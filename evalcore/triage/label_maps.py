@@ -83,10 +83,7 @@ def maps(tables: Mapping[str, Table]) -> Maps:
 
 
 def meaning_of(maps: Maps, source: str, label: str) -> str:
-    """What a label of a source stands for: one of `MEANINGS`.
-
-    Raises OverreadError: the map of the source does not know the label; there is no default. The caller adds the place.
-    """
+    """What a label stands for: one of `MEANINGS`. Raises OverreadError: the map does not know the label; there is no default. The caller adds the place."""
     known = maps.get(fold(source), maps[LEVELS])
     meaning = known.get(fold(label))
     if meaning is None:
@@ -111,10 +108,7 @@ def level_named(text: str) -> Acuity | None:
 
 
 def parse(text: str, name: str) -> list[tuple[str, str]]:
-    """A map from CSV with the columns label and meaning.
-
-    Raises OverreadError: as `check`, or no CSV, or a column is missing; with file and line.
-    """
+    """A map from CSV with the columns label and meaning. Raises OverreadError, with file and line: as `check`, or no CSV, or a column is missing."""
     if len(text) > MAX_CHARACTERS:
         msg = f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more"
         raise OverreadError(msg)

@@ -143,10 +143,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
 
 
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
-    """A table of cells (key columns, gold, predicted, n; one that is missing has no case) as its keys in order and matrices x 4 (gold) x 4 (prediction).
-
-    Raises ValueError: the same cell comes twice.
-    """
+    """A table of cells (one that is missing has no case) as its keys and matrices x 4 (gold) x 4 (prediction). Raises ValueError: a cell comes twice."""
     numbers, found = coded(cells, keys)
     if not len(cells):
         return found, np.zeros((0, N_LEVELS, N_LEVELS))
@@ -180,10 +177,7 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n (groups x measures) as rows, with the columns of `rates`.
-
-    `bases`: What each measure is of. Where a group has no case for any measure, the first says why for all. `bounds`: Low and high, else Wilson's.
-    """
+    """Shares k / n (groups x measures) with the columns of `rates`. A group without any case has the first base's reason; `bounds`: else Wilson's."""
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]

@@ -124,10 +124,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 
 
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
-    """What became of the responses that physicians have read, by model and format.
-
-    n_volunteered: those not both blind and drawn. n_clear: drawn, with a level, on clear cases, the n of `corrected.physicians_cells`.
-    """
+    """What became of the responses that physicians read: n_volunteered are not both blind and drawn; n_clear as the n of `corrected.physicians_cells`."""
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     numbers, names = coded(samples, KEYS)
@@ -224,10 +221,7 @@ def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What the other says by what the one says: a row a pair of levels (no level, the four letters, and boundaries where they occur), from no level to D.
-
-    n_one: Responses that the one gave this level.
-    """
+    """What the other says by what the one says: a row a pair of levels (none, letters, boundaries that occur); n_one: what the one gave this level."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))
     n = len(levels)

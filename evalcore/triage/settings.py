@@ -123,10 +123,7 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
 
 
 def parse(text: str, name: str) -> TriageSettings:
-    """Settings from YAML. A key that is left out keeps its default.
-
-    Raises OverreadError: no YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range; with file and key.
-    """
+    """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a value out of its range."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
         raise OverreadError(msg)

@@ -62,10 +62,7 @@ def set_triage_settings(session: Session, settings: TriageSettings | None, *, ac
 
 
 def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None, *, actor: str) -> bool:
-    """Say what the confidence of a judge's verdicts is the probability of; None: nobody knows. Returns whether anything changed.
-
-    Raises NotFound: the study has no such judge.
-    """
+    """Say what a judge's confidence is the probability of; None: nobody knows. Returns whether anything changed. Raises NotFound: no such judge."""
     if not write_confidence_meaning(session, judge, meaning):
         return False
     append_event(

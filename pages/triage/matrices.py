@@ -258,10 +258,7 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
 
 
 def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, predicted: int) -> pd.DataFrame:
-    """The predictions behind one cell, those first that more of the samples agree on.
-
-    By physicians: the responses that they gave this level, or a boundary with it, each with `sample` and `read_level`.
-    """
+    """The predictions behind one cell, those first that more samples agree on; by physicians the responses that they gave this level, or a boundary with it."""
     found = read.found
     mine = found.loc[
         found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)

@@ -88,10 +88,7 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 
 
 def mood_of(before: str, *, form: str) -> Mood:
-    """The mood of a verb.
-
-    `before`: The words of its clause before it, with a space at the end. `form`: base, gerund, past, need ("this needs") or advise ("I recommend").
-    """
+    """The mood of a verb by the words of its clause `before` it; `form`: base, gerund, past, need ("this needs") or advise ("I recommend")."""
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
         return mood or Mood.REPORTED
@@ -246,10 +243,7 @@ class Scope(NamedTuple):
 
 
 def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Scope]:
-    """The parts of a sentence that hold only under a condition, or are set aside.
-
-    `places`: Begin, end and level of each phrase of care, in order; "" where nobody is told anything by it, `HOME` of care at home.
-    """
+    """The parts that hold only under a condition, or are set aside; `places`: of each phrase of care begin, end and level ("": told nobody; `HOME`)."""
     masked = NEUTRAL.sub(lambda said: "_" * len(said[0]), text)
     scopes: list[Scope] = []
     for marker in _HOLDER.finditer(masked):
