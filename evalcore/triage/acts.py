@@ -52,8 +52,6 @@ MAX_QUOTE = 300  # characters of a quotation in an explanation
 FROM_FILE = ""
 """The version of a judge whose levels came with a file."""
 
-Progress = Callable[[int, int | None], None]
-
 
 class Level(NamedTuple):
     """What a judge makes of one text; language: the ISO 639-1 code of a text that it does not read."""
@@ -149,7 +147,7 @@ JUDGES = (
 
 
 def read_levels(
-    engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Progress | None = None
+    engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
 

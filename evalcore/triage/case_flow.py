@@ -156,9 +156,9 @@ def sentence(flow: pd.DataFrame) -> str:
 
 
 def _by(rows: pd.DataFrame) -> str:
-    counts = [(int(rows.loc[rows["outcome"].eq(word.value), "n"].sum()), words)
-              for word, words in ((Outcome.DIRECT, "by their label"), (Outcome.CONSENSUS, "by a panel"))]  # fmt: skip
-    named = _joined(*counts)
+    sums = rows.groupby("outcome")["n"].sum()
+    by_label, by_panel = (int(sums.get(word.value, 0)) for word in (Outcome.DIRECT, Outcome.CONSENSUS))
+    named = _joined((by_label, "by their label"), (by_panel, "by a panel"))
     return f" ({named})" if named else ""
 
 
