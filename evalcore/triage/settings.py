@@ -96,11 +96,6 @@ def to_yaml(settings: TriageSettings) -> str:
     return _HEAD + str(yaml.safe_dump(msgspec.to_builtins(settings), sort_keys=False, allow_unicode=True, width=160))
 
 
-def check(settings: TriageSettings, name: str = "the settings of triage") -> TriageSettings:
-    """The settings, if `parse` takes the file that they make."""
-    return parse(to_yaml(settings), name)
-
-
 def rule_words(rule: AmbiguityRule) -> str:
     """When a case is ambiguous, in words.
 

@@ -46,8 +46,10 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
 
 
 def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
-    """Write the study's settings of triage, as `settings.check` wants them; None brings the defaults back. Returns whether anything changed."""
-    wanted = TriageSettings() if settings is None else triage_settings.check(settings)
+    """Write the study's settings of triage, if `settings.parse` takes their file; None brings the defaults back. Returns whether anything changed."""
+    wanted = TriageSettings()
+    if settings is not None:
+        wanted = triage_settings.parse(triage_settings.to_yaml(settings), "the settings of triage")
     rows, connection = TABLES["triage_choice"], session.connection()
     before = setting_queries.load(session)
     if before == wanted:
