@@ -17,7 +17,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
-from evalcore.triage.harm import HARM_COLUMNS, Weights
+from evalcore.triage.harm import HARM_COLUMNS, USUAL_WEIGHTS, Weights
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -512,7 +512,9 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
     return found.assign(**{f"{name}_reason": found[f"{name}_reason"].mask(nothing, NOT_READ) for name in rates.SCORES})
 
 
-def physicians_harm(triage_data: TriageData, weights: Weights, *, settled: bool = False) -> pd.DataFrame:
+def physicians_harm(
+    triage_data: TriageData, weights: Weights = USUAL_WEIGHTS, *, settled: bool = False
+) -> pd.DataFrame:
     """What a response costs on average by what physicians read, weighted, with a t interval clustered by case; as `harm.expected_harm`, counting responses."""
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)

@@ -11,7 +11,6 @@ from evalcore.triage import queries as stored_triage
 from evalcore.triage.cases import misses
 from evalcore.triage.corrected import physicians_harm
 from evalcore.triage.data import described
-from evalcore.triage.harm import Weights
 from evalcore.triage.predictions import JURY, joined, predictions, usual_judges, with_jury
 from evalcore.triage.rates import confusion, rates
 from evalcore.triage.reads import agreement, level_pairs
@@ -112,7 +111,7 @@ def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look_
 def test_harm_is_told_by_judge_by_physicians_and_corrected(look_at_triage: Look, drawn_triage: Engine):
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
-    of_responses = physicians_harm(triage_data, Weights()).iloc[0]
+    of_responses = physicians_harm(triage_data).iloc[0]
     shown = words(look_at_triage(triage_show="Harm"))
     assert "Two models on the same cases" in shown
     shown = words(look_at_triage(triage_show="Harm", triage_basis="by physicians"))

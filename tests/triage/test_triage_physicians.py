@@ -189,5 +189,5 @@ def test_without_a_read_there_is_no_row_and_without_an_emergency_a_reason():
     )
     chosen = replace(triage_data, reads=triage_data.reads.assign(selection="volunteered"))
     assert set(physicians_rates(chosen)["reason"]) == {NOT_READ}
-    assert physicians_harm(chosen, Weights())["reason"].eq(NOT_READ).all()
+    assert physicians_harm(chosen)["reason"].eq(NOT_READ).all()
     assert set(physicians_summary(chosen)["kappa_reason"]) == {NOT_READ}
