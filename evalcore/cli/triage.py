@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import pandas as pd
 from typer import Exit, Option
 
@@ -326,7 +327,7 @@ def triage_settings(
     if export is not None:
         console.write_whole(export, settings_files.to_yaml(settings).encode())
     if as_json:
-        console.print_json({"is_own": own is not None, **settings_files.plain(settings)})
+        console.print_json({"is_own": own is not None, **msgspec.to_builtins(settings)})
     elif export is not None:
         console.say(f"{export} written")
     else:
