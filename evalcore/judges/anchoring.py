@@ -85,7 +85,7 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         counted = reads.loc[reads[denominator]]
         share = share_interval(counted[movement], counted["example_id"])
         low, high = share.low, share.high
-        effective = effective_readers(counted["rater"].value_counts().to_numpy(dtype=np.float64))
+        effective = effective_readers(counted["rater"].value_counts().to_numpy().astype(np.float64))
         in_general = effective >= MIN_READERS
         if in_general:
             hits = counted[movement].to_numpy(dtype=float)
@@ -162,7 +162,7 @@ def effect(reads: pd.DataFrame) -> Effect | None:
         )
     value = float(shares[0] - shares[1])
     physicians, variance, freedom = Physicians.THESE, by_example, n_examples - 1
-    if effective_readers(drawn["rater"].value_counts().to_numpy(dtype=np.float64)) >= MIN_READERS:
+    if effective_readers(drawn["rater"].value_counts().to_numpy().astype(np.float64)) >= MIN_READERS:
         physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
         variance = max(by_example, by_example + by_reader - by_both)
     reason = (

@@ -111,7 +111,7 @@ def responses(session: Session) -> pd.DataFrame:
         .where(example.c.dataset != CASES)
         .order_by(response.c.id)
     )
-    types = {"example_id": "int64", "n_chars": "int64", "is_read": bool, "model": "category"}
+    types = {"example_id": "int64", "n_chars": "int64", "is_read": "bool", "model": "category"}
     return frame(session, statement).astype(types)
 
 
