@@ -165,8 +165,8 @@ def composition(
         tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
         console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
         return
-    console.show(metric.size_columns(sizes))
-    console.show(metric.spread_columns(spreads))
+    console.show(metric.number_columns(sizes, metric.SIZES))
+    console.show(metric.number_columns(spreads, metric.SPREADS))
     for grouping, table in tables.items():
         console.show(metric.part_columns(grouping, table))
     if weighting:
