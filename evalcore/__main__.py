@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis, calibration, compare, data, drift, judging, planning, run, team, triage
+from evalcore.cli import analysis, calibration, compare, data, judging, planning, run, team, triage
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -40,7 +40,7 @@ app.command("import")(data.import_)
 COMMANDS = (
     (data.download, data.formats, data.scores, data.export, data.backup, data.restore, data.copy),
     (compare.compare, judging.judges, judging.agreement, judging.anchoring),
-    (drift.criteria, drift.drift, drift.self_preference, drift.families, drift.judge_check),
+    (judging.criteria, judging.drift, judging.self_preference, judging.families, judging.judge_check),
     (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (triage.triage_settings, triage.label_maps, data.composition),
     (run.respond, run.judge, run.triage_run, run.runs),

@@ -5,18 +5,18 @@ import json
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import drift as cli_drift
+from evalcore.cli import judging
 from evalcore.study import store
 from evalcore.study.db import writing
 from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
 
 app = typer.Typer()
-app.command("criteria")(cli_drift.criteria)
-app.command("drift")(cli_drift.drift)
-app.command("self-preference")(cli_drift.self_preference)
-app.command("families")(cli_drift.families)
-app.command("judge-check")(cli_drift.judge_check)
+app.command("criteria")(judging.criteria)
+app.command("drift")(judging.drift)
+app.command("self-preference")(judging.self_preference)
+app.command("families")(judging.families)
+app.command("judge-check")(judging.judge_check)
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 
 

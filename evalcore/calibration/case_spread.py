@@ -14,7 +14,7 @@ from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
 from evalcore.triage.predictions import COUNTS, joined
-from evalcore.triage.words import number_words
+from evalcore.triage.words import Row, number_words
 
 DISTANCE, ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION = "distance", "entropy_panel", "entropy_model", "concentration"
 MEASURED = (ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION)
@@ -165,10 +165,7 @@ def case_spread(
 def distances(
     h: Floats, m: Floats, n_votes: Floats, n_valid: Floats, vote_halves: Floats, sample_halves: Floats
 ) -> Floats:
-    """The unbiased distance D of each case (see `case_spread`); NaN with fewer than two votes or two samples.
-
-    `h` and `m` are distributions, n x 4; the halves are votes and samples that lie on each of the three boundaries, n x 3.
-    """
+    """The unbiased distance D of each case (`case_spread`); NaN with fewer than two votes or samples. The halves lie on each of the three boundaries, n x 3."""
     cuts = N_LEVELS - 1
     panel, model = np.cumsum(h, axis=1)[:, :cuts], np.cumsum(m, axis=1)[:, :cuts]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,7 +207,9 @@ def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str
     mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
     several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
     spread = case_spread(triage_data, judges, several, rng=np.random.default_rng(SEED))
-    return OfAmbiguous(summary(spread), unsure(spread), int(mine["n_valid"].gt(0).sum() - len(several)))
+    order = [CONCENTRATION, "confidence", "row", *BY]
+    cases = spread.sort_values(order, ascending=[False, False, True, True, True], kind="stable", ignore_index=True)
+    return OfAmbiguous(summary(spread), cases, int(mine["n_valid"].gt(0).sum() - len(several)))
 
 
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
@@ -237,16 +236,6 @@ def summary(spread: pd.DataFrame) -> pd.DataFrame:
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     return table.sort_values(list(BY), kind="stable", ignore_index=True)
-
-
-def unsure(spread: pd.DataFrame) -> pd.DataFrame:
-    """The ambiguous cases of `case_spread`, those first where the model is sure and physicians are not: by concentration, then by confidence."""
-    kept = spread.loc[spread["kind"].eq(Kind.AMBIGUOUS)]
-    order = [CONCENTRATION, "confidence", "row", *BY]
-    return kept.sort_values(order, ascending=[False, False, True, True, True], kind="stable", ignore_index=True)
-
-
-Row = Mapping[Any, Any]
 
 
 def spread_findings(summary: pd.DataFrame) -> list[str]:

@@ -19,19 +19,16 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER, Ask, ConfidenceMeaning, Format
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
 from evalcore.triage.predictions import votes as level_votes
+from evalcore.triage.words import Row
 
 Meanings = Mapping[str, ConfidenceMeaning]
-Row = Mapping[Any, Any]
 BY_MODEL = ("model", "format")
-
-# ---------------------------------------------------------------- what a confidence means
 
 MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
 HALF = 0.5
 CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST_LABELS = 10
-"""With fewer labels of one kind nothing is said against a meaning."""
 OF_LEVELS = ["judge", "meaning", "n", "mean_confidence"]
 OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met"]
 
@@ -154,10 +151,7 @@ def stated_words(row: Row) -> str:
     return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
 
 
-# ---------------------------------------------------------------- models, on clear cases
-
 FEWEST = 2
-"""The share of samples that agree says something from two valid samples on: of one it is always 1."""
 DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."
@@ -234,8 +228,6 @@ def _few(rows: Sequence[Row]) -> str:
     names, more = [who(row) for row in rows], len(rows) - NAMED
     return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])
 
-
-# ---------------------------------------------------------------- judges on criteria
 
 TOO_FEW_VOTES = "Fewer than three votes: two that agree would always be sure."
 TIED = "The judges are evenly split, so there is no majority."
@@ -320,9 +312,6 @@ def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.Da
     table = table.assign(weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0)
     kept = table.loc[table["n_votes"].gt(0)]
     return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_VOTERS).any() else kept.iloc[:0]
-
-
-# ---------------------------------------------------------------- judges on levels of care
 
 
 def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:

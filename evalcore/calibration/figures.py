@@ -15,7 +15,6 @@ from evalcore.figures.frames import TEXT_PIXELS, framed, inked, on_lines, on_one
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 """The mark of each model, in the order of their names: colour is never alone."""
 PANEL_PIXELS, ALONE_PIXELS, GAP_PIXELS = 390, 330, 58
-"""Side of a square, and of one that stands alone beside a table; between them."""
 NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
 """How far models that stand at the same confidence are moved apart, and how many at most."""
@@ -102,10 +101,7 @@ def reliability(
     y_title: str,
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
-    """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
-
-    `table`: As `reliability.reliability`, with panel and series. `panels`: Titles of the squares, in their order; one without rows says so.
-    """
+    """How often labels are right over how sure they were stated, a square a panel: of `reliability.reliability`, with panel and series."""
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
     squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)
     names, inset = squares.names, 0.03 * (1 - start)
@@ -147,10 +143,7 @@ def routing(
     *,
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
-    """What share of the dangerous misses is caught over what share of the cases goes to a human: squares side by side by format.
-
-    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold.
-    """
+    """What share of the dangerous misses is caught over what share of the cases goes to a human, by format; `chosen` has one large mark each."""
     title = "Sent to a human (share of the clear cases)"
     squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
     for column, panel in enumerate(panels, start=1):
@@ -194,10 +187,7 @@ def routing(
 
 
 def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
-
-    `table` holds rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel, models from top to bottom as they first occur.
-    """
+    """Dots with intervals, a row a model and format of `case_spread.summary`: the distance to the panel, and both entropies beside the floor (a tick)."""
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))
     keys = [

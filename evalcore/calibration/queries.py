@@ -40,10 +40,7 @@ def beside_reads(
 
 
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
-    """How sure each judge says that it is, over all its labels on criteria; without examples that wait for the viewer's own blind read.
-
-    Gives one row a judge and label (1 met, 0 not met); n_above and n_below are of 0.5.
-    """
+    """How sure each judge says that it is: a row a judge and label (1 met, 0 not met), without `blind` examples; n_above and n_below are of 0.5."""
     table = TABLES["verdict"].c
     statement = (
         select(

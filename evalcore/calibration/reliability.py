@@ -1,7 +1,7 @@
 """Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,10 +14,9 @@ from evalcore.calibration import SEED
 from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means, grouped_shares, percent_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.triage.words import number_words
+from evalcore.triage.words import Row, number_words
 
 CLUSTERS_A_BIN = 5
-"""There are never more bins than leave this many clusters to each, on average."""
 BY = ("group",)
 N_BINS, N_DRAWS = 10, 200
 FINEST = 100
@@ -431,9 +430,6 @@ def _temperature(table: pd.DataFrame) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
 
 
-Row = Mapping[Any, Any]
-
-
 def _interval(row: Row, name: str) -> str:
     return number_words(*(row[f"{name}{end}"] for end in ENDS))
 
@@ -464,10 +460,7 @@ def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
-    """How far a judge's stated confidence is borne out; or, `is_majority`, the share of several judges that say what most of them say.
-
-    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the singular.
-    """
+    """How far a judge's stated confidence (a row of `calibration_error`) is borne out; or, `is_majority`, the share of the judges that say the same."""
     labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
     sure = percent_words(row["mean_confidence"])
     subject = f"The {name} is carried by {sure} of the votes" if is_majority else f"{name} is {sure} sure"

@@ -1,7 +1,7 @@
 """Routing to a human by confidence: what share of the dangerous misses is caught, over what share of the cases goes; and the same in words."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.stats.wording import counted
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.data import Kind
+from evalcore.triage.words import Row
 
 BY = ("model", "format")
 MOST_THRESHOLDS = 101
@@ -150,9 +151,6 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-Row = Mapping[Any, Any]
-
-
 def _threshold_words(threshold: float) -> str:
     return "every case" if math.isinf(threshold) else f"below {100 * threshold:.3g} %"
 
@@ -185,10 +183,7 @@ def routing_columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:
-    """What routing does for the model with the most dangerous misses.
-
-    `table` is that of `chosen`, or, where the threshold is fixed and no share `wanted`, that of `curves` at it with undefined "".
-    """
+    """What routing does for the model with the most dangerous misses; `table` is of `chosen`, or, without a share `wanted`, of `curves`."""
     if table.empty:
         return NOTHING_TO_ROUTE
     known = table.loc[table["caught"].notna()]

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -10,10 +10,10 @@ from typer import Option
 from evalcore.cli.console import Db, Json, actor, chosen, grid, hidden, out, print_json, say, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
+from evalcore.study.analysis import Analysis, StatedAnalysis, when_words, words
+from evalcore.study.db import reading
 from evalcore.study.schema import Claim, Physicians
-
-if TYPE_CHECKING:
-    from evalcore.study.analysis import StatedAnalysis
 
 STATED = ("version", "stated_by", "stated_at", "n_reads_before")
 JUDGES = "Judges, joined by commas, that are corrected together; default: the one with most labels."
@@ -37,10 +37,6 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     evaluation, judges, subset, claim, physicians, settled, weighted, primary (two models), margin, margin_under, margin_missed. Null or an
     empty list: as usual.
     """
-    from evalcore.study import contents
-    from evalcore.study.analysis import Analysis
-    from evalcore.study.db import reading
-
     if context.invoked_subcommand is not None:
         return
     with study(db) as engine, reading(engine) as session:
@@ -69,10 +65,6 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     db: Db = None,
 ) -> None:
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
-    from evalcore.study import acting, contents
-    from evalcore.study.analysis import Analysis, when_words
-    from evalcore.study.db import reading
-
     first, comma, second = (primary or "").partition(",")
     if primary is not None and not (comma and first.strip() and second.strip() and "," not in second):
         msg = f"--primary: expected two models joined by a comma, found {primary!r}"
@@ -103,9 +95,6 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
 @app.command()
 def history(db: Db = None, as_json: Json = False) -> None:
     """List every version, newest first. With --json a list of objects as `overread analysis --json` has them."""
-    from evalcore.study import contents
-    from evalcore.study.db import reading
-
     with study(db) as engine, reading(engine) as session:
         versions = contents.stated_analyses(session)
     if as_json:
@@ -117,14 +106,12 @@ def history(db: Db = None, as_json: Json = False) -> None:
         _print(version)
 
 
-def _row(stated: "StatedAnalysis") -> dict[str, Any]:
+def _row(stated: StatedAnalysis) -> dict[str, Any]:
 
     return {name: getattr(stated, name) for name in STATED} | asdict(stated.spec)
 
 
-def _print(stated: "StatedAnalysis") -> None:
-    from evalcore.study.analysis import when_words, words
-
+def _print(stated: StatedAnalysis) -> None:
     say(f"Version {stated.version}, {when_words(stated)}, by {stated.stated_by}")
     out.print(grid(("", ""), words(stated.spec).items()))
 

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
+import pandas as pd
 from typer import Option
 
 from evalcore.cli.console import Db, Json, Judges, chosen, levels_by, print_json, records, say, show, some_of, study
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.data import RubricData
+from evalcore.study.db import reading
+from evalcore.study.schema import ConfidenceMeaning
+from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
+from evalcore.triage.data import TriageData
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalcore.rubric.data import RubricData
-    from evalcore.study.schema import ConfidenceMeaning
-    from evalcore.triage.data import TriageData
-
-    Part = tuple[dict[str, Any], list[str], dict[str, Any]]
-    """A section: its tables for JSON, its findings, and the columns that are printed."""
+Part = tuple[dict[str, Any], list[str], dict[str, Any]]
+"""A section: its tables for JSON, its findings, and the columns that are printed."""
 
 SECTIONS = ("judges", "models", "ambiguous", "routing")
 EVERY = ",".join(SECTIONS)
@@ -65,9 +66,6 @@ def calibration(
     threshold. A threshold at which every case goes is null, with every_case true.
     """
     from evalcore.calibration import SEED, confidence, queries as calibration_queries
-    from evalcore.rubric import queries as rubric_queries
-    from evalcore.study.db import reading
-    from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
 
     sections = some_of("--section", section, SECTIONS)
     with study(db) as engine, reading(engine) as session:
@@ -110,14 +108,14 @@ def _plain(value: Any) -> Any:
 
 
 def _judges(
-    triage_data: "TriageData",
-    meanings: "Mapping[str, ConfidenceMeaning]",
-    counts: "pd.DataFrame",
-    beside: "pd.DataFrame",
-    rubric_data: "RubricData",
+    triage_data: TriageData,
+    meanings: Mapping[str, ConfidenceMeaning],
+    counts: pd.DataFrame,
+    beside: pd.DataFrame,
+    rubric_data: RubricData,
     *,
     drawn: bool,
-) -> "Part":
+) -> Part:
     from evalcore.calibration import confidence
     from evalcore.calibration.reliability import judge_finding
 
@@ -148,9 +146,7 @@ def _judges(
     return tables, sentences or [NO_JUDGE], {}
 
 
-def _models(own: "pd.DataFrame") -> "Part":
-    import numpy as np
-
+def _models(own: pd.DataFrame) -> Part:
     from evalcore.calibration import SEED, confidence
     from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
 
@@ -164,7 +160,7 @@ def _models(own: "pd.DataFrame") -> "Part":
     return tables, confidence.models_findings(errors), columns | error_columns(errors)
 
 
-def _ambiguous(triage_data: "TriageData", own: "pd.DataFrame", judges: Mapping[str, str]) -> "Part":
+def _ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> Part:
     from evalcore.calibration.case_spread import on_ambiguous, spread_columns, spread_findings
 
     summary, cases, n_few = on_ambiguous(triage_data, own, judges)
@@ -174,7 +170,7 @@ def _ambiguous(triage_data: "TriageData", own: "pd.DataFrame", judges: Mapping[s
     return {"summary": summary, "cases": cases, "n_few": n_few}, spread_findings(summary), spread_columns(summary)
 
 
-def _routing(own: "pd.DataFrame", wanted: float, threshold: float | None) -> "Part":
+def _routing(own: pd.DataFrame, wanted: float, threshold: float | None) -> Part:
     from evalcore.calibration import routing
     from evalcore.calibration.reliability import reasons
 

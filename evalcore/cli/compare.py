@@ -2,17 +2,22 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import pandas as pd
+from msgspec.structs import asdict
 from typer import Option
 
 from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
 from evalcore.errors import OverreadError
+from evalcore.rubric import queries as rubric_queries, scores
+from evalcore.rubric.scores import GROUPINGS
+from evalcore.stats.wording import listed
+from evalcore.study import contents
+from evalcore.study.db import Session, reading
 from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evalcore.rubric.results import ComputedAnalysis
-    from evalcore.study.db import Session
 
 DATASET = "Which data set; default: as stated, else the one with most responses."
 SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
@@ -72,19 +77,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
     Values that are undefined are null.
     """
-    from evalcore.rubric.scores import GROUPINGS
-    from evalcore.study.db import reading
-
     wanted = some_of("--by", by, GROUPINGS)
-    given = {
-        "evaluation": dataset,
-        "subset": subset,
-        "judges": judges,
-        "claim": claim,
-        "physicians": physicians,
-        "settled": settled,
-        "weighted": weighted,
-    }
+    given: dict[str, Any] = {"evaluation": dataset, "subset": subset, "judges": judges}
+    given |= {"claim": claim, "physicians": physicians, "settled": settled, "weighted": weighted}
     with study(db) as engine, reading(engine) as session:
         done = analysed(session, {name: value for name, value in given.items() if value is not None})
         tables = computed(session, done, by=wanted, seed=seed)
@@ -94,11 +89,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
         _print(done, tables)
 
 
-def analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
+def analysed(session: Session, changes: dict[str, Any]) -> "ComputedAnalysis":
     """The analysis with the options that were given, each checked by its own name."""
-    from evalcore.rubric import queries as rubric_queries
     from evalcore.rubric.results import compute, evaluations, judges_of
-    from evalcore.study import contents
 
     everything = rubric_queries.load(session)
     of = judges_of(evaluations(everything))
@@ -120,12 +113,10 @@ def analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
 
 
 def computed(
-    session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: int
+    session: Session, done: "ComputedAnalysis", *, by: list[str], seed: int
 ) -> dict[str, "dict[str, pd.DataFrame]"]:
     """What the analysis itself does not hold: in the judge's opinion, corrected by grouping with the tests, and with the missing reads."""
-    import numpy as np
-
-    from evalcore.rubric import corrected_groups as groups, judge_only, results, scores
+    from evalcore.rubric import corrected_groups as groups, judge_only, results
 
     numbers, spec = done.results, done.results.spec
     claims: Any = {"claim": numbers.claim, "physicians": numbers.physicians}
@@ -146,10 +137,7 @@ def computed(
 
 def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"], *, seed: int) -> dict[str, Any]:
     """What --json prints."""
-    from msgspec.structs import asdict
-
     from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
-    from evalcore.stats.wording import listed
 
     numbers, spec, stated = done.results, done.results.spec, done.stated
     primary = None
@@ -199,7 +187,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     }
 
 
-def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return records(table.drop(columns="evaluation", errors="ignore"))
 
 
@@ -213,7 +201,6 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
     from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
-    from evalcore.stats.wording import listed
 
     numbers, spec = done.results, done.results.spec
     judge = listed(spec.judges)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import orjson
@@ -19,15 +19,18 @@ from rich.table import Table
 from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.judges.record import Reads
+from evalcore.rubric.data import RubricData
+from evalcore.rubric.queries import load
 from evalcore.settings import settings
 from evalcore.stats.intervals import NO_VALUE
+from evalcore.study.acting import opened, prepare_search
+from evalcore.study.contents import people
+from evalcore.study.db import Engine, reading
+from evalcore.study.lookups import unfinished_import
 from evalcore.study.schema import Administrator, Format, Viewer
-
-if TYPE_CHECKING:
-    from evalcore.judges.record import Reads
-    from evalcore.rubric.data import RubricData
-    from evalcore.study.db import Engine
-    from evalcore.triage.data import TriageData
+from evalcore.triage.data import TriageData
+from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
@@ -56,10 +59,8 @@ def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> A
 
 
 @contextmanager
-def study(db: str | None) -> "Iterator[Engine]":
+def study(db: str | None) -> Iterator[Engine]:
     """The study, opened and brought up to date."""
-    from evalcore.study.acting import opened
-
     engine = opened(db or settings().db)
     try:
         _finish_import(engine)
@@ -68,26 +69,19 @@ def study(db: str | None) -> "Iterator[Engine]":
         engine.dispose()
 
 
-def rubric_data_of(db: str | None) -> "RubricData":
+def rubric_data_of(db: str | None) -> RubricData:
     """What everybody says of every criterion of the study."""
-    from evalcore.rubric.queries import load
-    from evalcore.study.db import reading
-
     with study(db) as engine, reading(engine) as session:
         return load(session)
 
 
-def _finish_import(engine: "Engine") -> None:
+def _finish_import(engine: Engine) -> None:
     """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
-    from evalcore.study.db import reading
-    from evalcore.study.lookups import unfinished_import
-
     with reading(engine) as session:
         begun = unfinished_import(session)
     if begun is None:
         return
     from evalcore.importing.staging import finish
-    from evalcore.study.acting import prepare_search
 
     try:
         with err.status(f"Finishing the import of {escape(begun.name)}, if it was broken off"):
@@ -116,23 +110,18 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     return word
 
 
-def reads_in(said: str | None) -> "Reads | None":
+def reads_in(said: str | None) -> Reads | None:
     """Which blind first reads enter; an unknown word is an `OverreadError`."""
-    from evalcore.judges.record import Reads
-
     if said not in (None, *Reads):
         msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
         raise OverreadError(msg)
     return None if said is None else Reads(said)
 
 
-def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
+def levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData, dict[str, str]]:
     """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
-    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
-
-    readers = {
-        word.value: triage_data.judges(word) + [JURY] * bool(members(triage_data.voters(word))) for word in Format
-    }
+    voted = {word: bool(members(triage_data.voters(word))) for word in Format}
+    readers = {word.value: triage_data.judges(word) + [JURY] * voted[word] for word in Format}
     chosen = usual_judges(triage_data)
     for words in said:
         asked, _, name = words.partition("=")
@@ -145,11 +134,8 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
     return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 
 
-def actor(engine: "Engine") -> Viewer:
+def actor(engine: Engine) -> Viewer:
     """Who acts: the person of the study that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user."""
-    from evalcore.study.contents import people
-    from evalcore.study.db import reading
-
     name, login = ACTING_AS.get() or settings().acting_as, getpass.getuser()
     if not name:
         return Administrator(name=login, by="administrator, command line")
@@ -162,10 +148,9 @@ def actor(engine: "Engine") -> Viewer:
     raise OverreadError(msg)
 
 
-def hidden(engine: "Engine", who: Viewer) -> frozenset[int]:
+def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
     """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
     from evalcore.reading.adjudication import hidden_examples
-    from evalcore.study.db import reading
 
     with reading(engine) as session:
         return hidden_examples(session, who)
@@ -213,9 +198,8 @@ def show(columns: Mapping[str, Iterable[Any]]) -> None:
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
     further = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(
-        TextColumn("{task.description}"), *further, console=err, transient=True, disable=not err.is_terminal
-    ) as bars:
+    shown = (TextColumn("{task.description}"), *further)
+    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 

@@ -3,20 +3,22 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pandas as pd
 from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
+from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
+from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
-from evalcore.study.db import Engine
-from evalcore.study.schema import ConfidenceMeaning
-
-if TYPE_CHECKING:
-    from evalcore.study.auditing import ChainReport
+from evalcore.study import backups, frames, trail
+from evalcore.study.acting import prepare_search
+from evalcore.study.auditing import ChainReport
+from evalcore.study.db import Engine, reading
+from evalcore.study.schema import ConfidenceMeaning, RaterKind
 
 MAX_FLOW_LINES = 40
 FORMAT = "See `overread formats`; else told from the content."
@@ -71,7 +73,6 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
 
 def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
-    from evalcore.study.acting import prepare_search
     from evalcore.triage import case_flow
 
     if sys.stdin.isatty() and not quiet:
@@ -146,9 +147,6 @@ def composition(
     benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
     is null.
     """
-    from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
-    from evalcore.study.db import reading
-
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
         frames = queries.load(session)
@@ -167,8 +165,8 @@ def composition(
         tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
         console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
         return
-    console.show(metric.size_columns(sizes))
-    console.show(metric.spread_columns(spreads))
+    console.show(metric.number_columns(sizes, metric.SIZES))
+    console.show(metric.number_columns(spreads, metric.SPREADS))
     for grouping, table in tables.items():
         console.show(metric.part_columns(grouping, table))
     if weighting:
@@ -182,11 +180,6 @@ def scores(
     as_json: console.Json = False,
 ) -> None:
     """Rubric scores by model, judge and data set. The raw mean stands beside the clipped score."""
-    from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
-    from evalcore.study import frames
-    from evalcore.study.db import reading
-    from evalcore.study.schema import RaterKind
-
     wanted = console.some_of("--by", by, REPORTED_GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
@@ -211,8 +204,6 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore.export import tables as exporting
-    from evalcore.study import trail
-    from evalcore.study.db import reading
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
     if file_format not in (*exporting.WRITERS, "meta-eval"):
@@ -246,8 +237,6 @@ def backup(
 
     Exit status 1 where nothing was written, or where the copy is whole and its audit trail does not hold.
     """
-    from evalcore.study import backups
-
     with console.study(db) as engine:
         report = backups.backup(engine, path)
     console.say(f"{path}: {counted(path.stat().st_size, 'byte')}")
@@ -259,8 +248,6 @@ def restore(path: Annotated[Path, Argument(help="What `overread backup` wrote.")
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
     """
-    from evalcore.study import backups
-
     report = backups.restore(path, db or settings().db)
     console.say(f"Restored from {path}")
     _say_how_far(report)
@@ -279,7 +266,7 @@ def copy(
     _say_how_far(copy_study(source, target))
 
 
-def _say_how_far(report: "ChainReport") -> None:
+def _say_how_far(report: ChainReport) -> None:
     console.say(report.sentence)
     if not report.holds:
         raise Exit(1)

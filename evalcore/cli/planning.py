@@ -9,7 +9,12 @@ from typer import Argument, Option
 
 from evalcore.cli.console import Db, Json, actor, chosen, content, one_of, print_json, say, study, write_whole
 from evalcore.errors import OverreadError
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.drawings import Goal
 from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
+from evalcore.study.browse import READ_STATES, Filters
+from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, Label, Physicians
 
 if TYPE_CHECKING:
@@ -78,9 +83,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.planning.sample_size import DESIGNS, answer
     from evalcore.planning.words import DESIGN_WORDS
     from evalcore.reading.assigning import Choice, assign as hand_over
-    from evalcore.rubric import queries as rubric_queries
-    from evalcore.study import contents
-    from evalcore.study.db import reading
 
     whose = [word.strip() for word in judges.split(",") if word.strip()]
     with study(db) as engine:
@@ -124,7 +126,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
     from evalcore.planning import acts, pilot_estimates, sample_size, words
-    from evalcore.rubric.drawings import Goal
 
     parts, target = needed.components, needed.target
     n_more, amount = acts.next_reads(needed, seconds)
@@ -151,7 +152,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "seconds_each": seconds,
         "disagreement": asdict(needed.disagreement),
         "designs": [
-            asdict(row) | {"hours": acts.hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()
+            asdict(one) | {"hours": acts.hours(one.n_items, n_readers, seconds)} for one in needed.designs.values()
         ],
         "claims": needed.claims.to_dict(orient="records"),
         "n_readers": len(parts.loads),
@@ -212,7 +213,6 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response.
     """
     from evalcore.reading import assigning
-    from evalcore.study.browse import READ_STATES, Filters
 
     if reads is not None:
         one_of("--reads", reads, READ_STATES)
@@ -246,9 +246,6 @@ def guideline(
     db: Db = None,
 ) -> None:
     """Write a new version of what readers are told, or print the newest."""
-    from evalcore.study import acting, contents
-    from evalcore.study.db import reading
-
     with study(db) as engine:
         if path is None:
             with reading(engine) as session:

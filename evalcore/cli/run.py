@@ -12,16 +12,15 @@ from typer import Exit, Option
 
 from evalcore.cli.console import Db, Json, err, print_json, say, some_of, study
 from evalcore.errors import OverreadError
+from evalcore.study.db import Engine, reading
 from evalcore.study.schema import CASES, STREAK, Format, Outcome, RunKind
 
 if TYPE_CHECKING:
     from evalcore.cli.run_at_console import Ended
     from evalcore.runs.spec import ModelSettings, RunSpec
-    from evalcore.study.db import Engine
 
 PARTS = ("answers", "judged")
-TEMPERATURE = 1.0
-"""Of answers to cases where nobody says another: samples that are asked for without chance are all alike."""
+TEMPERATURE = 1.0  # of answers to cases where nobody says another: samples without chance are all alike
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
 
 
@@ -146,7 +145,6 @@ def judge(
 def _ask(kind: RunKind, name: str, options: Options, dataset: str | None, cluster: str | None, **about: Any) -> None:
     from evalcore.cli.run_at_console import plan_of, run_through
     from evalcore.runs import queries, spec_for
-    from evalcore.study.db import reading
 
     asked, to_judge = options.model(name), kind is RunKind.JUDGE
     with study(options.db) as engine:
@@ -189,7 +187,6 @@ def triage_run(
     """
     from evalcore.runs import acts, queries, spec_for
     from evalcore.runs.known_models import key_of, usual_file
-    from evalcore.study.db import reading
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     asked, limit = options.model(model), options.limit
@@ -237,13 +234,10 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     return known[name]
 
 
-def _planned(
-    engine: "Engine", answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
-) -> dict[str, dict[str, Any] | None]:
+def _planned(engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
     from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries
-    from evalcore.study.db import reading
 
     of_answers, of_verdicts = plan_of(engine, answers, **how), None
     if verdicts is not None:
@@ -257,12 +251,11 @@ def _planned(
 
 
 def _gone(
-    engine: "Engine", answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
+    engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", how: dict[str, Any]
 ) -> "tuple[Ended, Ended | None]":
     """Both runs, one after the other; what the answers cost, which has to be known, is no longer there for the judge."""
     from evalcore.cli.run_at_console import run_through
     from evalcore.runs import acts
-    from evalcore.study.db import reading
 
     first, left = run_through(engine, answers, **how), how["max_cost"]
     if verdicts is None or first.exit_status:

@@ -12,7 +12,8 @@ from rich.progress import BarColumn, Progress as Bars, TextColumn
 
 from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
 from evalcore.cli.run import FAILURES
-from evalcore.runs import Stop, Worked, acts, on_interrupt, queries, work
+from evalcore.runs import Stop, Worked, acts, queries, work
+from evalcore.runs.asking import on_interrupt
 from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
@@ -23,12 +24,10 @@ from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Outcome, RunKind, RunState
 
 LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a line so often
-INTERRUPTED, FAILED = 130, 1
-"""Exit statuses: after Ctrl-C, as shells have it; and of a run that did not come to its end."""
+INTERRUPTED, FAILED = 130, 1  # exit statuses: after Ctrl-C, as shells have it; of a run that did not come to its end
 COST = "would bring the cost above"  # words of the reason for which a run stops at its cost
 MAX_LINES, MAX_REASON = 40, 80
-WHOLE = ("response_id", "criterion_id", "position", "status")
-"""Numbers that pandas has as decimals where one is missing."""
+WHOLE = ("response_id", "criterion_id", "position", "status")  # pandas has them as decimals where one is missing
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import pandas as pd
 from typer import Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
+from evalcore.study import contents
+from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
+from evalcore.study.db import reading
 from evalcore.study.schema import Claim, Format, Physicians
-from evalcore.triage import acts as triage_acts
-from evalcore.triage.settings import HIGHEST_WEIGHT
+from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
+from evalcore.triage.data import TriageData
+from evalcore.triage.label_maps import fold
+from evalcore.triage.settings import HIGHEST_WEIGHT, TriageSettings
 
 if TYPE_CHECKING:
     from evalcore.triage.bases import Basis
     from evalcore.triage.corrected import Held
-    from evalcore.triage.data import TriageData
     from evalcore.triage.harm import Weights
-    from evalcore.triage.settings import TriageSettings
 
 SHOWN = ("under", "missed_emergencies", "over", "exact")
 FORMAT = "qa or conversation alone. Default: as the settings have it."
@@ -31,7 +35,6 @@ PHYSICIANS = "Whose reading they hold for: these or in_general. Default: likewis
 UNDER = "What a level too low costs. Default: the study's settings."
 OVER = "What a level too high costs. Default: the study's settings."
 MAP = "CSV with the columns label and meaning: the study's own map of --source."
-RESET = "Back to the map of --source that comes with Overread."
 SETTINGS = "Take the settings from a YAML file; what it leaves out gets its default."
 
 
@@ -77,10 +80,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     accounted, a row a model and format: what is counted and what is left out (n_cases, n_clear, clear_predicted, clear_no_level, n_elsewhere, ...).
     Misses and what follows them are by judge whatever the basis.
     """
-    from evalcore.study import contents
-    from evalcore.study.analysis import Analysis
-    from evalcore.study.db import reading
-    from evalcore.triage import bases, corrected, data, harm, queries, setting_queries
+    from evalcore.triage import bases, corrected, harm
 
     by = bases.Basis[basis.upper()]
     with console.study(db) as engine, reading(engine) as session:
@@ -96,9 +96,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         held, why = bases.usual_held(corrected.answered(triage_data, judges, settled=spec.settled), spec)
         held = replace(held, claim=claim or held.claim, physicians=physicians or held.physicians)
     usual = settings.weights
-    weights = harm.Weights(
-        usual.under if under_weight is None else under_weight, usual.over if over_weight is None else over_weight
-    )
+    under = usual.under if under_weight is None else under_weight
+    weights = harm.Weights(under, usual.over if over_weight is None else over_weight)
     if weights.under == weights.over == 0:
         msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
         raise OverreadError(msg)
@@ -135,8 +134,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
 
 
 def _chosen(
-    triage_data: "TriageData", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
-) -> "tuple[TriageData, dict[str, str]]":
+    triage_data: TriageData, judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
+) -> tuple[TriageData, dict[str, str]]:
     """The responses that were asked for, and whose levels count by format; an unknown model or judge is an `OverreadError`."""
     published = triage_data.published
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
@@ -154,7 +153,7 @@ def _chosen(
 
 
 def _tables(
-    triage_data: "TriageData",
+    triage_data: TriageData,
     judges: Mapping[str, str],
     basis: "Basis",
     held: "Held",
@@ -162,7 +161,7 @@ def _tables(
     *,
     by_physicians: bool,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    from evalcore.triage import bases, cases, corrected, harm, predictions, rates, reads, words
+    from evalcore.triage import bases, cases, corrected, harm, rates, reads, words
 
     if by_physicians:
         triage_data = reads.with_physicians_gold(triage_data)
@@ -193,11 +192,11 @@ def _tables(
 
 
 def _print(
-    triage_data: "TriageData",
+    triage_data: TriageData,
     judges: Mapping[str, str],
     tables: Mapping[str, pd.DataFrame],
     sentences: Sequence[str],
-    settings: "TriageSettings",
+    settings: TriageSettings,
     *,
     n_samples: int,
 ) -> None:
@@ -227,7 +226,7 @@ def label_maps(
     source: Annotated[str | None, Option(help="This source alone, e.g. semigran.")] = None,
     import_: Annotated[Path | None, Option("--import", help=MAP)] = None,
     export: Annotated[Path | None, Option(help="Write the map of --source as such a file.")] = None,
-    reset: Annotated[bool, Option("--reset", help=RESET)] = False,
+    reset: Annotated[bool, Option("--reset", help="Back to the map of --source that comes with Overread.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -238,8 +237,7 @@ def label_maps(
     study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of them imported when their label stood for
     something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of cases that the map does not know: list of label, n_cases).
     """
-    from evalcore.study.db import reading
-    from evalcore.triage import label_maps as tables, setting_queries
+    from evalcore.triage import label_maps as tables
 
     asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
     acts = [name for name, is_asked in asked.items() if is_asked]
@@ -281,8 +279,6 @@ def label_maps(
 def _described(
     source: str, counts: pd.DataFrame, own: Collection[str], maps_in_force: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Any]:
-    from evalcore.triage.label_maps import fold
-
     mine = counts.loc[counts["source"].eq(source)]
     by_label = {row["label"]: row for row in mine.to_dict(orient="records")}
     nothing = {"n_cases": 0, "n_otherwise": 0}
@@ -317,9 +313,6 @@ def triage_settings(
     Without --json the settings are printed as the YAML file has them. With --json an object: is_own (the study has chosen), level_names (A, B, C,
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
-    from evalcore.study.db import reading
-    from evalcore.triage import setting_queries, settings as settings_files
-
     if import_ is not None and reset:
         msg = "expected --reset or a file, got both"
         raise OverreadError(msg)
@@ -334,7 +327,7 @@ def triage_settings(
     if export is not None:
         console.write_whole(export, settings_files.to_yaml(settings).encode())
     if as_json:
-        console.print_json({"is_own": own is not None, **settings_files.plain(settings)})
+        console.print_json({"is_own": own is not None, **msgspec.to_builtins(settings)})
     elif export is not None:
         console.say(f"{export} written")
     else:

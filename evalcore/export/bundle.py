@@ -21,19 +21,15 @@ from evalcore.study.trail import trail_head
 TABLES = ("labels", "verdicts", "scores")
 NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")
 MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
-FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
-"""What is in every bundle, besides codebooks and what `methods.documents` writes."""
+FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)  # besides codebooks and the methods
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 
 
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
     """A zip file of what a paper rests on, with the number of labels; the same state of the study gives the same bytes.
 
-    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had all
-    spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how many
-    reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and `manifest.json`, which
-    names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256.
-    `blind`: Conversations that wait for the viewer's own first read: nothing on them is in it.
+    Corrected scores and differences are those of the stated analysis, for every claim; its sensitivity: if the missing reads had all spoken for the model,
+    or all against it. `blind`: conversations that wait for the viewer's own first read: nothing on them is in it.
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
@@ -46,9 +42,8 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         what: export_tables.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))
         for what in TABLES
     }
-    said = None if stated is None else {
-        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **asdict(stated.spec)
-    }  # fmt: skip
+    names = ("version", "stated_at", "n_reads_before")
+    said = None if stated is None else {name: getattr(stated, name) for name in names} | asdict(stated.spec)
     computed = None
     if done is not None:
         found = done.results

@@ -5,7 +5,7 @@ import math
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib.metadata import version
 from typing import Any
@@ -74,43 +74,7 @@ KINDS = {
 FORMATS = {Format.QA: "asked for a level", Format.CONVERSATION: "in conversation"}
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """One drawing of responses: n_read of them have a blind first read by somebody who took it from this drawing; lowest, highest probability in (0, 1]."""
-
-    n_drawn: int
-    n_population: int
-    n_read: int
-    by_plan: bool
-    seed: int
-    lowest: float
-    highest: float
-
-
-@dataclass(frozen=True)
-class TriageFacts:
-    """What was done on levels of care, responses to the cases and blind first reads among it."""
-
-    kinds: dict[str, int]
-    n_voted: int  # cases that came with n_votes of physicians
-    n_votes: int
-    formats: dict[str, int]
-    models: dict[str, int]
-    levels: dict[str, int]  # that each judge has looked at (parser and rules are judges too)
-    n_reads: int  # of the level of n_read responses
-    n_read: int
-    n_readers: int
-    n_case_reads: int  # of what n_cases_read cases need
-    n_cases_read: int
-    n_case_readers: int
-
-    @property
-    def n_cases(self) -> int:
-        """All cases."""
-        return sum(self.kinds.values())
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """What was done: responses that somebody has labelled, and blind first reads; "" in a count: a file did not say."""
 
@@ -141,7 +105,7 @@ class Facts:
     by_guideline: dict[int, int]  # by the version that the reader had; 0: none recorded
     n_knowing: int
     n_open: int
-    drawn: tuple[Drawn, ...]
+    drawn: tuple[dict[str, Any], ...]  # drawings; n_read: with a blind first read by somebody who took it from there
     n_wanted: int  # reads that were assigned here
     n_missing: int  # those of them that were not made
     n_conflicting: int  # items whose first reads differ
@@ -151,14 +115,14 @@ class Facts:
     pull: str  # share of first reads that were changed after the reveal, in words
     n_looks: int  # reads of a criterion that got a second look without the judge's verdict
     effect: str  # what seeing it changes, in words
-    triage: TriageFacts
-    analysis: dict[str, Any]
-    claim: str  # what the intervals of the corrected scores hold for, and why, in words
-    n_estimated: int
-    n_compared: int
+    triage: dict[str, Any]  # as `triage_facts`
+    analysis: dict[str, Any] = field(default_factory=dict)
+    claim: str = ""  # what the intervals of the corrected scores hold for, and why, in words
+    n_estimated: int = 0
+    n_compared: int = 0
     stated: tuple[StatedAnalysis, ...]  # every version of the stated analysis, the newest first
-    otherwise: tuple[str, ...]  # what was computed otherwise than stated
-    flow: pd.DataFrame  # as `reporting.study_flow`; empty where no judge has labelled anything
+    otherwise: tuple[str, ...] = ()  # what was computed otherwise than stated
+    flow: pd.DataFrame = field(default_factory=pd.DataFrame)  # as `reporting.study_flow`
 
     @property
     def n_responses(self) -> int:
@@ -262,7 +226,8 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
 
 def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> dict[str, Any]:
     assigned = queries.assigned(session, blind)
-    readings = queries.drawn_readings(session)
+    submitted = queries.submitted(session)
+    readings = submitted.loc[submitted["selection"].ne(Selection.VOLUNTEERED)]
     by_whom = ["response_id", "person_id"]
     read = readings.merge(made[by_whom].dropna().drop_duplicates().astype("int64"), on=by_whom)
     drawn = []
@@ -271,26 +236,20 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
         n_read = of_drawing[of_drawing.isin(tasks["response_id"])].nunique()
         first, chance = tasks.iloc[0], tasks["inclusion_probability"]
         if n_read and first["selection"] in DRAWN:
-            one = Drawn(
-                n_drawn=len(tasks),
-                n_population=int(first["n_population"]),
-                n_read=n_read,
-                by_plan="plan" in json.loads(first["chosen_by"]),
-                seed=int(first["seed"]),
-                lowest=chance.min(),
-                highest=chance.max(),
-            )
-            drawn.append(one)
+            one = {"n_drawn": len(tasks), "n_population": int(first["n_population"]), "n_read": n_read}
+            one |= {"by_plan": "plan" in json.loads(first["chosen_by"]), "seed": int(first["seed"])}
+            drawn.append(one | {"lowest": chance.min(), "highest": chance.max()})
     reads = first_reads(labels.reads(session))
     here = set(zip(readings["response_id"], readings["person_id"], strict=True))
     is_here = [pair in here for pair in zip(reads["response_id"], reads["person_id"], strict=True)]
     brought = ~pd.Series(is_here, index=reads.index, dtype=bool) & ~reads["example_id"].isin(list(blind))
     chances = reads.loc[brought & reads["selection"].isin(DRAWN), "inclusion_probability"].dropna()
-    n_locked = assigned["n_locked"].clip(upper=assigned["n_readers"]).sum()
+    n_locked = assigned["task_id"].map(submitted["task_id"].value_counts()).fillna(0)
+    n_missing = (assigned["n_readers"] - n_locked).clip(lower=0).sum()
     return {
         "drawn": tuple(drawn),
         "n_wanted": int(assigned["n_readers"].sum()),
-        "n_missing": int(assigned["n_readers"].sum() - n_locked),
+        "n_missing": int(n_missing),
         "n_brought": len(chances),
         "brought": (float(chances.min()), float(chances.max())) if len(chances) else None,
     }
@@ -299,8 +258,7 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
 def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset[int]) -> dict[str, Any]:
     stated = tuple(contents.stated_analyses(session))
     if found is None:
-        nothing: dict[str, Any] = {"analysis": {}, "claim": "", "n_estimated": 0, "n_compared": 0, "otherwise": ()}
-        return {**nothing, "stated": stated, "flow": pd.DataFrame()}
+        return {"stated": stated}
     results, spec = found.results, found.results.spec
     enough = results.scores["enough"].astype(bool)
     examples, responses = queries.rubric_examples(session, blind), frames.responses(session)
@@ -315,32 +273,37 @@ def _analysis(session: Session, found: ComputedAnalysis | None, blind: frozenset
         settled=spec.settled,
         weights=weights_of(found.part, spec),
     )
-    told: dict[str, Any] = {"analysis": asdict(spec)}
-    told |= {"claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else ""}
-    told |= {"n_estimated": int(enough.sum()), "n_compared": int(results.differences["p"].notna().sum())}
-    told |= {"stated": stated, "otherwise": found.otherwise, "flow": flow}
-    return told
+    return {
+        "analysis": asdict(spec),
+        "claim": " ".join(filter(None, (results.means, results.because))) if enough.any() else "",
+        "n_estimated": int(enough.sum()),
+        "n_compared": int(results.differences["p"].notna().sum()),
+        "stated": stated,
+        "otherwise": found.otherwise,
+        "flow": flow,
+    }
 
 
-def triage_facts(triage_data: TriageData) -> TriageFacts:
-    """What was done on levels of care."""
+def triage_facts(triage_data: TriageData) -> dict[str, Any]:
+    """What was done on levels of care, responses to the cases and blind first reads among it."""
     first = first_reads(triage_data.reads)
     of_case = first["sample"].lt(0)
     reads, case_reads = first.loc[~of_case], first.loc[of_case]
-    return TriageFacts(
-        kinds=_counts(triage_data.cases["kind"].astype(str)),
-        n_voted=triage_data.votes["row"].nunique(),
-        n_votes=len(triage_data.votes),
-        formats=_counts(triage_data.samples["format"].astype(str)),
-        models=_counts(triage_data.samples["model"].astype(str)),
-        levels={str(name): int(n) for name, n in triage_data.levels.notna().sum().items() if n},
-        n_reads=len(reads),
-        n_read=reads["sample"].nunique(),
-        n_readers=reads["rater"].nunique(),
-        n_case_reads=len(case_reads),
-        n_cases_read=case_reads["row"].nunique(),
-        n_case_readers=case_reads["rater"].nunique(),
-    )
+    return {
+        "kinds": _counts(triage_data.cases["kind"].astype(str)),
+        "n_voted": triage_data.votes["row"].nunique(),  # cases that came with n_votes of physicians
+        "n_votes": len(triage_data.votes),
+        "formats": _counts(triage_data.samples["format"].astype(str)),
+        "models": _counts(triage_data.samples["model"].astype(str)),
+        # that each judge has looked at (parser and rules are judges too)
+        "levels": {str(name): int(n) for name, n in triage_data.levels.notna().sum().items() if n},
+        "n_reads": len(reads),  # of the level of n_read responses
+        "n_read": reads["sample"].nunique(),
+        "n_readers": reads["rater"].nunique(),
+        "n_case_reads": len(case_reads),  # of what n_cases_read cases need
+        "n_cases_read": case_reads["row"].nunique(),
+        "n_case_readers": case_reads["rater"].nunique(),
+    }
 
 
 def _pull(reads: pd.DataFrame) -> str:
@@ -388,7 +351,7 @@ def _by_section(done: Facts) -> dict[str, str]:
 
 def clauses(done: Facts) -> list[Clause]:
     """Everything that the methods say, in order."""
-    if not done.n_items and not done.triage.n_cases:
+    if not done.n_items and not done.triage["kinds"]:
         return [Clause("nothing", "Responses", NOTHING, is_blank=True)]
     of_rubrics: dict[str, Callable[[Facts], _Said]] = {"Responses": _material, "Judge": _judging, "Readers": _reading}
     of_rubrics |= {"Selection": _drawing, "Agreement between physicians": _between, "Analysis": _estimating}
@@ -531,17 +494,12 @@ def _blind_reading(done: Facts) -> _Said:
         share = share_words(done.n_knowing, done.n_reads, done.n_knowing / done.n_reads)
         knew = f"of {share} of these first reads the reader said that they knew which model had written the response"
         yield "knows_model", f"The model was not named; {knew}."
-    yield "guideline", _guideline(done.by_guideline), not any(done.by_guideline)
-
-
-def _guideline(by_version: Mapping[int, int]) -> str:
-    """First reads by the guideline that their reader had at hand."""
-    if not any(by_version):
-        return "For no first read is a version of a written guideline recorded."
-    said = [f"{n:,} with version {number}" for number, n in by_version.items() if number]
-    if without := by_version.get(0, 0):
-        said.append(f"{without:,} without a recorded version")
-    return f"First reads by version of the written guideline: {', '.join(said)}."
+    text, has_versions = "For no first read is a version of a written guideline recorded.", any(done.by_guideline)
+    if has_versions:
+        said = [f"{n:,} with version {number}" for number, n in done.by_guideline.items() if number]
+        said += [f"{n:,} without a recorded version" for number, n in done.by_guideline.items() if not number]
+        text = f"First reads by version of the written guideline: {', '.join(said)}."
+    yield "guideline", text, not has_versions
 
 
 def _drawing(done: Facts) -> _Said:
@@ -558,11 +516,12 @@ def _drawing(done: Facts) -> _Said:
         yield "selection", text, set(done.by_selection) == {""}
         yield "sample_size", "[to fill in: how the number of reads was chosen]", True
     for drawn in done.drawn:
-        how = "by a plan of inclusion probabilities" if drawn.by_plan else "at random"
+        n, n_read, chance = drawn["n_drawn"], drawn["n_read"], _chance(drawn["lowest"], drawn["highest"])
+        how = "by a plan of inclusion probabilities" if drawn["by_plan"] else "at random"
         yield (
             "drawings",
-            f"{counted(drawn.n_drawn, 'response')} of {drawn.n_population:,} {_was(drawn.n_drawn)} drawn {how} (seed {drawn.seed}, "
-            f"{_chance(drawn.lowest, drawn.highest)}); {drawn.n_read:,} of them {_was(drawn.n_read)} read, in random order.",
+            f"{counted(n, 'response')} of {drawn['n_population']:,} {_was(n)} drawn {how} (seed {drawn['seed']}, {chance}); "
+            f"{n_read:,} of them {_was(n_read)} read, in random order.",
         )
     if done.brought:
         stated = f"a file that states how probable it was to draw their items ({_chance(*done.brought)})"
@@ -575,7 +534,6 @@ def _drawing(done: Facts) -> _Said:
 
 
 def _chance(lowest: float, highest: float) -> str:
-    """Inclusion probabilities in words."""
     low, high = (f"{value:.2f}".removeprefix("0") for value in (lowest, highest))
     return f"inclusion probability {low}" if low == high else f"inclusion probabilities {low} to {high}"
 
@@ -640,25 +598,26 @@ def _estimating(done: Facts) -> _Said:
         yield "otherwise", f"What is computed here differs from it in {listed(done.otherwise)}."
 
 
-def _on_levels(done: TriageFacts) -> Iterator[tuple[str, str]]:
-    if not done.n_cases:
+def _on_levels(done: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    kinds, formats, models = done["kinds"], done["formats"], done["models"]
+    if not kinds:
         return
-    kinds = listed(f"{done.kinds[kind]:,} {words}" for kind, words in KINDS.items() if kind in done.kinds)
-    yield "triage_cases", f"Triage was studied on {counted(done.n_cases, 'case')}: {kinds}."
-    if done.n_votes:
-        votes = f"{counted(done.n_votes, 'vote')} of physicians on the level that the case needs"
-        yield "triage_panels", f"{counted(done.n_voted, 'case')} came with {votes}."
-    if done.models:
-        asked = listed(f"{done.formats[word]:,} {words}" for word, words in FORMATS.items() if word in done.formats)
-        responses = f"{counted(sum(done.models.values()), 'response')} to them ({_listing(done.models)})"
-        yield "triage_answers", f"{counted(len(done.models), 'model')} gave {responses}: {asked}."
-    if done.levels:
-        yield "triage_levels", f"Levels were read out of the responses by {_listing(done.levels)}."
-    responses = f"{counted(done.n_read, 'response')} {_was(done.n_read, 'gives', 'give')}"
-    cases = f"{counted(done.n_cases_read, 'case')} {_was(done.n_cases_read, 'needs', 'need')}"
+    of_kinds = listed(f"{kinds[kind]:,} {words}" for kind, words in KINDS.items() if kind in kinds)
+    yield "triage_cases", f"Triage was studied on {counted(sum(kinds.values()), 'case')}: {of_kinds}."
+    if n := done["n_votes"]:
+        votes = f"{counted(n, 'vote')} of physicians on the level that the case needs"
+        yield "triage_panels", f"{counted(done['n_voted'], 'case')} came with {votes}."
+    if models:
+        asked = listed(f"{formats[word]:,} {words}" for word, words in FORMATS.items() if word in formats)
+        responses = f"{counted(sum(models.values()), 'response')} to them ({_listing(models)})"
+        yield "triage_answers", f"{counted(len(models), 'model')} gave {responses}: {asked}."
+    if done["levels"]:
+        yield "triage_levels", f"Levels were read out of the responses by {_listing(done['levels'])}."
+    responses = f"{counted(done['n_read'], 'response')} {_was(done['n_read'], 'gives', 'give')}"
+    cases = f"{counted(done['n_cases_read'], 'case')} {_was(done['n_cases_read'], 'needs', 'need')}"
     for key, n_readers, what, n_reads in (
-        ("triage_reads", done.n_readers, responses, done.n_reads),
-        ("triage_case_reads", done.n_case_readers, cases, done.n_case_reads),
+        ("triage_reads", done["n_readers"], responses, done["n_reads"]),
+        ("triage_case_reads", done["n_case_readers"], cases, done["n_case_reads"]),
     ):
         if n_reads:
             level = f"the level that {what} ({counted(n_reads, 'first read')})"

@@ -8,15 +8,12 @@ from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
 from evalcore.study.frames import frame, is_read, knowing, not_superseded
-from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Selection, Stage
+from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
 from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
 
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Physicians' standing blind first reads of criteria, one row a read.
-
-    Gives response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version, created_at, knows_model.
-    """
+    """Physicians' standing blind first reads of criteria, one row a read; person_id is missing where the physician is known from a file alone."""
     columns: list[Any] = [
         col(Verdict.response_id),
         col(Verdict.criterion_id),
@@ -50,58 +47,34 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 
 
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Responses that were assigned to be read by their rubrics, one row a response and assignment, in the order of the assignments.
-
-    Gives assignment_id, response_id, inclusion_probability, selection, seed, n_readers (wanted), n_population, chosen_by (JSON), n_locked (readings that were
-    submitted).
-    """
-    locked = (
-        select(col(Reading.task_id).label("task_id"), func.count().label("n"))
-        .where(col(Reading.state) != ReadingState.READING)
-        .group_by(col(Reading.task_id))
-        .subquery()
-    )
+    """Responses assigned to be read by their rubrics, one row a response and assignment, in order; n_readers are wanted."""
     of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
-    of_assignment = (
-        Assignment.selection,
-        Assignment.seed,
-        Assignment.n_readers,
-        Assignment.n_population,
-        Assignment.chosen_by,
-    )
-    columns: list[Any] = [*map(col, (*of_task, *of_assignment)), func.coalesce(locked.c.n, 0).label("n_locked")]
+    drawn, wanted = (Assignment.selection, Assignment.seed, Assignment.n_population), Assignment.n_readers
+    columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, wanted, Assignment.chosen_by))]
     statement = (
         select(*columns)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .outerjoin(locked, locked.c.task_id == col(Task.id))
         .where(col(Assignment.ask) == Ask.RUBRIC, col(Task.response_id).is_not(None), *_shown(Task.example_id, hidden))
         .order_by(col(Task.assignment_id), col(Task.place))
     )
     return frame(session, statement)
 
 
-def drawn_readings(session: Session) -> pd.DataFrame:
-    """Who has read which response for which drawing, one row a submitted reading: assignment_id, response_id, person_id."""
-    columns: list[Any] = [col(Task.assignment_id), col(Task.response_id), col(Reading.person_id)]
+def submitted(session: Session) -> pd.DataFrame:
+    """Who has read which response for which assignment, one row a submitted reading."""
+    of_task = (Reading.task_id, Task.assignment_id, Task.response_id, Reading.person_id, Assignment.selection)
+    columns: list[Any] = [*map(col, of_task)]
     statement = (
         select(*columns)
-        .join(Reading, col(Reading.task_id) == col(Task.id))
+        .join(Task, col(Reading.task_id) == col(Task.id))
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-        .where(
-            col(Reading.state) != ReadingState.READING,
-            col(Assignment.ask) == Ask.RUBRIC,
-            col(Assignment.selection) != Selection.VOLUNTEERED,
-        )
+        .where(col(Reading.state) != ReadingState.READING, col(Assignment.ask) == Ask.RUBRIC)
     )
     return frame(session, statement)
 
 
 def asked(session: Session) -> list[dict[str, Any]]:
-    """Runs that brought an answer of a model to an example, or a judge's verdict, oldest first.
-
-    One a run: kind (`RunKind.RESPOND` or `JUDGE`), name, dataset, api_model, temperature (None: not sent), max_tokens, prompt_version, n_samples,
-    n_repeats, n_answered (questions), begun and ended (None: not yet).
-    """
+    """Runs that brought an answer of a model to an example, or a judge's verdict, oldest first; temperature None: not sent; ended None: not yet."""
     call = TABLES["run_call"].c
     counted = select(call.run_id, func.count()).where(call.outcome == Outcome.ANSWERED).group_by(call.run_id)
     answered: dict[int, int] = {int(row[0]): int(row[1]) for row in session.connection().execute(counted)}

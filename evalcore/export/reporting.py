@@ -128,11 +128,7 @@ ITEMS = (
 
 
 def checklist(said: Iterable[Clause], files: Collection[str]) -> pd.DataFrame:
-    """Each item of each guideline with its places, by the clauses that the methods have and the files in the bundle.
-
-    Gives one row an item and place, or one with empty places: guideline, item, asks, status (of the whole item, of `STATUSES`), file, section (heading in
-    `METHODS`) and clause (its key).
-    """
+    """Each item of each guideline with its status (of `STATUSES`), one row a place (a clause of the methods, a file of the bundle), or one with none."""
     clauses = list(said)
     rows = []
     for item in ITEMS:
@@ -181,13 +177,10 @@ def study_flow(
 ) -> pd.DataFrame:
     """Who goes on and who leaves, from the examples to the estimate, as the flow diagrams of STARD and CONSORT tell it.
 
-    `part`: What is analysed: one data set, these judges. `examples`: Every example with a rubric: example_id. `responses`: Every response to one of them in
-    the analysed data set: response_id, example_id. `assigned`: Responses that were drawn here to be read: response_id, selection. `enough`: Models of which
-    enough is read for a corrected score. `weights`: By example_id, as in `corrected_scores`.
-    Gives place (from 1), kind, what (in words), n_examples, n_responses, n_items (missing where a step does not count them), n_reads (physicians' first
-    reads; missing before anything is read). Of kind stage: what goes on. Of kind left: what leaves between the stages above and below it, so that stage =
-    next stage + left wherever both are counted; an example or a response leaves with the last of its items. Of kind beside: parts of the stage above, and
-    reads that enter no estimate; nothing leaves by them.
+    `part`: what is analysed. `examples`: all with a rubric. `responses`: all to them in the analysed data set. `assigned`: drawn here to be read. `enough`:
+    models of which enough is read for a corrected score. `weights`: by example_id, as in `corrected_scores`. Numbers are missing where a step does not count
+    them. Of kind stage: what goes on. Of kind left: what leaves between the stages above and below it, so that stage = next stage + left wherever both are
+    counted; an example or a response leaves with the last of its items. Of kind beside: parts of the stage above, and reads that enter no estimate.
     """
     items, reads = part.items, part.reads
     drawn_reads = first_reads(reads)

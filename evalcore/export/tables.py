@@ -266,8 +266,8 @@ def record(
 ) -> None:
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
-    A study that is read-only keeps no event. `n_rows`: Of the table; with none, nothing was seen. `named`: Which examples are in it, as its column
-    example_id names them; None: all but those that the part leaves out. Raises NotAllowed, OverreadError: as `check`.
+    A study that is read-only keeps no event. With no `n_rows` nothing was seen. `named`: which examples are in it; None: all but those that the part leaves
+    out. NotAllowed, OverreadError: as `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

@@ -65,11 +65,10 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> ImportReport:
-    """Import one file whole, or refuse it whole.
+    """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults; NotAllowed: whoever acts is no researcher and no lead.
 
     `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
-    whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read. NotAllowed: whoever acts is no
-    researcher and no lead. ImportFailed: with the first 20 faults; the study is as it was.
+    whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read.
     """
     file = recognise(path, name=name or path.name, format_name=format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)

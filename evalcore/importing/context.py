@@ -158,10 +158,7 @@ class GivenExample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A response with verdicts on it; without a `model` it is found by `completion_id`.
-
-    With a `text` it has this `sample_index`, or is another one; without it must be in the study already.
-    """
+    """A response with verdicts on it; without a `model` it is found by `completion_id`, and without a `text` it must be in the study already."""
 
     line: int
     prompt_id: str
@@ -174,7 +171,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rubric: tuple[schema.Criterion, ...] = ()
     scored_rubric: bool = False  # the rubric is all that it is graded on (a run), not one line of it
     model: str | None = None
-    sample_index: int | None = None
+    sample_index: int | None = None  # None, with a text: another one
     completion_id: str | None = None
     text: str | None = None
     canary: str | None = None
@@ -339,10 +336,9 @@ def _folded(name: str) -> str:
 
 
 class ImportContext:
-    """The transaction of one import, what writes in it, and what it tells.
+    """The transaction of one import, what writes in it, and what it tells; after the first of its `faults` rows are checked, and nothing is written.
 
-    `faults`: what is wrong with the file: after the first one rows are checked, and nothing is written. A read stays its reader's, whatever name the file
-    writes beside a label; a name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
+    A read stays its reader's, whatever name the file writes beside a label; a person is one rater, in whatever capitals, blanks or widths.
     """
 
     def __init__(self, file: "Opened", options: Options, session: Session, report: ImportReport) -> None:

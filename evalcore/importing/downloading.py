@@ -8,26 +8,19 @@ import stamina
 
 from evalcore.errors import OverreadError
 
-Progress = Callable[[int, int | None], None]
-"""Is told how many bytes are here and how many there will be (None where the server does not say)."""
-
+Progress = Callable[[int, int | None], None]  # bytes that are here, and that there will be (None: unknown)
 TRIES = 5
 _AS_IT_IS = {"Accept-Encoding": "identity"}
-
-
-PARTS = {
+PARTS = {  # the official files of arXiv 2505.08775
     "eval": "2025-05-07-06-14-12_oss_eval.jsonl",
     "hard": "hard_2025-05-08-21-00-10.jsonl",
     "consensus": "consensus_2025-05-09-20-00-46.jsonl",
     "meta": "2025-05-07-06-14-12_oss_meta_eval.jsonl",
 }
-"""The official files of arXiv 2505.08775."""
 
 
 def download(part: str, *, base_url: str, folder: Path, progress: Progress = lambda _here, _all: None) -> Path:
-    """Fetch one official file into a folder; one that is there whole is not fetched again.
-
-    The file grows under the name `NAME.part` and takes its own name when it is whole.
+    """Fetch one official file into a folder; one that is there whole is not fetched again. It grows under the name `NAME.part` until it is whole.
 
     OverreadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """

@@ -1,18 +1,16 @@
-"""Examples and their rubrics: matched with those the study holds, completed where a part was known, refused where they contradict.
-
-Real rubrics repeat texts, so a criterion is told by its text, points and cluster, and among equals by its place.
-"""
+"""Examples and their rubrics: matched with those the study holds, completed where a part was known, refused where they contradict."""
 
 import json
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from typing import NoReturn
 
 import msgspec
 
-from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext
+from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Criterion, Example, Message, tag
 from evalcore.study.store import as_json
@@ -125,8 +123,7 @@ class Examples:
         """Add a row of an examples file."""
         first, content = self._seen.setdefault(example.prompt_id, (line, hash(example)))
         if content != hash(example):
-            msg = f"prompt_id: expected it once, got {example.prompt_id!r} again with other content (first on line {first})"
-            raise RowFault(msg)
+            refuse("prompt_id", "it once", f"{example.prompt_id!r} again with other content (first on line {first})")
         self.add(example)
 
     def add(self, example: Example) -> KnownExample:
@@ -201,16 +198,15 @@ def _merge(known: KnownExample, example: Example) -> None:
     messages = as_stored(example.messages)
     if messages != known.messages and (known.provisional or not example.provisional):
         if not known.provisional:
-            msg = f"prompt: expected the conversation imported before for prompt_id {example.prompt_id!r}, got another"
-            raise RowFault(msg)
+            refuse("prompt", f"the conversation imported before for prompt_id {example.prompt_id!r}", "another")
         if not example.provisional or _plainness(messages) < _plainness(known.messages):
             known.former_messages = known.former_messages or known.messages
             known.messages, known.changed, known.reworded = messages, True, True
     _merge_rubric(known, example)
     theme, former = tag(example.tags, "theme"), tag(known.tags, "theme")
     if theme and former and theme != former:
-        msg = f"example_tags: expected theme:{former} for prompt_id {known.prompt_id!r} as imported before, got theme:{theme}"
-        raise RowFault(msg)
+        expected = f"theme:{former} for prompt_id {known.prompt_id!r} as imported before"
+        refuse("example_tags", expected, f"theme:{theme}")
     tags = _merged_tags(known.tags, example.tags, _EXAMPLE_TAG_KINDS)
     if tags != known.tags:
         known.tags, known.changed = tags, True
@@ -239,10 +235,10 @@ def _merge_rubric(known: KnownExample, example: Example) -> None:
     parts = known.subsets | known.new_subsets
     is_consensus_again = not example.provisional and example.subsets == {CONSENSUS} and CONSENSUS in parts
     if new and (not known.partial or is_consensus_again):
-        raise _contradiction(known.prompt_id, "the criterion {} too", new[0])
+        _contradict(known.prompt_id, "the criterion {} too", new[0])
     lost = [c for c in missing if not is_part or (is_consensus_again and "level:cluster" in c.tags)]
     if lost:
-        raise _contradiction(known.prompt_id, "it without the criterion {}", lost[0])
+        _contradict(known.prompt_id, "it without the criterion {}", lost[0])
     known.reworded |= any(p is not None and p.text != c.text for c, p in zip(example.rubric, partners, strict=True))
     known.changed |= complete(example.rubric, partners)
     newer_order = known.partial and not missing and (bool(new) or not is_part)
@@ -258,15 +254,15 @@ def _merge_rubric(known: KnownExample, example: Example) -> None:
             criterion.position = position
 
 
-def _contradiction(prompt_id: str, got: str, criterion: Criterion | KnownCriterion) -> RowFault:
+def _contradict(prompt_id: str, got: str, criterion: Criterion | KnownCriterion) -> NoReturn:
     which = got.format(f"{criterion.text[:60]!r} ({criterion.points} points)")
-    return RowFault(f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got {which}")
+    refuse("rubrics", f"the rubric imported before for prompt_id {prompt_id!r}", which)
 
 
 def match(wanted: Sequence[Criterion], rubric: Sequence[KnownCriterion]) -> list[KnownCriterion | None]:
     """For each criterion its partner in the known rubric, or None; of several that fit equally the k-th is the k-th's.
 
-    Text, points and cluster decide. A source that gives no points or no cluster fits one that does; without points on
+    Text, points and cluster decide, since real rubrics repeat texts. A source that gives no points or no cluster fits one that does; without points on
     one side, the only two criteria of a cluster fit even if they are worded differently.
     """
     if len(wanted) == len(rubric) and not any(map(_unlikeness, wanted, rubric)):

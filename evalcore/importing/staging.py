@@ -34,8 +34,7 @@ from evalcore.triage.store import set_confidence_meaning
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.15
-"""Longer than SQLite lets whoever waits sleep before they try again: everybody gets their turn between two parts."""
+PAUSE_SECONDS = 0.15  # longer than SQLite lets whoever waits sleep: everybody gets their turn between two parts
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
@@ -205,7 +204,6 @@ def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
 
 
 def _asked(said: str) -> dict[str, Any]:
-    """What a file is imported as, whatever it is called."""
     asked: dict[str, Any] = json.loads(said)
     return asked | {"name": ""}
 
@@ -213,8 +211,7 @@ def _asked(said: str) -> dict[str, Any]:
 def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check the file in a copy of the study, then write it in parts.
 
-    ImportFailed: there are faults, no room for the copies, or another large import is being written: the study is as it was. Or somebody changed the study
-    between check and writing so that the rest does not fit: what was written stays.
+    ImportFailed leaves the study as it was, unless somebody changed it between check and writing so that the rest does not fit: what was written stays.
     """
     path = kept_path(engine, work.source_hash)
     with held(path, make=True) as is_ours:
@@ -236,8 +233,8 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> I
 def finish(engine: Engine) -> ImportReport | None:
     """Go on with an import that was broken off, from the copy that was kept of its file; and clear away what others left.
 
-    Its rows come again from the first, and nothing of what is in the study is written twice. Returns what came of the whole file; None: nothing waits, somebody
-    else is at it, or the copy is gone. ImportFailed: the rest does not fit the study any more.
+    Its rows come again from the first, and nothing is written twice. None: nothing waits, somebody else is at it, or the copy is gone. ImportFailed: the
+    rest does not fit the study any more.
     """
     if not can_stage(engine):
         return None
@@ -288,9 +285,6 @@ def _stop(session: Session, begun: UnfinishedImport, n_done: int, *, actor: str,
     store.end_parts(session)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
     store.append_event(session, actor=actor, action=schema.IMPORT_STOPPED, subject=begun.name, detail=detail)
-
-
-# ---------------------------------------------------------------- the copies
 
 
 def kept_path(engine: Engine, source_hash: str) -> Path:
@@ -389,9 +383,6 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
     return report
 
 
-# ---------------------------------------------------------------- the parts
-
-
 class Parts:
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
@@ -439,15 +430,8 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
         if before is not None and _asked(before.asked) == _asked(work.as_json()):
             return before
         is_broken_off(session, engine, work)
-        report = json.dumps(asdict(work.report()))
-        begun = UnfinishedImport(
-            name=work.file.name,
-            source_hash=work.source_hash,
-            actor=actor.signature,
-            asked=work.as_json(),
-            n_rows=n_rows,
-            report=report,
-        )
+        told: dict[str, Any] = {"asked": work.as_json(), "report": json.dumps(asdict(work.report())), "n_rows": n_rows}
+        begun = UnfinishedImport(name=work.file.name, source_hash=work.source_hash, actor=actor.signature, **told)
         store.begin_parts(session, begun)
     return begun
 

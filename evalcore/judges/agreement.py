@@ -24,13 +24,9 @@ CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
 MIN_ITEMS = 20  # with fewer a pair is shown in grey
 MIN_EXAMPLES = 5  # with fewer there is no interval: their spread says too little of the spread of all
 MIN_RATERS = 3  # effective ones, for an interval for raters in general
-OF_TWO_CATEGORIES = (
-    Coefficient.AGREEMENT,
-    Coefficient.KAPPA,
-    Coefficient.FLEISS_KAPPA,
-    Coefficient.ALPHA_NOMINAL,
-    Coefficient.AC1,
-)  # fmt: skip; with two categories every weighted or ordinal coefficient equals its plain one
+# with two categories every weighted or ordinal coefficient equals its plain one
+_PLAIN = ("AGREEMENT", "KAPPA", "FLEISS_KAPPA", "ALPHA_NOMINAL", "AC1")
+OF_TWO_CATEGORIES = tuple(Coefficient[name] for name in _PLAIN)
 SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
 NO_ERROR = 1e-12
 NO_PAIR = "no item has the labels of two raters"
@@ -49,10 +45,7 @@ THESE, GENERAL = "", "general_"  # prefixes of the columns with the interval for
 
 
 def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
-    """Physicians' blind first reads, and judges' labels of the same items, as the frame that `agreement` takes; raters are judges, then physicians by name.
-
-    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row.
-    """
+    """Physicians' blind first reads but of items that somebody chose to read, and judges' labels of the same items; raters are judges, then physicians."""
     reads = first_reads(rubric_data.reads)
     reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
     rows = np.unique(reads["row"].to_numpy(dtype=np.int64))
@@ -96,8 +89,7 @@ def agreement(
         these raters        theta +- t(G-1) sqrt(v_G)
         raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
 
-    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1; how often they
-    cover is in tests/judges/test_agreement_coverage.py.
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1.
 
     `labels` has one row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories are all that
     could be given), and the columns that `by` names, the same for all labels of an item. `coefficients`: by default all that differ.
@@ -132,10 +124,7 @@ def agreement(
 
 
 def pair_agreement(labels: pd.DataFrame, *, coefficients: Sequence[Coefficient] | None = None) -> pd.DataFrame:
-    """Agreement of each two raters on the items that both have labelled, one row a pair and coefficient; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
-
-    rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those for raters in general: two are no sample of raters.
-    """
+    """Agreement of each two raters on the items that both have labelled, a row a pair and coefficient: rater_1, rater_2, and `PAIR_COLUMNS`."""
     raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
     part, raters_of = _pairs(coded(labels))
     table = _estimates(part, coefficients)
@@ -246,10 +235,7 @@ def _why_not(*cases: tuple[Truths, str]) -> Any:
 
 
 def _bounds(labels: Labels) -> tuple[Floats, Floats]:
-    """The lowest and highest percent agreement of each group, whatever those who could not assess had said.
-
-    An item's sum of squares is largest with all open labels in the fullest category, and smallest where each goes to the emptiest.
-    """
+    """An item's sum of squares is largest with all open labels in the fullest category, and smallest where each goes to the emptiest."""
     n_units, n_categories = len(labels.group), labels.n_categories
     assessed = labels.value >= 0
     flat = np.bincount(labels.unit[assessed] * n_categories + labels.value[assessed], minlength=n_units * n_categories)
@@ -297,8 +283,7 @@ NAMES: dict[Coefficient, str] = {
     Coefficient.AC2_LINEAR: "Gwet's AC2, linear",
     Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
 }
-HEADS = NAMES | {Coefficient.AGREEMENT: "Agreement", Coefficient.ALPHA_NOMINAL: "Krippendorff"}
-"""The same as heads of narrow columns."""
+HEADS = NAMES | {Coefficient.AGREEMENT: "Agreement", Coefficient.ALPHA_NOMINAL: "Krippendorff"}  # of narrow columns
 
 
 def value_words(coefficient: str, value: float) -> str:

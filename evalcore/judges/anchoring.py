@@ -43,8 +43,6 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign together, `rater` needs that column.
-
     Returns:
         `COLUMNS`, three rows a judge and group, one a movement: n (first reads) and n_moved, share in [0, 1] with low and high (NaN where n is 0),
         physicians (whom the interval is for), and the first reads of the group that were left out, each counted once: n_without_label, n_not_revealed,
@@ -87,7 +85,7 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         counted = reads.loc[reads[denominator]]
         share = share_interval(counted[movement], counted["example_id"])
         low, high = share.low, share.high
-        effective = _effective(counted)
+        effective = effective_readers(counted["rater"].value_counts().to_numpy().astype(np.float64))
         in_general = effective >= MIN_READERS
         if in_general:
             hits = counted[movement].to_numpy(dtype=float)
@@ -104,10 +102,6 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
         of_whom = share.n_clusters, counted["rater"].nunique(), effective
         rows.append(dict(zip(COLUMNS[3:14], values + of_whom, strict=True)) | left_out)
     return rows
-
-
-def _effective(reads: pd.DataFrame) -> float:
-    return effective_readers(reads["rater"].value_counts().to_numpy().astype(np.float64))
 
 
 def _jackknives(
@@ -144,8 +138,8 @@ class Effect(msgspec.Struct, frozen=True):
 def effect(reads: pd.DataFrame) -> Effect | None:
     """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
 
-    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only first reads that differ from the judge count:
-    where the label was shown, only these were asked again. `reads` are `blind_reads` of one judge; None where no such drawing was made.
+    Only first reads that differ count: where the label was shown, only these were asked again. `reads` are `blind_reads` of one judge; None where no
+    criteria were drawn for a second look.
 
         difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
         interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective
@@ -168,7 +162,7 @@ def effect(reads: pd.DataFrame) -> Effect | None:
         )
     value = float(shares[0] - shares[1])
     physicians, variance, freedom = Physicians.THESE, by_example, n_examples - 1
-    if _effective(drawn) >= MIN_READERS:
+    if effective_readers(drawn["rater"].value_counts().to_numpy().astype(np.float64)) >= MIN_READERS:
         physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
         variance = max(by_example, by_example + by_reader - by_both)
     reason = (
@@ -223,7 +217,6 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "None of the first reads agreed with the judge",
     ),
 }
-"""Of each movement how its share is said, and what is said where nothing was counted."""
 _LEFT_OUT = {
     "n_not_revealed": "were not followed by a reveal of this judge",
     "n_without_label": "are of criteria that this judge has not labelled",

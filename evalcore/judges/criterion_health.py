@@ -23,22 +23,20 @@ class Alarm(StrEnum):
     UNASSESSABLE = "unassessable"  # physicians often cannot assess it
 
 
+# fewest items read and labelled, pairs or reads for an alarm: of ten with no hit Wilson's interval ends at 28 %
 MIN_ITEMS = 10
-"""Fewest items with a read and the judge's label for the alarms inverted, too lenient and too strict, fewest pairs of reads for disputed,
-fewest reads for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
 MIN_SIDE = 5  # items on which the judge says met, and not met, before physicians' labels on both are compared
 SHIFT = 0.1  # too lenient, too strict: a smaller difference is no alarm, however clear
 DISPUTED_SHARE = 0.3  # of pairs of reads that differ; two readers who toss coins differ in half
 UNASSESSABLE_SHARE = 0.1  # of reads that could not assess
 
 CRITERION = "criterion"
-GROUPINGS: Mapping[str, tuple[str, str]] = {
+GROUPINGS: Mapping[str, tuple[str, str]] = {  # the column of the items, and what intervals are clustered by
     CATEGORY: ("cluster", "example_id"),
     "axis": ("axis", "example_id"),
     "theme": ("theme", "example_id"),
-    CRITERION: ("criterion_id", "response_id"),
+    CRITERION: ("criterion_id", "response_id"),  # one criterion belongs to one example
 }
-"""The column of the items, and what intervals are clustered by: one criterion belongs to one example, so its items are told apart by response."""
 
 ALARM_COLUMNS = tuple(alarm.value for alarm in Alarm)
 ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} | {
@@ -125,10 +123,8 @@ def criterion_health(
     pairs_of = (("shift", "judge", "physicians", correlation), ("association", "if_met", "if_not_met", independent))
     for name, first, second, alike in pairs_of:
         table[[name, f"{name}_low", f"{name}_high"]] = _difference(table, first, second, alike)
-    enough, two_sided = (
-        table["n"].ge(MIN_ITEMS),
-        shares_of["if_met"]["n"].ge(MIN_SIDE) & shares_of["if_not_met"]["n"].ge(MIN_SIDE),
-    )
+    enough = table["n"].ge(MIN_ITEMS)
+    two_sided = shares_of["if_met"]["n"].ge(MIN_SIDE) & shares_of["if_not_met"]["n"].ge(MIN_SIDE)
     inverted = enough & two_sided & table["association_high"].lt(0)
     alarms = {
         Alarm.INVERTED: inverted,
@@ -271,10 +267,7 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 
 
 def read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
-    """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
-
-    With judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
-    """
+    """The items of one group that physicians have read blind, those first on which the judge differs most; judge_met is NaN without a label."""
     n_met, n_answered, n_cannot = _read_counts(first_reads(rubric_data.reads), len(rubric_data.items))
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)

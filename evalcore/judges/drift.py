@@ -5,24 +5,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr
 
 from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL, SIGN, item_groups, rate_cells
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import difference_words
 from evalcore.rubric.scores import response_scores
-from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of, quotient
-from evalcore.stats.intervals import LEVEL, grouped_shares
+from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of
+from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, decimal
 
 AXIS = "axis"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
-CLUSTERED, EXACT = (
-    "clustered",
-    "exact",
-)  # values of `test`: McNemar's with examples as clusters; from the examples' signs
+CLUSTERED, EXACT = "clustered", "exact"  # McNemar's with examples as clusters; from the examples' signs
 MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
@@ -125,9 +122,7 @@ def _sign_flip_chance(d: Numbers) -> float:
 
 
 def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFrame:
-    """Each model's mean score by either judge on the same responses, and the difference.
-
-        D = mean over responses of (s_after - s_before);  V = G/(G-1) sum_g (sum_{r in g} (d_r - D) / R)^2;  D +- t(G-1) sqrt(V)
+    """Each model's mean score by either judge on the same responses, and the mean of the difference, with the interval of `clustered_means`.
 
     Returns:
         One row a model and evaluation, and where several have responses a last one for all models (`ALL_MODELS`): n_responses (that both judges labelled
@@ -153,26 +148,19 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
 def _differences(
     scores: list[Floats], whole: Truths, group: Numbers, example: Numbers, names: pd.MultiIndex
 ) -> pd.DataFrame:
-    of_response, of_example = group[whole], example[whole]
-    before, after = scores[0][whole], scores[1][whole]
-    n = np.bincount(of_response, minlength=len(names))
-    means = [quotient(np.bincount(of_response, values, len(names)), n) for values in (before, after, after - before)]
-    u = (after - before - means[2][of_response]) / n[of_response]
-    width = int(of_example.max(initial=0)) + 1
-    cells, cell = np.unique(of_response * width + of_example, return_inverse=True)
-    n_examples = np.bincount(cells // width, minlength=len(names))
-    spread = np.bincount(cells // width, np.bincount(cell, u, len(cells)) ** 2, len(names))
-    tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
-    half = tail * np.sqrt(quotient(n_examples, n_examples - 1) * spread)
+    before, after, apart = (
+        clustered_means(group[whole], example[whole], values[whole], n_cells=len(names))
+        for values in (scores[0], scores[1], scores[1] - scores[0])
+    )
+    is_same = apart["low"].isna() & apart["n_clusters"].gt(1)  # on every example: the interval has no width
     columns = {
-        "n_responses": n,
+        "n_responses": apart["n_values"],
         "n_left_out": np.bincount(group[~whole], minlength=len(names)),
-        "n_examples": n_examples,
-        "score_before": means[0],
-        "score_after": means[1],
-        "difference": means[2],
-        "low": means[2] - half,
-        "high": means[2] + half,
+        "n_examples": apart["n_clusters"],
+        "score_before": before["mean"],
+        "score_after": after["mean"],
+        "difference": apart["mean"],
+        **{end: apart[end].mask(is_same, apart["mean"]) for end in ("low", "high")},
     }
     model, evaluation = (names.get_level_values(place).to_numpy(dtype=object) for place in range(2))
     return pd.DataFrame({"model": model, "evaluation": evaluation, **columns})

@@ -17,7 +17,6 @@ ROW_PIXELS, FRAME_PIXELS = 34, 96
 SHARES: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 F1: dict[str, Any] = {"title": "Balanced F1 (0 to 1)", "range": [-0.02, 1.02], "tickformat": ".1f"}
 SERIES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open", 0.14))
-"""The two marks of a row: whose, colour, symbol, place within it."""
 SIDES = (
     ("toward", "Toward the judge", "Took its label (share of reads that differed)", BLUE, "circle"),
     ("away", "Away from the judge", "Left its label (share of reads that agreed)", OCHRE, "diamond-open"),
@@ -97,10 +96,7 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 
 
 def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals by group: the share that the judge finds met and that physicians find met, of the same items.
-
-    `table` holds words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n.
-    """
+    """Dots with intervals by group: the shares that judge and physicians find met, by `criterion_health` with words (of the group) and alarms (in words)."""
     of = " met, %{customdata[1]:,} items"
     figure = _two_series(table, judge, "physicians, blind", form=".0%", of=of, n="n")
     _framed(figure, table["words"].tolist(), ink, title="Met (share of items)", **SHARES)
@@ -112,20 +108,14 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
 
 
 def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals, a row a category: a judge against physicians and physicians against one another.
-
-    `table` holds category, and for judge and physicians each KIND (NaN: no dot), KIND_low, KIND_high, KIND_pairs.
-    """
+    """Dots with intervals, a row a category of `quality.side_by_side`: a judge against physicians and physicians against one another."""
     named, of = table.assign(words=table["category"]), ", %{customdata[1]:,} pairs"
     figure = _two_series(named, judge, "physicians, against one another", form=".2f", of=of, n="{}_pairs")
     return _framed(figure, table["category"].tolist(), ink, **F1)
 
 
 def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme.
-
-    `judge` holds words (of the row), balanced_f1 (NaN: no dot), n_pairs; `physicians` words, name (what the hover may say), balanced_f1, n_pairs.
-    """
+    """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme; name is what the hover may say."""
     figure = go.Figure()
     places = {words: place for place, words in enumerate(judge["words"])}
     known = judge.loc[judge["balanced_f1"].notna()].assign(name="the judge")
@@ -188,20 +178,14 @@ def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 
 
 HEAD_PIXELS = 76
-NAMED_PIXELS, NUMBERED_PIXELS, CHARACTER_PIXELS = 140, 52, 7.5
-"""Width of a cell under a name, and under a number; and of a character of a name."""
-HEAD_CHARACTERS, MOST_NAMED = 20, 6
-"""Columns are headed by names where all are this short and this few; else raters are numbered, and columns headed by numbers."""
+NAMED_PIXELS, NUMBERED_PIXELS, CHARACTER_PIXELS = 140, 52, 7.5  # width under a name, a number; of a character
+HEAD_CHARACTERS, MOST_NAMED = 20, 6  # columns are headed by names where all are this short and few, else by numbers
 MATRIX_TEXT_PIXELS = 14
 LEFT_TO_RIGHT = "\u200e"  # keeps a number behind a name that is written from right to left
 
 
 def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """One coefficient for each two raters, as the lower half of a matrix; deeper is more agreement, from 0 to 1.
-
-    `table` holds rater_1, rater_2, value (NaN: none), shown and words (the value, and with its interval or why there is none), n_items, n_examples,
-    small (grey). `raters` are in the order of rows and columns; rater_1 comes before rater_2.
-    """
+    """One coefficient for each two raters, rater_1 before rater_2, as the lower half of a matrix; deeper is more agreement, from 0 to 1; small is grey."""
     places = {name: place for place, name in enumerate(raters)}
     is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS
     heads = [html.escape(name) if is_named else str(n) for n, name in enumerate(raters, start=1)]

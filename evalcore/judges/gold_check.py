@@ -29,6 +29,7 @@ DEFAULT_MIN_F1 = 0.6  # random labels have .5, published judges .58 to .71 (arXi
 POINT, LOW = "point", "low"  # what must reach a bound: the measure itself, or the lower end of its interval
 SOURCES = (ADJUDICATED, AGREED, SINGLE)
 NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")
+NUMBERS = {"response_id": 1, "sample_index": 0, "criterion_position": 1}  # the least value of each
 MANY_EXAMPLES = 5_000  # more are read whole, not by name
 
 
@@ -84,23 +85,6 @@ def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = P
 
 
 @dataclass(frozen=True)
-class GoldLabel:
-    """A line of the file, counted from 1: which item, and what it is labelled; None where the file does not say."""
-
-    line: int
-    dataset: str
-    prompt_id: str
-    model: str
-    response_id: int | None
-    evaluation: str | None
-    sample_index: int | None
-    position: int
-    criterion: str | None
-    label: Label
-    source: str
-
-
-@dataclass(frozen=True)
 class Report:
     """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed)."""
 
@@ -114,8 +98,8 @@ class Report:
     failures: list[str]
 
 
-def read_gold(content: bytes, name: str) -> list[GoldLabel]:
-    """The lines of a file of labels; an `OverreadError` names the line and column where it is no such file."""
+def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
+    """The lines of a file of labels, with line (counted from 1) and label, None where the file does not say; an `OverreadError` names line and column."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -139,43 +123,30 @@ def read_gold(content: bytes, name: str) -> list[GoldLabel]:
     return labels
 
 
-def _gold_label(line: int, place: str, cells: Mapping[str, str]) -> GoldLabel:
+def _gold_label(line: int, place: str, cells: Mapping[str, str]) -> dict[str, Any]:
     def fault(column: str, expected: str) -> OverreadError:
         return OverreadError(f"{place}: {column}: expected {expected}, got {shown(cells.get(column, ''))}")
-
-    def number(column: str, least: int) -> int | None:
-        cell = cells.get(column, "")
-        if not cell:
-            return None
-        if not (cell.isascii() and cell.isdigit() and int(cell) >= least):
-            raise fault(column, f"a whole number from {least}")
-        return int(cell)
 
     for column in ("dataset", "example_id", "model", "criterion_position", "reference_source"):
         if not cells[column]:
             raise fault(column, "a value")
-    label, source = cells["reference_label"], cells["reference_source"]
-    if label not in set(Label) and (label or source in SOURCES):
+    label = cells["reference_label"]
+    if label not in set(Label) and (label or cells["reference_source"] in SOURCES):
         column = "reference_label"
         raise fault(column, ", ".join(Label))
-    return GoldLabel(
-        line=line,
-        dataset=cells["dataset"],
-        prompt_id=cells["example_id"],
-        model=cells["model"],
-        response_id=number("response_id", 1),
-        evaluation=cells.get("evaluation") or None,
-        sample_index=number("sample_index", 0),
-        position=number("criterion_position", 1) or 0,
-        criterion=cells.get("criterion") or None,
-        label=Label(label or Label.CANNOT_ASSESS),
-        source=source,
-    )
+    row: dict[str, Any] = {"line": line, "label": Label(label or Label.CANNOT_ASSESS)}
+    row |= {column: cells.get(column) or None for column in (*NEEDED, "evaluation", "criterion")}
+    for column, least in NUMBERS.items():
+        cell = cells.get(column, "")
+        if cell and not (cell.isascii() and cell.isdigit() and int(cell) >= least):
+            raise fault(column, f"a whole number from {least}")
+        row[column] = int(cell) if cell else None
+    return row
 
 
 def check_judge(
     session: Session,
-    gold: Collection[GoldLabel],
+    gold: Collection[Mapping[str, Any]],
     judge: str,
     *,
     name: str,
@@ -184,19 +155,15 @@ def check_judge(
     by: str,
     max_missing: int,
 ) -> Report:
-    """Hold a judge's labels against gold labels.
-
-    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them; several responses
-    that fit are told apart by response_id. `bounds` maps measures to the least value of what `by` says (`POINT` or `LOW`). `name` is that of the file.
-    """
+    """Hold a judge's labels against gold labels; `bounds` maps measures to the least value of what `by` says, `name` is that of the file."""
     if judge not in (judges := contents.judges(session)):
         msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
         raise OverreadError(msg)
-    wanted = [row for row in gold if row.source in sources]
+    wanted = [row for row in gold if row["reference_source"] in sources]
     if not wanted:
         msg = f"{name}: reference_source: expected at least one line with {' or '.join(sources)}, got none"
         raise OverreadError(msg)
-    assessed = [row for row in wanted if row.label is not Label.CANNOT_ASSESS]
+    assessed = [row for row in wanted if row["label"] is not Label.CANNOT_ASSESS]
     items = _items(session, assessed, name)
     found = {example for _, example in items.values()}
     few = sorted(found) if len(found) <= MANY_EXAMPLES else None
@@ -206,10 +173,10 @@ def check_judge(
     labels = {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
     rows = []
     for row in assessed:
-        item, example = items.get(row.line, (0, 0))
+        item, example = items.get(row["line"], (0, 0))
         judged = labels.get(item, Label.CANNOT_ASSESS)
         if judged is not Label.CANNOT_ASSESS:
-            rows.append((row.label is Label.MET, judged is Label.MET, example))
+            rows.append((row["label"] is Label.MET, judged is Label.MET, example))
     pairs = pd.DataFrame(rows, columns=["gold", "judged", "example"])
     measures = gold_check(pairs)
     n_absent, n_unlabelled = len(assessed) - len(items), len(items) - len(pairs)
@@ -223,10 +190,10 @@ def check_judge(
     return Report(*counts, n_absent, n_unlabelled, measures, failed)
 
 
-def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int, tuple[int, int]]:
+def _items(session: Session, gold: Collection[Mapping[str, Any]], name: str) -> dict[int, tuple[int, int]]:
     prompts: dict[str, set[str]] = defaultdict(set)
     for row in gold:
-        prompts[row.dataset].add(row.prompt_id)
+        prompts[row["dataset"]].add(row["example_id"])
     examples: list[int] = []
     for dataset, names in prompts.items():
         examples += [int(row["id"]) for row in lookups.rows(session, lookups.EXAMPLES, names, dataset=dataset)]
@@ -241,36 +208,36 @@ def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int
     items: dict[int, tuple[int, int]] = {}
     lines: dict[int, int] = {}
     for row in gold:
-        place = f"{name} line {row.line}"
-        response = _response(row, candidates[row.dataset, row.prompt_id, row.model], place)
-        if response is None:
+        place, position, asked = f"{name} line {row['line']}", row["criterion_position"], row["criterion"]
+        response = _response(row, candidates[row["dataset"], row["example_id"], row["model"]], place)
+        if response is None or (response[1], position) not in rubric:
             continue
         number, example = response
-        if (example, row.position) not in rubric:
-            continue
-        criterion, text = rubric[example, row.position]
-        if row.criterion is not None and row.criterion.split() != text.split():
-            msg = f"{place}: criterion: expected {shown(text)}, as in the study at position {row.position}, got {shown(row.criterion)}"
+        criterion, text = rubric[example, position]
+        if asked is not None and asked.split() != text.split():
+            msg = f"{place}: criterion: expected {shown(text)}, as in the study at position {position}, got {shown(asked)}"
             raise OverreadError(msg)
         item = number * frames.ITEM_BASE + criterion
         if item in lines:
             msg = f"{place}: expected each item once, got that of line {lines[item]} again"
             raise OverreadError(msg)
-        lines[item] = row.line
-        items[row.line] = item, example
+        lines[item] = row["line"]
+        items[row["line"]] = item, example
     return items
 
 
-def _response(row: GoldLabel, candidates: list[tuple[int, int, str, int]], place: str) -> tuple[int, int] | None:
+def _response(
+    row: Mapping[str, Any], candidates: list[tuple[int, int, str, int]], place: str
+) -> tuple[int, int] | None:
     fitting = [
         (number, example)
         for number, example, evaluation, sample_index in candidates
-        if row.evaluation in (None, evaluation) and row.sample_index in (None, sample_index)
+        if row["evaluation"] in (None, evaluation) and row["sample_index"] in (None, sample_index)
     ]
     if len(fitting) > 1:
-        fitting = [one for one in fitting if one[0] == row.response_id] or fitting
+        fitting = [one for one in fitting if one[0] == row["response_id"]] or fitting
     if len(fitting) > 1:
-        msg = f"{place}: {len(fitting)} responses of {row.model} fit, expected the columns evaluation and sample_index, or response_id of this study"
+        msg = f"{place}: {len(fitting)} responses of {row['model']} fit, expected the columns evaluation and sample_index, or response_id of this study"
         raise OverreadError(msg)
     return fitting[0] if fitting else None
 

@@ -54,10 +54,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
 
 def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
-    """What most members say of a criterion; an even split is undecided.
-
-    `labels` holds the label of each member that gave one; `least` of them, 2 or more, have to say met or not met.
-    """
+    """What most members that gave a label say of a criterion; `least` of them, 2 or more, have to say met or not met."""
     votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
@@ -226,13 +223,10 @@ def convene(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> JuryReport:
-    """Give each item the verdict that most members give it, as a judge of this name, in one transaction with one event.
+    """Give each item the verdict that most members give it, as a judge of this name, new or to go on with; only what is new or has changed is written.
 
-    Only what is new or has changed is written: a verdict that the members no longer give is superseded, by one without a label where they give none.
-
-    `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
-    asked several times (`repeats_of`) has a vote each time. `least` of them (2 or more; None: all) have to vote on an item.
-    `progress` is called with the number of the last response looked at.
+    Each of the `members` has one vote, that of its newest prompt version; a judge that was asked several times (`repeats_of`) has one each time. `least`
+    of them (2 or more; None: all) have to vote on an item. `progress` is called with the number of the last response looked at.
     """
     with reading(engine) as session:
         allow(session, actor, check_can_import)

@@ -42,13 +42,10 @@ _DIGITS = 12  # a mean of the same numbers may differ in the last one, and is a 
 
 
 def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: record.Reads | None = None) -> pd.DataFrame:
-    """Each judge's label beside each physician's blind first read of the same item; not where one of them could not assess.
+    """Each judge's label beside each physician's blind first read of the same item, a row a judge and item: rater, row, `COUNTS` of pairs, weight.
 
     With `jury`, from two judges on their majority and their mean enter as two judges more (`majority.jury_names`); juries of the study have no
     vote in them. The mean counts every judge's pairs on the items that all have labelled: it is a judge drawn by lot.
-
-    Returns:
-        One row a judge and item with a pair: rater, row (of `rubric_data.items`), the four `COUNTS` of pairs, and weight (`counted_reads`).
     """
     n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
@@ -185,9 +182,7 @@ def error_rates(
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity), by the pairs of `judge_pairs`.
 
-    Returns:
-        One row a judge, grouping and group with a pair, groups by name: counts of pairs (not weighted), sensitivity and specificity (weighted, in [0, 1])
-        with 95 % intervals clustered by example (`confusion.rates`); NaN where there is no such pair.
+    One row a judge, grouping and group with a pair, by name: counts of pairs (not weighted), and the `confusion.rates`; NaN where there is no such pair.
     """
     pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
     raters, names = codes_of(pairs["rater"])
@@ -235,10 +230,9 @@ def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
 
 
 def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
-    """The values that are compared: of each rater the pooled balanced F1, and by theme its mean over the theme's categories, weighted by pairs.
+    """The values that are compared: of each rater the pooled `balanced_f1`, and by theme its mean over the theme's categories, weighted by pairs.
 
-    `table` is that of `balanced_f1`, `themes` that of `theme_of_categories`. One row a rater and group: rater_kind, rater, grouping (`overall` or
-    `theme`), group, n_pairs, balanced_f1 (NaN where undefined). A category whose F1 is undefined for a rater enters neither its mean nor n_pairs.
+    A row a rater and group (`overall` or a theme). A category whose F1 is undefined for a rater enters neither its mean nor n_pairs.
     """
     columns = ["rater_kind", "rater", "grouping", "group", "n_pairs", "balanced_f1"]
     pooled = table.loc[table["grouping"].eq(OVERALL), columns]
@@ -261,9 +255,8 @@ def kept_physicians(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.D
 def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataFrame:
     """The share of physicians whom each judge of the `standings` is above, ties counting half, beside the physicians' own distribution.
 
-    Returns:
-        `PERCENTILE_COLUMNS`, one row a judge and group: the quantiles are of the `kept_physicians`; percentile in [0, 100] with Wilson's 95 % interval of the
-        share below, for other physicians like these. NaN with fewer than `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
+    `PERCENTILE_COLUMNS`, one row a judge and group: the quantiles are of the `kept_physicians`; percentile in [0, 100] with Wilson's 95 % interval of the
+    share below, for other physicians like these. NaN with fewer than `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
     """
     by = ["grouping", "group"]
     n_all = values.loc[values["rater_kind"].eq(PHYSICIAN)].groupby(by).size()

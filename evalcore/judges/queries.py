@@ -4,29 +4,23 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, exists, func, select
-from sqlmodel import Session, col
+from sqlmodel import Session
 
+from evalcore.study import lookups
 from evalcore.study.schema import RaterKind, Stage
-from evalcore.study.tables import TABLES, Criterion
+from evalcore.study.tables import TABLES
 
 CHUNK = 500  # bound variables in one statement
 
 
 def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[int, str]:
     """The text of each of these criteria by its number; one that is not in the study is not in it."""
-    numbers = [int(number) for number in criterion_ids]
-    texts: dict[int, str] = {}
-    for start in range(0, len(numbers), CHUNK):
-        part = col(Criterion.id).in_(numbers[start : start + CHUNK])
-        statement = select(col(Criterion.id), col(Criterion.text)).where(part)
-        texts |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
-    return texts
+    numbers = map(int, criterion_ids)
+    return {row["id"]: row["text"] for row in lookups.rows(session, lookups.CRITERION_TEXTS, list(numbers))}
 
 
 _TOGETHER = 1 << 12  # responses that are read at once: some hundred thousand labels
-Item = tuple[
-    int, int | None
-]  # response_id, and criterion_id or None for the level of care that the response recommends
+Item = tuple[int, int | None]  # response_id; criterion_id, or None for the level of care that the response recommends
 
 
 class JudgeRater(NamedTuple):

@@ -1,10 +1,10 @@
 """The record of a judge: how often it is right, by kind of criterion; which blind first reads enter such a statistic, and with which weights."""
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -19,6 +19,7 @@ OVERALL, CATEGORY = "overall", "category"
 KIND, SIGN, ALL = "kind", "sign", "all"  # axis and sign together, the sign alone, everything
 ALL_CRITERIA = "all criteria"
 DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
+UNSCORED = "unscored"  # NO_POINTS before a noun
 SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
 NO_AXIS = "no axis"
 ANSWERS = (Label.MET, Label.NOT_MET)
@@ -66,10 +67,9 @@ def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFra
 
 def weighted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """Those of these reads that enter (None: `usual_reads`), with weight: 1 / inclusion probability; 1 where that is the same for all, and for all reads."""
-    mask = is_drawn(reads)
-    if which is Reads.ALL or (which is None and not mask.any()):
+    if (which or usual_reads(reads)) is Reads.ALL:
         return reads.assign(weight=1.0)
-    drawn = reads.loc[mask]
+    drawn = reads.loc[is_drawn(reads)]
     probability = drawn["inclusion_probability"].astype(float)
     return drawn.assign(weight=1.0 if probability.nunique() < 2 else 1 / probability)  # noqa: PLR2004 - one value
 
@@ -98,25 +98,6 @@ def reads_words(every: pd.DataFrame, which: Reads | None = None) -> str:
     return f"{all_reads} Not all had equal chances of being read: where what looked wrong was sought out, a judge looks worse than it is."
 
 
-class Record(msgspec.Struct, frozen=True):
-    """How often a judge is right on one kind of criterion: a row of `judge_record`."""
-
-    grouping: str
-    kind: str
-    n: int
-    n_right: int
-    share: float
-    low: float
-    high: float
-    n_examples: int
-    weighted: bool = False
-
-    @property
-    def words(self) -> str:
-        """The share with its interval and denominator."""
-        return rate_words(self.share, self.low, self.high, n_hits=self.n_right, n=self.n, weighted=self.weighted)
-
-
 def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
     """What criteria's points say of what they name, as places in `SIGNS`."""
     values = points.to_numpy(dtype=float)
@@ -142,11 +123,8 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
 def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    A criterion that two physicians have read counts twice, each read by the weight of its item.
-
-    Returns:
-        `COLUMNS`, one row a judge and kind that has reads, the widest first: n (answered reads of items that the judge labelled), share in [0, 1] (weighted)
-        with low and high, clustered by example (NaN where n is 0), and what was left out: n_cannot_assess, n_without_label.
+    A criterion that two physicians have read counts twice, each read by the weight of its item. `COLUMNS`, one row a judge and kind that has reads, the
+    widest first: n (answered reads of items that the judge labelled), share in [0, 1] (weighted) with low and high, clustered by example (NaN where n is 0).
     """
     counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
     weighted = bool(counted["weight"].ne(1).any())
@@ -173,53 +151,43 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
     return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
-def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
-    """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
-
-    Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
-    """
-    by_kind = _by_kind(records)
+def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> dict[Any, Any]:
+    """The row of one judge's record to show beside a criterion: of its kind, its sign, or everything, the first with 20 reads or more."""
+    by_kind = {(row["grouping"], row["kind"]): row for row in records.to_dict(orient="records")}
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
     kind = f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign}"
     wanted = ((KIND, kind), (SIGN, sign), (ALL, ALL_CRITERIA))
-    candidates = [by_kind.get(key, Record(*key, 0, 0, math.nan, math.nan, math.nan, 0)) for key in wanted]
-    if candidates[-1].n < MIN_READS:
+    candidates = [by_kind.get(key, {"grouping": key[0], "kind": key[1], "n": 0}) for key in wanted]
+    if candidates[-1]["n"] < MIN_READS:  # too few even of everything: that of the kind says how few
         return candidates[0]
-    return next((record for record in candidates if record.n >= MIN_KIND_READS), candidates[-1])
+    return next((row for row in candidates if row["n"] >= MIN_KIND_READS), candidates[-1])
 
 
-def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
-    rows = [Record(*row) for row in records[list(Record.__struct_fields__)].itertuples(index=False)]
-    return {(row.grouping, row.kind): row for row in rows}
-
-
-def sentence(record: Record) -> str:
-    """A record in words, for the screen."""
-    criteria = {KIND: "such criteria", SIGN: f"{_adjective(record.kind)} criteria", ALL: ALL_CRITERIA}[record.grouping]
-    if record.n < MIN_READS:
-        return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({record.n})."
-    return f"On {criteria} this judge matched physicians' blind reads in {record.words}."
+def sentence(row: Mapping[Any, Any]) -> str:
+    """A row of a record in words, for the screen."""
+    named = row["kind"].replace(NO_POINTS, UNSCORED)
+    criteria = {KIND: "such criteria", SIGN: f"{named} criteria", ALL: ALL_CRITERIA}[row["grouping"]]
+    if row["n"] < MIN_READS:
+        return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({row['n']})."
+    (words,) = rate_cells(pd.DataFrame([row]), "share", "n_right", "n")
+    return f"On {criteria} this judge matched physicians' blind reads in {words}."
 
 
 def finding(records: pd.DataFrame) -> str:
     """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read."""
-    by_kind = _by_kind(records)
-    of_all = f"{records['judge'].iloc[0]} matched physicians' blind reads in {by_kind[ALL, ALL_CRITERIA].words}"
-    signs = [record for (grouping, _), record in by_kind.items() if grouping == SIGN and record.n]
+    rows = records.assign(
+        words=rate_cells(records, "share", "n_right", "n"), kind=records["kind"].replace(NO_POINTS, UNSCORED)
+    )
+    whole = rows.loc[rows["grouping"].eq(ALL)].iloc[0]
+    of_all = f"{whole['judge']} matched physicians' blind reads in {whole['words']}"
+    signs = rows.loc[rows["grouping"].eq(SIGN) & rows["n"].gt(0)]
     if len(signs) < len((DESIRABLE, UNDESIRABLE)):
         return f"{of_all}."
-    return f"{of_all}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in signs)}."
-
-
-def _adjective(sign: str) -> str:
-    return sign if sign != NO_POINTS else "unscored"
+    return f"{of_all}: {', '.join(signs['words'] + ' on ' + signs['kind'] + ' criteria')}."
 
 
 def rate_cells(rows: pd.DataFrame, rate: str, n_hits: str, n: str, *, none: str = "") -> list[str]:
-    """A share by names of its columns, with counts and interval, a row a cell; a dash and `none` where nothing was counted.
-
-    The interval is in RATE_low and RATE_high (of `share`: low, high); a column `weighted` says whether counts do not make the share.
-    """
+    """A share with counts and its interval (RATE_low, RATE_high; of `share`: low, high), a row a cell; a dash and `none` where nothing was counted."""
     low, high = ("low", "high") if rate == "share" else (f"{rate}_low", f"{rate}_high")
     return [
         rate_words(row[rate], row[low], row[high], n_hits=row[n_hits], n=row[n], weighted=row.get("weighted", False))

@@ -80,11 +80,9 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
 
 
 def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -> pd.DataFrame:
-    """The strata that `self_preference` compares, for one judge, and what they come to.
+    """The strata that `self_preference` compares, for one judge, those with reads on both sides; then met, not met and together.
 
-    Returns:
-        One row a stratum with reads on both sides, then met, not met and together: label, sign (empty where combined), n_own, n_other (reads), rate_own,
-        rate_other (of labels in the response's favour; NaN where combined), difference with low, high.
+    sign is empty where combined; n_own, n_other are reads; rate_own, rate_other are of labels in the response's favour, NaN where combined.
     """
     reads, _ = _reads(rubric_data, families)
     labels, own, other = _sides(rubric_data, judge, reads, families.get(judge))
@@ -204,7 +202,5 @@ def columns(strata: pd.DataFrame) -> dict[str, Any]:
         ],
         "In favour of its own family": rates("own"),
         "In favour of other families": rates("other"),
-        "Difference (points)": [
-            points_words(*ends) for ends in zip(strata["difference"], strata["low"], strata["high"], strict=True)
-        ],
+        "Difference (points)": list(map(points_words, strata["difference"], strata["low"], strata["high"])),
     }

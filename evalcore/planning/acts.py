@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from evalcore.study.schema import Ask, Claim, Physicians, Selection
 MOST_WITHIN = 0.5
 LEAST_POWER, POWER = 0.5, 0.8
 NEXT = 100  # hours, or reads where no time is known, that the next reading is priced for
-PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
 ROUNDING = 1e-6
 
@@ -47,14 +47,12 @@ def target_of(words: str, known: RubricData, *, evaluation: str | None = None, j
     """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`; names may hold colons. Errors and the rest as of `target`."""
     goal, _, rest = words.partition(":")
     if goal not in list(Goal):
-        msg = f"target: expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03, got {words!r}"
-        raise OverreadError(msg)
+        _refuse("target", "score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03", repr(words))
     names, _, width = rest.rpartition(":")
     try:
         within = float(width)
     except ValueError:
-        msg = f"target: expected a width at the end, for example 0.03, got {width!r}"
-        raise OverreadError(msg) from None
+        _refuse("target", "a width at the end, for example 0.03", repr(width))
     models = [names] if names else []
     if goal == Goal.DIFFERENCE:  # the place is taken at which both sides are models of the study
         models_known, pieces = set(known.items["model"].cat.categories), names.split(":")
@@ -74,8 +72,7 @@ def target(
 ) -> Target:
     """A target of this study, by default of the evaluation with most responses (errors: all) and its judge with most labels; else an `OverreadError`."""
     if not 0 < within <= MOST_WITHIN:
-        msg = f"target: expected a width of more than 0 and at most {MOST_WITHIN}, got {within}"
-        raise OverreadError(msg)
+        _refuse("target", f"a width of more than 0 and at most {MOST_WITHIN}", within)
     parts = evaluations(known)
     judged = parts.loc[parts["judges"].map(len).gt(0)]
     if judged.empty:
@@ -91,28 +88,25 @@ def target(
     _check("judges", judges, labelled)
     wanted = tuple(dict.fromkeys(judges)) or (labelled[0],)
     if goal is Goal.JUDGE_ERROR and len(wanted) > 1:
-        msg = f"judges: expected one, since a judge's errors are its own, got {', '.join(wanted)}"
-        raise OverreadError(msg)
+        _refuse("judges", "one, since a judge's errors are its own", ", ".join(wanted))
     _check("models", models, list(known.items["model"].cat.categories))
     if len(set(models)) != N_MODELS[goal]:
-        msg = f"models: expected {N_MODELS[goal]} for {goal}, got {', '.join(models) or 'none'}"
-        raise OverreadError(msg)
+        _refuse("models", f"{N_MODELS[goal]} for {goal}", ", ".join(models) or "none")
     return Target(goal, within, tuple(models), wanted, evaluation)
 
 
 def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
     if unknown := [word for word in chosen if word not in known]:
-        msg = f"{name}: expected some of {', '.join(known)}, got {', '.join(map(repr, unknown))}"
-        raise OverreadError(msg)
+        _refuse(name, f"some of {', '.join(known)}", ", ".join(map(repr, unknown)))
+
+
+def _refuse(place: str, expected: str, got: object) -> NoReturn:
+    msg = f"{place}: expected {expected}, got {got}"
+    raise OverreadError(msg)
 
 
 def claimed(
-    known: RubricData,
-    wanted: Target,
-    *,
-    spec: Analysis | None = None,
-    claim: Claim | None = None,
-    physicians: Physicians | None = None,
+    known: RubricData, wanted: Target, *, spec: Analysis | None, claim: Claim | None, physicians: Physicians | None
 ) -> tuple[Target, str]:
     """A target with what it is to hold for: as asked, else as stated, else the widest that the reads can carry; and a sentence on whence that is."""
     if wanted.goal is Goal.JUDGE_ERROR:
@@ -131,11 +125,9 @@ def powered(wanted: Target, power: float | None) -> Target:
     if power is None:
         return wanted
     if wanted.goal is not Goal.DIFFERENCE:
-        msg = f"power: expected a difference of two models as the target, got {wanted.goal}"
-        raise OverreadError(msg)
+        _refuse("power", "a difference of two models as the target", wanted.goal)
     if not LEAST_POWER < power < 1:
-        msg = f"power: expected more than {LEAST_POWER} and less than 1, got {power}"
-        raise OverreadError(msg)
+        _refuse("power", f"more than {LEAST_POWER} and less than 1", power)
     return replace(wanted, power=power)
 
 
@@ -165,13 +157,7 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
 
 
 def draw(
-    session: Session,
-    wanted: Target,
-    *,
-    n_units: int,
-    design: str,
-    seed: int | None = None,
-    known: RubricData | None = None,
+    session: Session, wanted: Target, *, n_units: int, design: str, seed: int | None, known: RubricData | None = None
 ) -> Plan:
     """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
 
@@ -179,24 +165,21 @@ def draw(
     never stand in its estimate. `n_units` counts responses (for a difference: examples, with both models' responses). An `OverreadError` where fewer are left.
     """
     if design not in DESIGNS:
-        msg = f"design: expected one of {', '.join(DESIGNS)}, got {design!r}"
-        raise OverreadError(msg)
+        _refuse("design", f"one of {', '.join(DESIGNS)}", repr(design))
     if seed is not None and not 0 <= seed <= MAX_SEED:
-        msg = f"seed: expected 0 to {MAX_SEED}, got {seed}"
-        raise OverreadError(msg)
+        _refuse("seed", f"0 to {MAX_SEED}", seed)
     study = rubric_queries.load(session) if known is None else known
     of_target = population(study, wanted)
     read = votes(of_target.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
     gone = taken(session) | frozenset(of_target.items["response_id"].to_numpy()[read].tolist())
     free = of_target.where(~of_target.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
-        expected = f"expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
-        msg = f"responses: {expected}, got {n_units:,}"
-        raise OverreadError(msg)
+        wide = f"1 to {free.n_units:,}, as many as are neither read nor assigned yet"
+        _refuse("responses", wide, f"{n_units:,}")
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
     correlation = measured(study, wanted, of_target).correlation
-    sizes = drawing_sizes(free, correlation)
-    probabilities = inclusion_probabilities(sizes, n_units, floor=1.0 if design == UNIFORM else FLOOR)
+    floor = 1.0 if design == UNIFORM else FLOOR
+    probabilities = inclusion_probabilities(drawing_sizes(free, correlation), n_units, floor=floor)
     places = drawn_systematically(probabilities.of_units, rng=np.random.default_rng(seed))
     rank = np.full(free.n_units, -1)
     rank[places] = np.arange(len(places))
@@ -244,7 +227,7 @@ def csv_of(session: Session, plan: Plan) -> bytes:
     named = frames.responses(session, example_ids=examples).set_index("response_id")
     stream = io.StringIO()
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow(PLAN_FIELDS)
+    lines.writerow(("prompt_id", "model", "sample_index", "dataset", "inclusion_probability"))
     for (_, response), share in plan.drawn.shares.items():
         row = named.loc[response]
         prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,7 @@ N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
 ASSUMED_ACCURACY, ASSUMED_CORRELATION = 0.8, 0.2
 """Of a judge of which nothing has been read; of the errors on two criteria of one response, of which nothing has been read."""
 ASSUMED_WEIGHT, ASSUMED_UNITS = 10, 2
-"""The assumption counts as much as so many reads (for the correlation: responses), so that a handful of reads that happen to agree does not promise an
-exact number; and the widths that follow from it count as much as so many units."""
+"""The assumption counts as so many reads (for the correlation: responses), the widths that follow from it as so many units: few reads promise nothing."""
 TIE = 0.5
 MIN_READS = 20  # with fewer reads than that nothing is fitted
 PILOT_READS = 200  # from that many reads on a pilot is no longer called one
@@ -180,8 +180,11 @@ def fitted(
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
         part = estimator.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
-        places = (np.cumsum(kept) - 1)[rows[inside]]
-        fit = estimator.corrected(part, sample_of(places, rating[inside], probabilities[inside], source.unit[kept]))
+        places, votes_of, n = (np.cumsum(kept) - 1)[rows[inside]], rating[inside], np.count_nonzero(inside)
+        units = pd.factorize(source.unit[rows[inside]])[0]
+        alone = np.zeros(n, dtype=np.int64)  # as if one physician had read them all
+        read = estimator.Sample(places, votes_of, probabilities[inside], units, np.arange(n), alone, votes_of)
+        fit = estimator.corrected(part, read)
         predicted[kept], leverage[inside] = fit.predicted, fit.leverage
     return predicted, leverage
 
@@ -194,15 +197,7 @@ def estimator_population(about: Population) -> estimator.Population:
     return estimator.Population(about.item_weights, undesirable, labels, example)
 
 
-def sample_of(rows: Numbers, rating: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
-    """What was read, as `estimator` takes it, each item as if one physician had read them all; `unit` is that of every item of the population."""
-    units = pd.factorize(unit[rows])[0]
-    places = np.arange(len(rows))
-    return estimator.Sample(rows, rating, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), rating)
-
-
 def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
-    """The share of labels that physicians do not share; the correlation from the design effect of its interval."""
     n = len(about.items)
     wrong = 1 - ASSUMED_ACCURACY
     if rated.empty:
@@ -254,8 +249,7 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
     return (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * share) / (ASSUMED_WEIGHT + n_several)
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Variances of x = unit + reader + rest, unbiased, so by chance below 0; NaN without two readers of a unit (n_double), or two readers: then in the rest."""
 
     of_units: float
@@ -412,12 +406,10 @@ def components(about: Population, target: Target) -> Components:
 
 
 def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
-    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
+    """The standard error (NaN: cannot be told) expected after `n_more` further reads of a unit, by what they are spent on; no row where nothing is known.
 
-    Returns:
-        One row an option: option (now; more_responses: unread units, by the physicians who have read; more_readers: the same by as many physicians
-        again, who share the new ones; second_reads: units read already, by another of the physicians), n_reads (further ones: fewer than
-        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told).
+    more_responses: unread units, by the physicians who have read. more_readers: the same by as many physicians again, who share the new ones. second_reads:
+    units read already, by another of the physicians. n_reads are the further ones: fewer than asked for where no more are left.
     """
     if not parts.is_known:
         return pd.DataFrame(columns=COLUMNS)

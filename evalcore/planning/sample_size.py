@@ -1,6 +1,7 @@
 """How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -22,8 +23,7 @@ DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
 TAIL = (1 + LEVEL) / 2
-FLOOR = 0.2
-"""No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
+FLOOR = 0.2  # the least probability, of the mean one: a guess may be wrong, and a tiny probability is a huge weight
 _ROUNDING = 1e-6
 _NOTHING = 1e-200
 
@@ -157,29 +157,17 @@ class Variances:
         """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
         if self.half_width(self.n_free, design) > within:
             return None
-        low, high = -1, self.n_free
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.half_width(middle, design) <= within else (middle, high)
-        return high
+        return bisect_left(range(self.n_free), -within, key=lambda n: -self.half_width(n, design))
 
     def n_readers_needed(self, within: float) -> int | None:
         """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None: 100, or all these, are too few."""
         most = MOST_READERS if self.readers.in_general else self.readers.n
-        for n in range(max(self.readers.n, 1), most + 1):
-            if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
-                return n
-        return None
+        numbers = range(max(self.readers.n, 1), most + 1)
+        return next((n for n in numbers if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within), None)
 
 
 def variances(
-    about: Population,
-    pilot: Pilot,
-    target: Target,
-    *,
-    taken: frozenset[int],
-    parts: Components | None = None,
-    n_each: int = 1,
+    about: Population, pilot: Pilot, target: Target, *, taken: frozenset[int], parts: Components | None, n_each: int
 ) -> Variances:
     """What the width of a target's interval is made of; without variance components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread
@@ -217,8 +205,7 @@ class Disagreement:
     n_items: int  # that two judges or more, or one judge several times, have labelled
     n_disagreed: int  # those on which they do not all say the same
     times: float
-    """How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of either.
-    Their points count as well, so it may be below 1."""
+    """As often as an item on which they agree one of these is drawn, on average: above 0 (points count too), NaN where there are none of either."""
 
 
 def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
@@ -264,10 +251,8 @@ class Answer:
     disagreement: Disagreement
     components: Components
     claims: pd.DataFrame
-    """One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike needs);
-    infinite where it cannot be told. None of them of a judge's errors."""
-    n_readers_needed: int | None
-    """Physicians with whom reading everything is enough, where those who have read are too few; None where no number is."""
+    """Half widths now and with as many further units as drawing alike needs (infinite: cannot be told), one row a claim and physicians; errors: none."""
+    n_readers_needed: int | None  # physicians by whom reading everything is enough; None: no number is
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:

@@ -21,13 +21,12 @@ CLAIM_WORDS = {
     (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
     (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
 }
-SOURCE_WORDS = {
+SOURCE_WORDS = {  # of a source of error its name, and what makes it less
     pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
     pilot_estimates.UNITS: ("The judge misses more on one response than on another", "more responses read"),
     pilot_estimates.READERS: ("One physician is stricter than another", "more physicians"),
     pilot_estimates.REST: ("A physician is not equally strict on every response", "more reads, first or second"),
 }
-"""By source of error: its name, and what makes it less."""
 OPTION_WORDS = {
     pilot_estimates.NOW: "As it stands",
     pilot_estimates.MORE_RESPONSES: "More responses, the same physicians",
@@ -35,13 +34,12 @@ OPTION_WORDS = {
     pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
-MINUTES_AN_HOUR, FEW_HOURS = 60, 10
+FEW_HOURS = 10
 SINGLE = 1.5  # criteria a unit: with fewer, criteria were drawn one by one
+# the colours: 3:1 and more on paper and on slate
 LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
-"""Of each design the name, the colour (3:1 and more on paper and on slate) and the line of its curve."""
 CURVE_PIXELS = 300
-WIDEST = 8
-"""The curve is drawn up to so many times the width that is wanted: the first few responses would press the rest flat."""
+WIDEST = 8  # times the width that is wanted, of the curve: the first few responses would press the rest flat
 FEW_UNITS, ROOM = 10, 1.12
 
 
@@ -271,7 +269,7 @@ def hours_short(hours: float | None) -> str:
     if hours is None:
         return f"{NO_VALUE} (not timed yet)"
     if hours < 1:
-        return f"{hours * MINUTES_AN_HOUR:.0f} minutes"
+        return f"{60 * hours:.0f} minutes"
     return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"
 
 

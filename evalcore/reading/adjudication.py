@@ -23,20 +23,15 @@ from evalcore.study.db import Engine, Session, reading as reads, writing
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
 from evalcore.study.schema import JUDGE_SHOWN
 
-_SaidBy = tuple[int, Given]
-"""A verdict behind the number of who gave it."""
+_SaidBy = tuple[int, Given]  # a verdict behind the number of who gave it
 _ORDER = {schema.Stage.FIRST: 0, schema.Stage.OPEN: 1, schema.Stage.REVISED: 2}
-
-# ---------------------------------------------------------------- the adjudication queue
 
 
 @dataclass(frozen=True)
 class Waiting:
     """A response, or a case, with items that need an adjudicator.
 
-    Attributes:
-        reasons: Of all its items, the worst first, without those that tell what the judge said.
-        points: The most that an item with the worst reason is worth, without its sign; None where none has points.
+    `reasons`: the worst first, without those that tell what the judge said. `points`: the most that an item with the worst is worth, without its sign.
     """
 
     key: Key
@@ -136,9 +131,6 @@ def at_fault(engine: Engine, viewer: schema.Viewer) -> pd.DataFrame:
         return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
 
 
-# ---------------------------------------------------------------- one adjudication case
-
-
 @dataclass(frozen=True)
 class Reader:
     """What one reader says on one item, by stage in the order of reading (until the viewer looks: `shown`); who it is, is a number alone."""
@@ -149,17 +141,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Question:
-    """One item that needs an adjudicator, or that the viewer has settled.
+    """One item (no criterion: acuity) that needs an adjudicator, or that the viewer has settled.
 
-    Attributes:
-        criterion: None for acuity.
-        reasons: Words of `conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
-            looked, without those that tell what the judge said.
-        tells_judge: Its being in question tells by itself what the judge said (`conflicts.needing`).
-        differ: The first reads conflict, so a settlement says why.
-        settled: The viewer's own settlement that stands.
-        seen: Numbers of all verdicts that are shown here: what `settle` is given back.
-        judge, judged: Shown only once the viewer has looked; judged is None also where the judge labelled nothing here.
+    `reasons`: the worst first; until the viewer has looked, without those that tell what the judge said. `tells_judge`: its being in question tells that by
+    itself. `differ`: the first reads conflict, so a settlement says why. `settled`: the viewer's own that stands. `seen`: the verdicts that are shown here,
+    which `settle` is given back. `judge`, `judged`: shown only once the viewer has looked.
     """
 
     ask: schema.Ask
@@ -222,9 +208,8 @@ def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Mate
         settler, settled = _settlement(on_item)
         if not (number in why if settled is None else settler in mine):
             continue
-        ask = (
-            schema.Ask.RUBRIC if criterion else schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RESPONSE_ACUITY
-        )
+        whole = schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RESPONSE_ACUITY
+        ask = schema.Ask.RUBRIC if criterion else whole
         has_looked, row = number in looked, why.get(number, {})
         named, judged = judged_on(ask) if has_looked else (None, {})
         given = _shown(on_item, has_looked=has_looked)
@@ -298,8 +283,6 @@ def _readers(on_item: Sequence[_SaidBy], numbers: dict[int, int]) -> tuple[Reade
         for number in sorted(by_reader)
     )
 
-
-# ---------------------------------------------------------------- acts
 
 _NOT_ASKED = "This item is not in question any more: a read was taken back, or the study's rules have changed. Nothing was saved."
 _SETTLED = "Somebody else has settled this item meanwhile. Their settlement stands; yours was not saved."

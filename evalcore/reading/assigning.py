@@ -27,8 +27,7 @@ MAX_NAME = 1_000  # characters
 MAX_SEED = MAX_SAMPLE = 2**31 - 1
 MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
 MAX_MINUTES = 60 * 24 * 30
-COMPANIONS = 3
-"""Of responses that somebody chose at least so many others are read with them, and as many as were chosen: see `_companions`."""
+COMPANIONS = 3  # at least so many others are read with responses that somebody chose: see `_companions`
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 
@@ -39,23 +38,18 @@ class Drawn:
     shares: dict[Item, float]
     selection: Selection
     n_population: int
-    how: dict[str, Any]
-    """For the record: what probability any other item had, as JSON would hold it."""
+    how: dict[str, Any]  # for the record: what probability any other item had, as JSON would hold it
 
 
 @dataclass(frozen=True)
 class Choice:
     """What is to be read.
 
-    Attributes:
-        chosen: Numbers of responses that somebody chose, as the dangerous misses of Triage; goes before all others. Since they were chosen for what
-            a judge says of them, their labels stand for no others: the verdicts are volunteered, without a probability, enter no estimate, and
-            may be drawn later; then the read counts as drawn. Others are drawn to be read among them (`_companions`).
-        alone: Without these others: readers who see what few items they were given may guess why.
-        n_items: How many are drawn of those that fit; None: all.
-        blind: Numbers of conversations that wait for whoever assigns (`queries.blind_examples`): filters on items, and words that are
-            searched for, leave them out, since how many fit would tell what was said there.
-        make_blind: Set the study to show readers no verdict on what they have not read.
+    `chosen`: numbers of responses that somebody chose, as the dangerous misses of Triage; goes before all others. Since they were chosen for what a judge
+    says of them, their labels stand for no others: the verdicts are volunteered, without a probability, enter no estimate, and may be drawn later; then
+    the read counts as drawn. Others are drawn to be read among them (`_companions`), unless `alone`: then readers may guess why. `n_items`: how many are
+    drawn; None: all. `blind`: conversations that wait for whoever assigns: filters on items, and words that are searched for, leave them out, since how
+    many fit would tell what was said there. `make_blind`: set the study to show readers no verdict on what they have not read.
     """
 
     ask: Ask = Ask.RUBRIC
@@ -78,13 +72,9 @@ class Choice:
 class Assigned:
     """What was assigned, and what was not.
 
-    Attributes:
-        assignment_id: None for a dry run.
-        n_waiting: Items left out since they are assigned already.
-        n_too_few: Items of those assigned that fewer readers than wanted can read: by language, or since they have seen verdicts on it.
-        exposed: Readers who have seen others' verdicts on some of the items, each with how many: they are left out of those.
-        leading: Leads and researchers who were left out, since the study does not let them read.
-        n_companions: Of the items, those that were drawn to be read among the chosen ones; n_alone: how many more such were wanted, of which there are none.
+    `assignment_id`: None for a dry run. `n_waiting`: left out since they are assigned already. `n_too_few`: items that fewer readers than wanted can read,
+    by language, or since they have seen verdicts on it. `exposed`: who has seen others' verdicts on how many items, and is left out of those. `leading`:
+    who is left out as lead or researcher. `n_companions`: drawn to be read among the chosen ones; `n_alone`: so many more such were wanted.
     """
 
     assignment_id: int | None
@@ -262,7 +252,16 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
 
 def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, float]]:
     if choice.chosen:
-        return _chosen(session, choice), {}
+        examples = assignment_queries.chosen(session, choice.chosen)
+        rubrics = assignment_queries.having_rubric(session)
+        for number in choice.chosen:
+            if number not in examples:
+                msg = f"expected one of this study with a text to read, got response {number}"
+                raise NotFound(msg)
+            if choice.ask is Ask.RUBRIC and examples[number] not in rubrics:
+                msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
+                raise NotFound(msg)
+        return [(examples[number], number) for number in choice.chosen], {}
     if choice.drawn is not None:
         return list(choice.drawn.shares), choice.drawn.shares
     if choice.plan:
@@ -276,19 +275,6 @@ def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, f
         with_rubric = choice.ask is Ask.RUBRIC
         fitting = assignment_queries.responses(session, choice.filters, with_rubric=with_rubric)
     return [item for item in fitting if item[0] not in left_out], {}
-
-
-def _chosen(session: Session, choice: Choice) -> list[Item]:
-    examples = assignment_queries.chosen(session, choice.chosen)
-    rubrics = assignment_queries.having_rubric(session)
-    for number in choice.chosen:
-        if number not in examples:
-            msg = f"expected one of this study with a text to read, got response {number}"
-            raise NotFound(msg)
-        if choice.ask is Ask.RUBRIC and examples[number] not in rubrics:
-            msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
-            raise NotFound(msg)
-    return [(examples[number], number) for number in choice.chosen]
 
 
 def _companions(

@@ -15,8 +15,7 @@ from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
 from evalcore.study.tables import TABLES
 
-Item = tuple[int, int | None]
-"""example_id, and response_id or None for the case itself."""
+Item = tuple[int, int | None]  # example_id, and response_id or None for the case itself
 _CHUNK = 500  # bound variables in one statement
 
 
@@ -24,9 +23,7 @@ _CHUNK = 500  # bound variables in one statement
 class Planned:
     """One line of a plan: an item with the probability, in (0, 1], that it had of being drawn.
 
-    Attributes:
-        dataset: Of the example, or what the response was made for: acuity_qa and acuity_conversation tell two answers to one case apart.
-        line: Where it stands in the file; 0: in none.
+    `dataset`: of the example, or what the response was made for: acuity_qa and acuity_conversation tell two answers to one case apart. `line`: 0: in no file.
     """
 
     prompt_id: str
@@ -43,17 +40,14 @@ class Planned:
 
 
 def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[Item]:
-    """Responses with a text that fit, as (example_id, response_id), oldest first. Nobody can read one of which only the level is known.
+    """Responses with a text that fit, oldest first; filters on items have to hold on one criterion of the response.
 
-    Args:
-        filters: Which; filters on items have to hold on one criterion of the response.
-        with_rubric: Only responses to conversations that have criteria.
+    `with_rubric`: only responses to conversations that have criteria.
     """
     response = TABLES["response"].c
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
-    statement = _responses(with_rubric=with_rubric).where(
-        response.example_id.in_(fitting), *response_conditions(filters)
-    )
+    of_example = response.example_id.in_(fitting)
+    statement = _responses(with_rubric=with_rubric).where(of_example, *response_conditions(filters))
     if filters.on_items():
         statement = statement.where(response.id.in_(item_pairs(filters).with_only_columns(col(tables.Response.id))))
     rows = session.connection().execute(statement.order_by(response.example_id, response.id))
@@ -163,11 +157,7 @@ def alike(session: Session, response_ids: Collection[int], *, with_rubric: bool)
 
 
 def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
-    """Items that are assigned already for the same question.
-
-    Args:
-        drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
-    """
+    """Items that are assigned already for the same question; `drawn`: only those that were drawn, since what somebody chose may be drawn yet."""
     task = TABLES["task"].c
     of_task = col(tables.Assignment.id) == task.assignment_id
     statement = select(task.example_id, task.response_id).join(tables.Assignment, of_task)

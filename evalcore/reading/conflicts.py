@@ -11,29 +11,22 @@ from evalcore.study.schema import CannotReason, Cause, ConflictCause, Label, Rul
 
 ITEM = ["example_id", "response_id", "criterion_id"]
 CASE = ITEM[:2]
-HIGH_POINTS = 7
-"""From so many points on, either way, physicians who agree against the judge go to adjudication."""
+HIGH_POINTS = 7  # from so many points on, either way, physicians who agree against the judge go to adjudication
 LEVELS_APART = 2
 
 
 class Reason(StrEnum):
     """Why an item needs an adjudicator; the worst comes first."""
 
-    SEVERE_HARM = "severe_harm"
-    """A reader says that the judge's error would harm a patient severely."""
-    LEVELS_APART = "levels_apart"
-    """First reads of acuity are two levels apart or more."""
-    CONFLICT = "conflict"
-    """First reads give different answers."""
-    AGAINST_JUDGE = "against_judge"
-    """All readers agree against the judge on a criterion of 7 points or more, and the study sends such items on."""
-    CANNOT_ASSESS = "cannot_assess"
-    """A first read could not be made."""
-    CHECK = "check"
-    """Readers agree; the item is one of the share that is checked all the same."""
+    SEVERE_HARM = "severe_harm"  # a reader says that the judge's error would harm a patient severely
+    LEVELS_APART = "levels_apart"  # first reads of acuity are two levels apart or more
+    CONFLICT = "conflict"  # first reads give different answers
+    AGAINST_JUDGE = "against_judge"  # all readers, on 7 points or more, where the study sends such items on
+    CANNOT_ASSESS = "cannot_assess"  # a first read could not be made
+    CHECK = "check"  # readers agree; the item is one of the share that is checked all the same
 
 
-SENTENCES: Mapping[Reason, str] = {
+SENTENCES: Mapping[Reason, str] = {  # as the screen says them
     Reason.SEVERE_HARM: "Severe harm claimed",
     Reason.LEVELS_APART: "Two or more levels apart",
     Reason.CONFLICT: "First reads conflict",
@@ -41,9 +34,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.CANNOT_ASSESS: "A reader cannot assess",
     Reason.CHECK: "To be checked",
 }
-"""The reasons as the screen says them."""
-OF_JUDGE = frozenset({Reason.SEVERE_HARM, Reason.AGAINST_JUDGE})
-"""Reasons that tell what the judge said: it differs from the label beside them."""
+OF_JUDGE = frozenset({Reason.SEVERE_HARM, Reason.AGAINST_JUDGE})  # they tell that the judge's label is another
 
 # A boundary between two levels stands for both of them: the least and the most urgent that it may mean.
 LEAST: Mapping[str, int] = {"A": 1, "A/B": 1, "B": 2, "B/C": 2, "C": 3, "C/D": 3, "D": 4}
@@ -88,10 +79,7 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
     read is amended later.
 
     Args:
-        reads: One row a verdict of a physician, as `read_queries.reads` gives them: verdict_id, example_id, response_id (missing for a case),
-            criterion_id (missing for acuity), points (missing where unknown), rater_id, stage, label, severity, selection, judge_label (of the
-            judge that the study shows; missing where it gave none) and n_wanted (readers that the item was assigned to; missing where
-            it was not assigned).
+        reads: One row a verdict, as `read_queries.reads` gives them; n_wanted: readers that the item was assigned to (missing where it was not).
         seed: Draws the items to be checked: the same seed draws the same items, and a larger share draws those of a smaller one too.
 
     Returns:

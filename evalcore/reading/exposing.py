@@ -48,9 +48,8 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
             _check(session, viewer, examples)
             if reading_store.add_exposures(session, viewer.person_id, what, examples):
                 subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
-                store.append_event(
-                    session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
-                )
+                where = {"where": what}
+                store.append_event(session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail=where)
     except ReadOnly:
         with reading(engine) as session:
             _check(session, viewer, examples)

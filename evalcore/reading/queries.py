@@ -17,16 +17,10 @@ from evalcore.study.contents import rules
 from evalcore.study.frames import is_judge, is_read, numbers
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
-DEFAULT_LANGUAGE = "en"
-"""What somebody reads whose profile names no language."""
-RECENT, RECENT_OF_ALL = 20, 60
-"""Readings whose time tells how long the next takes: so many, of so many that are looked at."""
-FEW = 1_000
-"""Conversations that are asked about by their numbers; where they are more, all are asked about."""
-Target = tuple[schema.Ask, int, int | None]
-"""What is asked, of an example and its response (None: of the case itself)."""
-MANY = 500
-"""With more names or numbers than this all are read: a database takes only so many bound values."""
+RECENT, RECENT_OF_ALL = 20, 60  # readings whose time tells how long the next takes: so many, of so many looked at
+FEW = 1_000  # conversations that are asked about by their numbers; where they are more, all are asked about
+Target = tuple[schema.Ask, int, int | None]  # what is asked, of an example and its response (None: of the case itself)
+MANY = 500  # with more names or numbers than this all are read: a database takes only so many bound values
 
 # ---------------------------------------------------------------- who has seen others' verdicts on what
 
@@ -100,8 +94,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     n_done: int
     n_left: int
-    seconds_each: float | None
-    """Median time of an item; None where nobody has finished one."""
+    seconds_each: float | None  # median time of an item; None where nobody has finished one
 
 
 _ASKED: tuple[Any, ...] = (
@@ -173,7 +166,7 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
 
 def languages_of(viewer: schema.Viewer) -> tuple[str, ...]:
     """The languages that somebody reads: English where the profile names none."""
-    return viewer.languages or (DEFAULT_LANGUAGE,)
+    return viewer.languages or ("en",)
 
 
 def _spoken_on(viewer: schema.Viewer) -> ColumnElement[bool]:
@@ -347,9 +340,7 @@ class Item(msgspec.Struct, frozen=True):
 class Material(msgspec.Struct, frozen=True):
     """What a reader has before them: the conversation, the response without its model, the criteria.
 
-    Attributes:
-        messages: What was sent to the model, as {role, content}, without instructions that are not the example's own.
-        response: None where the case itself is read.
+    `messages`: what was sent to the model, as {role, content}, without instructions that are not the example's own. No response: the case itself is read.
     """
 
     messages: list[dict[str, str]]
@@ -429,10 +420,6 @@ def given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int,
     return [(row["rater_id"], msgspec.convert(dict(row), Given)) for row in rows]
 
 
-def _by_item(session: Session, *conditions: ColumnElement[bool]) -> dict[int | None, Given]:
-    return {each.criterion_id: each for _, each in given(session, *conditions)}
-
-
 def _stands() -> ColumnElement[bool]:
     """Nothing has replaced the verdict; for statements on few verdicts, since each is looked up."""
     verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
@@ -440,11 +427,7 @@ def _stands() -> ColumnElement[bool]:
 
 
 def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str | None, dict[int | None, Given]]:
-    """The name of the judge to be shown and its verdicts on a task or case, by criterion_id.
-
-    Args:
-        judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this, by name.
-    """
+    """The judge to be shown and its verdicts on a task or case, by criterion_id: the study's choice, else who has the most verdicts on this, by name."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     judges = (
         select(rater.id, rater.name)
@@ -458,7 +441,7 @@ def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str |
     if row is None:
         return None, {}
     mine = verdict.rater_id == row.id, verdict.label.is_not(None)
-    return row.name, _by_item(session, *_on_item(target), *mine, _stands())
+    return row.name, {each.criterion_id: each for _, each in given(session, *_on_item(target), *mine, _stands())}
 
 
 def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
@@ -506,4 +489,4 @@ def said_by(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) 
     """One rater's standing verdicts on a task at a stage, by criterion_id."""
     verdict = TABLES["verdict"].c
     mine = verdict.rater_id == rater_id, verdict.stage == stage, _stands()
-    return _by_item(session, *_on_item(asked.target), *mine)
+    return {each.criterion_id: each for _, each in given(session, *_on_item(asked.target), *mine)}

@@ -16,10 +16,8 @@ from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repe
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
 from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
-Key = tuple[int, int | None]
-"""A case of adjudication: example_id, and response_id or None for the case of triage itself."""
-RECENT = 500
-"""So many readings at most, the newest, tell how long the next will take."""
+Key = tuple[int, int | None]  # a case of adjudication: example_id, and response_id or None for the case itself
+RECENT = 500  # so many readings at most, the newest, tell how long the next will take
 
 
 def item(session: Session, response_id: int, criterion_id: int | None, *, judge: str) -> RowMapping | None:
@@ -66,9 +64,6 @@ def newest_of(
     return session.exec(statement).first()
 
 
-# ---------------------------------------------------------------- what one person, and what all have read
-
-
 _ASK = case(
     (col(Verdict.criterion_id).is_not(None), schema.Ask.RUBRIC.value),
     (col(Verdict.response_id).is_not(None), schema.Ask.RESPONSE_ACUITY.value),
@@ -102,9 +97,8 @@ def my_reads(session: Session, viewer: schema.Viewer) -> pd.DataFrame:
         col(Assignment.ask), col(Task.example_id), col(Task.response_id), col(Reading.id).label("reading_id"), col(Reading.state), col(Reading.seconds),
         col(Reading.locked_at),
     ]  # fmt: skip
-    locked = (
-        _readings(*columns).where(col(Reading.person_id) == viewer.person_id).order_by(col(Reading.locked_at).desc())
-    )
+    mine = _readings(*columns).where(col(Reading.person_id) == viewer.person_id)
+    locked = mine.order_by(col(Reading.locked_at).desc())
     readings = frame(session, locked).drop_duplicates(TASK).astype({"response_id": "Int64", "reading_id": "Int64"})
     reads = frame(session, given).astype({"response_id": "Int64"}).merge(readings, on=TASK, how="left")
     reads["read_at"] = reads["locked_at"].fillna(reads["read_at"])
@@ -121,9 +115,8 @@ def reading_times(session: Session) -> pd.DataFrame:
     """The newest locked readings of whole responses: seconds (of each pause two minutes at most), n_criteria (1 or more)."""
     of_example = TABLES["criterion"].c.example_id
     rubric = select(of_example.label("example_id"), func.count().label("n_criteria")).group_by(of_example).subquery()
-    readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(
-        rubric, rubric.c.example_id == col(Task.example_id)
-    )
+    of_task = rubric.c.example_id == col(Task.example_id)
+    readings = _readings(col(Reading.seconds), rubric.c.n_criteria).join(rubric, of_task)
     newest = readings.where(col(Assignment.ask) == schema.Ask.RUBRIC).order_by(col(Reading.id).desc()).limit(RECENT)
     return frame(session, newest)
 
@@ -181,18 +174,12 @@ def level_readers(session: Session) -> pd.Series:
     return frame(session, statement).set_index("example_id")["n_level_readers"]
 
 
-# ---------------------------------------------------------------- one conversation
-
-
 @dataclass(frozen=True)
 class Opened:
     """One conversation with everything on it.
 
-    Attributes:
-        example: Row of the example; `messages` as a list of {role, content}.
-        responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
-        verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
-            open stage; with brought_by: who imported the file that a physician's verdict came with (missing: none did, or the trail does not tell).
+    `example`: its row; `messages` as a list of {role, content}. `verdicts`: all standing ones with their words, those on the case itself too (response_id
+    missing), and those taken back (label None) of open stage; with brought_by: who imported the file that a physician's verdict came with.
     """
 
     example: dict[str, Any]
@@ -264,9 +251,6 @@ def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
             if each in detail:
                 importers.setdefault(each, actor)
     return importers
-
-
-# ---------------------------------------------------------------- what adjudication looks at
 
 
 def _on(on: Key | int | None) -> list[ColumnElement[bool]]:

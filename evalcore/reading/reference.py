@@ -160,14 +160,8 @@ def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
     return table.assign(n_overridden=overridden.reindex(table.index).fillna(0).astype(int))
 
 
-# ---------------------------------------------------------------- one physician's items
-
-
 def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
-
-    Args:
-        verdicts: As `frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
 
     Returns:
         One row an item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label

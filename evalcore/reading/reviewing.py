@@ -21,14 +21,11 @@ from evalcore.study.schema import ReadingState
 from evalcore.study.tables import Mark, Reading, now
 
 MAX_NOTE = 5_000
-PAUSE_SECONDS = 120.0
-"""Of a time without any act, so much counts as reading."""
+PAUSE_SECONDS = 120.0  # of a time without any act, so much counts as reading
+_LEVELS = tuple(level for level in schema.Acuity if level is not schema.Acuity.REMOVE)
 ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
     schema.Ask.RUBRIC: tuple(schema.Label),
-    schema.Ask.RESPONSE_ACUITY: (
-        *(level for level in schema.Acuity if level is not schema.Acuity.REMOVE),
-        schema.Label.CANNOT_ASSESS,
-    ),
+    schema.Ask.RESPONSE_ACUITY: (*_LEVELS, schema.Label.CANNOT_ASSESS),
     schema.Ask.GOLD_ACUITY: (*schema.Acuity, schema.Label.CANNOT_ASSESS),
 }
 
@@ -37,13 +34,9 @@ ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
 class OpenReview:
     """What a reader has in hand.
 
-    Attributes:
-        drafts: The newest mark on each item, by criterion_id (None: the response or case as a whole).
-        first: The locked first read, by criterion_id; empty before.
-        decided: What was kept or revised since, by criterion_id.
-        judge, judged: Whose verdicts are shown and what they are; None and empty while the reader is blind. Of the control they are shown
-            when the whole reading is done.
-        control: Criteria of a locked read that get a second look without the judge's verdict; empty once it is done.
+    By criterion_id (None: the response or case as a whole): `drafts`, the newest mark; `first`, the locked first read; `decided`, what was kept or revised
+    since; `judged`, the verdicts of `judge` that are shown: none while the reader is blind, and of the control none before the whole reading is done.
+    `control`: criteria of a locked read that get a second look without the judge's verdict; empty once it is done.
     """
 
     reading: Reading
@@ -106,9 +99,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
     judge: str | None = None
     judged: dict[int | None, Given] = {}
     first, decided = judged, judged
-    if (
-        is_locked or not reading.blinded
-    ):  # the judge that was shown when it was locked; before, the one that the study would show
+    # the judge that was shown when it was locked; before, the one that the study would show
+    if is_locked or not reading.blinded:
         judge, judged = queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
     if is_locked:
         rater = queries.rater_of(session, reading.person_id)
@@ -139,9 +131,6 @@ def control_keys(
     ordered = sorted(key for key in keys if key is not None)
     drawn = np.random.default_rng(seed).random(len(ordered)) < share
     return tuple(key for key, is_drawn in zip(ordered, drawn, strict=True) if is_drawn and key in judged)
-
-
-# ---------------------------------------------------------------- what a physician may say
 
 
 def missing(keys: Collection[int | None], drafts: Mapping[int | None, Draft]) -> list[int | None]:
@@ -180,11 +169,8 @@ def check_note(note: str, *, name: str = "note") -> None:
 class Decision:
     """What a physician says of an item with the judge in view.
 
-    Attributes:
-        label: The first label again (kept), or another (revised).
-        cause, severity, error_kind: Of the judge's error; only where the label differs from the judge's.
-        right_for_wrong_reason: Only where the label is the judge's.
-        reason: Why it cannot be assessed; None: as the first read said, where that could not be assessed either.
+    `label`: the first one again (kept), or another (revised). `cause`, `severity`, `error_kind`: only where it differs from the judge's;
+    `right_for_wrong_reason`: only where it is the judge's. `reason`: why it cannot be assessed; None: as the first read said.
     """
 
     label: str
@@ -207,9 +193,6 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
     if decision.right_for_wrong_reason and not agrees:
         msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)
-
-
-# ---------------------------------------------------------------- the blind read
 
 
 def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -> OpenReview | None:
@@ -341,10 +324,7 @@ def submit(
     Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
     control, some criteria are drawn now for a second look before anything of the judge is shown. A read whose
     reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
-    conversation, or who leads the study, is stored as not blind, with the reason.
-
-    Args:
-        knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
+    conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
     with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
@@ -402,9 +382,6 @@ def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------- after the lock
-
-
 def revise(
     engine: Engine,
     viewer: schema.Viewer,
@@ -418,10 +395,7 @@ def revise(
     """Keep or revise one item now that the judge is shown: a new verdict of stage `revised`; the first read stays. Returns its number.
 
     Also how a reader amends what is done, and looks a second time at an item of the control, without the judge's verdict: then the new
-    verdict is `blinded`.
-
-    Args:
-        seen: The newest decision on the item that the screen showed, or None.
+    verdict is `blinded`. `seen`: the newest decision on the item that the screen showed, or None.
     """
     with _acting(engine, viewer, reading_id, check_can_decide, at or now()) as (session, person, reading, asked):
         review = _review(session, reading, asked)

@@ -23,11 +23,9 @@ def add_assignment(
     actor: str,
     **row: Any,
 ) -> int:
-    """Write an assignment with its tasks, in their order, and one audit event. Returns its number.
+    """Write an assignment (`row`: columns of its table) with its tasks and one audit event. Returns its number.
 
-    Args:
-        items: (example_id, response_id or None, inclusion probability), in the order of reading.
-        row: ask, n_readers, seed, reserve_minutes, selection, n_population of the `Assignment`.
+    `items`: (example_id, response_id or None, inclusion probability), in the order of reading.
     """
     assignment = Assignment(chosen_by=json.dumps(chosen_by, ensure_ascii=False), created_by=actor, **row)
     session.add(assignment)
@@ -42,15 +40,8 @@ def add_assignment(
     written(session).content("assignment", [number])
     people = [{"assignment_id": number, "person_id": person} for person in sorted(readers)]
     connection.execute(insert(TABLES["assignment_reader"]), people)
-    detail = {
-        "ask": row["ask"],
-        "items": len(items),
-        "of": row["n_population"],
-        "n_readers": row["n_readers"],
-        "readers": sorted(readers),
-        "seed": row["seed"],
-        "chosen_by": chosen_by,
-    }
+    detail = {"ask": row["ask"], "items": len(items), "of": row["n_population"], "n_readers": row["n_readers"]}
+    detail |= {"readers": sorted(readers), "seed": row["seed"], "chosen_by": chosen_by}
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
 
@@ -62,9 +53,7 @@ def add_exposures(session: Session, person_id: int, what: Seen, examples: Collec
     """Remember that somebody sees others' verdicts. Returns how many rows that took: none where all is known already.
 
     Where it is not 0 an event has to follow in the transaction, which vouches for the rows.
-
-    Args:
-        examples: Numbers of the examples; None: of every example that is there now (for those who are released: later ones too), as one row.
+    No examples: every one that is there now (for those who are released: later ones too), as one row.
     """
     missing = unseen(session, person_id, what, examples)
     if missing:

@@ -32,10 +32,7 @@ ONE_TURN = "1 turn"
 
 
 def published(grouping: str) -> pd.DataFrame:
-    """What the benchmark holds of each group of a grouping.
-
-    Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole. Themes, axes, and conversations of one turn.
-    """
+    """What the benchmark holds of each theme, axis, or of one turn, by group in words ("global health"): share in (0, 1], n (NaN where unknown), n_whole."""
     counts, whole = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}.get(grouping, ({}, 0))
     rows: dict[str, tuple[float, float, float]]
     rows = {name.replace("_", " "): (n / whole, n, whole) for name, n in counts.items()}
@@ -69,10 +66,7 @@ _SCORES = (
 
 
 def published_scores() -> pd.DataFrame:
-    """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation.
-
-    To be drawn apart from the study's own, with `CITATION` and `NOT_COMPARABLE` beside.
-    """
+    """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation."""
     table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
     return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
 

@@ -53,7 +53,7 @@ class Grouping(StrEnum):
 
 
 GROUPINGS = tuple(Grouping)
-_STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
+_STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {  # its column, where each begins, names
     Grouping.TURNS: (
         "n_turns", (2, 4, 6), (benchmark.ONE_TURN, "2 to 3 turns", "4 to 5 turns", "6 turns or more")
     ),
@@ -68,7 +68,6 @@ _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
         ("under 500", "500 to 999", "1,000 to 1,999", "2,000 to 3,999", "4,000 or more"),
     ),
 }  # fmt: skip
-"""Groups by a number: its column, where each group but the first begins, their names in order."""
 
 
 def parts(
@@ -81,9 +80,8 @@ def parts(
 ) -> pd.DataFrame:
     """The groups of a study: how many there are, beside the published counts of the full benchmark, and what physicians have read of them.
 
-    The frames are those of `composition_queries`. Beside the benchmark the units are those of the grouping; beside the study they are what was read:
-    responses, and for groups of criteria items. Of hidden examples nothing is told of what was read: they and their criteria are counted in n, and left out of
-    every number of reads; their responses are left out altogether.
+    Beside the benchmark the units are those of the grouping; beside the study they are what was read: responses, and for groups of criteria items. Hidden
+    examples and their criteria are counted in n, and left out of every number of reads; their responses are left out altogether.
 
     Returns:
         One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one: n (units) of n_whole (all that
@@ -302,19 +300,15 @@ def part_columns(grouping: Grouping, table: pd.DataFrame) -> dict[str, Any]:
     return columns | {"Read": [share_words(*row) for row in read], "Of all reads": of_reads}
 
 
-def size_columns(sizes: pd.DataFrame) -> dict[str, Any]:
-    """`sizes` in words."""
-    headers = {"n": "Here", "n_read": "Read", "published": "Full benchmark"}
-    cells = {words: [decimal(n, 0) for n in sizes[name]] for name, words in headers.items()}
-    return {"": sizes["what"], **cells}
+SIZES = {"n": "Here", "n_read": "Read", "published": "Full benchmark"}
+SPREADS = {"mean": "Mean", "median": "Median", "low": "From", "high": "To"}
+SPREADS |= {"published_mean": "Mean of the full benchmark"}
 
 
-def spread_columns(spreads: pd.DataFrame) -> dict[str, Any]:
-    """`spreads` in words."""
-    headers = {"mean": "Mean", "median": "Median", "low": "From", "high": "To"}
-    headers["published_mean"] = "Mean of the full benchmark"
-    cells = {words: [decimal(n, int(name.endswith("mean"))) for n in spreads[name]] for name, words in headers.items()}
-    return {"": spreads["what"], **cells}
+def number_columns(table: pd.DataFrame, headers: Mapping[str, str]) -> dict[str, Any]:
+    """`sizes` or `spreads` in words."""
+    cells = {words: [decimal(n, int(name.endswith("mean"))) for n in table[name]] for name, words in headers.items()}
+    return {"": table["what"], **cells}
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:

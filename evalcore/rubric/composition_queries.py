@@ -41,10 +41,7 @@ def _read_responses() -> Subquery:
 
 
 def examples(session: Session) -> pd.DataFrame:
-    """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`case_flow`).
-
-    Names are missing where unknown; n_undesirable: criteria with negative points; n_read: responses with a physician's verdict.
-    """
+    """One row an example but cases of triage (`case_flow` counts them); n_undesirable: criteria with negative points; n_read: responses with a verdict."""
     read, example = _read_responses(), TABLES["example"].c
     criterion, response = TABLES["criterion"].c, TABLES["response"].c
     n_undesirable = func.sum(case((criterion.points < 0, 1), else_=0)).label("n_undesirable")
@@ -100,25 +97,22 @@ def criteria(session: Session) -> pd.DataFrame:
 
 def responses(session: Session) -> pd.DataFrame:
     """One row a response, those to cases of triage left out: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
-    read, response, example = _read_responses(), TABLES["response"], TABLES["example"]
+    read, response, example, model = (_read_responses(), *(TABLES[name] for name in ("response", "example", "model")))
     statement = (
         select(
             response.c.example_id,
-            response.c.model_id,
             func.length(response.c.text).label("n_chars"),
             case((read.c.response_id.is_not(None), 1), else_=0).label("is_read"),
+            model.c.name.label("model"),
         )
         .join(example, example.c.id == response.c.example_id)
+        .join(model, model.c.id == response.c.model_id)
         .outerjoin(read, read.c.response_id == response.c.id)
         .where(example.c.dataset != CASES)
         .order_by(response.c.id)
     )
-    table = frame(session, statement).astype("int64")
-    named = select(TABLES["model"].c.id, TABLES["model"].c.name)
-    names = frame(session, named, ["model_id", "model"]).sort_values("model")
-    place = pd.Index(names["model_id"]).get_indexer(table.pop("model_id"))
-    model = pd.Categorical.from_codes(place, categories=pd.Index(names["model"], dtype="str"))
-    return table.assign(model=model, is_read=table["is_read"].astype(bool))
+    types = {"example_id": "int64", "n_chars": "int64", "is_read": "bool", "model": "category"}
+    return frame(session, statement).astype(types)
 
 
 def subset_sizes(session: Session) -> dict[str, int]:

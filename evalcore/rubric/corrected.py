@@ -1,7 +1,7 @@
 """The corrected score and its differences: judges on all criteria, physicians on those that were drawn, and what an interval is to hold for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from math import ceil
@@ -29,10 +29,7 @@ TUNED_TO = 300  # units read, items or whole responses, at which the interval fo
 
 
 def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
-    """How many physicians more it takes to say something of physicians in general, at least, and by whom in words; 0 and "" where enough have read.
-
-    Where one has read nearly everything the others say little, so effective readers count (`estimator.effective_readers`).
-    """
+    """How many physicians more it takes to say something of physicians in general, at least, and by whom in words; 0 and "" where enough have read."""
     lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
     if not lacking:
         return 0, ""
@@ -61,9 +58,6 @@ def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
         physicians = Physicians.IN_GENERAL
         why = f"{fewest:.1f} effective readers: the interval holds for physicians in general."
     return DefaultClaim(Claim.NEW_EXAMPLES, physicians, why)
-
-
-JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong."
 
 
 def claim_sentence(
@@ -183,14 +177,10 @@ class EstimatorInputs:
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
-    def physicians_fit(self) -> estimator.Fit:
-        """The same for all claims, which differ in its variance; something must have been read."""
-        return estimator.by_physicians(self.population, self.sample)
-
-    @cached_property
-    def corrected_fit(self) -> estimator.Fit:
-        """Likewise."""
-        return estimator.corrected(self.population, self.sample)
+    def fits(self) -> dict[str, estimator.Fit]:
+        """By kind, of physicians only and corrected; the same for all claims, which differ in its variance. Empty where nothing was read."""
+        of = {PHYSICIANS: estimator.by_physicians, CORRECTED: estimator.corrected}
+        return {kind: fit(self.population, self.sample) for kind, fit in of.items()} if len(self.sample.rows) else {}
 
 
 def estimator_inputs(
@@ -254,13 +244,10 @@ def estimator_inputs(
 def _sample(
     rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
 ) -> tuple[estimator.Sample, tuple[str, ...]]:
-    """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
-
-    Probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read.
-    """
+    """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that."""
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
-    stands_for = (1 / probabilities).sum() / max(len(rows), 1)
+    stands_for = (1 / probabilities).sum() / max(len(rows), 1)  # a drawing may be only partly read
     voted_label: Floats = voted["vote"].to_numpy(dtype=np.float64)
     is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != voted_label
     used = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
@@ -336,8 +323,8 @@ def corrected_scores(
     more alike than their reads can be. Where nearly all votes are as predicted, each is widened by what V_A lacks to that of three votes that are not.
     Measured coverage: `tests/benchmarks/coverage.py`.
 
-    Judge-only has no physician in it: on this benchmark its interval has width 0; for new examples it is over examples, t(N - 1). Several judges are a jury:
-    the mean of their labels. Probabilities are scaled so that the read items stand for all (sum of 1/pi = number of items).
+    Judge-only: on this benchmark its interval has width 0; for new examples it is over examples, t(N - 1). Several judges are a jury: the mean of their
+    labels. Probabilities are scaled so that the read items stand for all (sum of 1/pi = number of items).
 
     Returns:
         `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
@@ -354,8 +341,8 @@ def corrected_scores(
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         if not estimates.n_needed and model.judges:
             if WORTH not in model.cache:
-                fits = {"alone": model.physicians_fit, "helped": model.corrected_fit}
-                model.cache[WORTH] = estimator.further_reads(model.population, model.sample, **fits)
+                alone, helped = model.fits[PHYSICIANS], model.fits[CORRECTED]
+                model.cache[WORTH] = estimator.further_reads(model.population, model.sample, alone=alone, helped=helped)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
         row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
         rows.append(row)
@@ -386,10 +373,9 @@ def estimates_of(
         if claim is Claim.NEW_EXAMPLES:
             width = (float(psi.var(ddof=1)) / n if n > 1 else np.nan, n - 1)
         of_kind[JUDGE] = Estimate(fit, 0.0, psi, (width,))
-    fits = {PHYSICIANS: inputs.physicians_fit, CORRECTED: inputs.corrected_fit} if len(sample.rows) else {}
-    n_columns = max((fit.n_columns for fit in fits.values()), default=1)
+    n_columns = max((fit.n_columns for fit in inputs.fits.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
-    for kind, fit in fits.items():
+    for kind, fit in inputs.fits.items():
         if not n_needed and (kind == PHYSICIANS or inputs.judges):
             of_kind[kind] = of_reads(population, sample, fit, claim, physicians)
     estimates = inputs.cache[claim, physicians] = Estimates(of_kind, n_needed, needed)
@@ -449,65 +435,58 @@ class ModelEstimate:
     inputs: EstimatorInputs
     estimate: Estimate
 
-    @cached_property
-    def whole(self) -> "_Part":
-        """What was read of all examples."""
-        return _Part(self.inputs.population, self.inputs.sample, self.estimate.fit)
-
-    def part(self, common: Numbers) -> "_Part":
+    def part(self, common: Numbers) -> "ModelEstimate":
         """What was read of the examples that both have answered, the score being that on these alone."""
         population, sample, fit = self.inputs.population, self.inputs.sample, self.estimate.fit
         if len(common) == population.n_examples:
-            return self.whole
+            return self
         of_examples = np.isin(np.arange(population.n_examples), common)
         items = of_examples[population.example]
         read = items[sample.rows]
         its_reads = read[sample.places]
-        return _Part(
-            estimator.Population(
-                population.moves[items] / population.shares[common].sum(),
-                population.undesirable[items],
-                population.labels[items],
-                (np.cumsum(of_examples) - 1)[population.example[items]],
-            ),
-            estimator.Sample(
-                rows=(np.cumsum(items) - 1)[sample.rows[read]],
-                votes=sample.votes[read],
-                probabilities=sample.probabilities[read],
-                units=np.unique(sample.units[read], return_inverse=True)[1],
-                places=(np.cumsum(read) - 1)[sample.places[its_reads]],
-                readers=sample.readers[its_reads],
-                said=sample.said[its_reads],
-                own=None if sample.own is None else sample.own[its_reads],
-            ),
-            estimator.Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read]),
+        part = estimator.Population(
+            population.moves[items] / population.shares[common].sum(),
+            population.undesirable[items],
+            population.labels[items],
+            (np.cumsum(of_examples) - 1)[population.example[items]],
         )
+        part_read = estimator.Sample(
+            rows=(np.cumsum(items) - 1)[sample.rows[read]],
+            votes=sample.votes[read],
+            probabilities=sample.probabilities[read],
+            units=np.unique(sample.units[read], return_inverse=True)[1],
+            places=(np.cumsum(read) - 1)[sample.places[its_reads]],
+            readers=sample.readers[its_reads],
+            said=sample.said[its_reads],
+            own=None if sample.own is None else sample.own[its_reads],
+        )
+        fit = estimator.Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read])
+        estimate = msgspec.structs.replace(self.estimate, fit=fit)
+        return ModelEstimate(replace(self.inputs, population=part, sample=part_read), estimate)
 
-
-@dataclass(frozen=True)
-class _Part:
-    """What was read of some of a model's examples, and what follows of it for pairs, each worked out once."""
-
-    population: estimator.Population
-    sample: estimator.Sample
-    fit: estimator.Fit
+    @cached_property
+    def made_of(self) -> tuple[estimator.Population, estimator.Sample, estimator.Fit]:
+        """What the functions of `estimator` take."""
+        return self.inputs.population, self.inputs.sample, self.estimate.fit
 
     @cached_property
     def adds(self) -> tuple[Floats, Floats]:
         """By example, what its reads add to the score by the draw of its items (the sum of squares is V_A by example); the same without (1 - pi)."""
-        z = estimator.deviations(self.population, self.sample, self.fit)
-        example, n = self.population.example[self.sample.rows], self.population.n_examples
-        missed = np.sqrt(1 - self.sample.probabilities)
-        draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
+        population, sample, _ = self.made_of
+        z = estimator.deviations(*self.made_of)
+        example, missed = population.example[sample.rows], np.sqrt(1 - sample.probabilities)
+        draw, most = (np.bincount(example, of, population.n_examples).astype(np.float64) for of in (missed * z, z))
         return draw, most
 
     @cached_property
     def variance(self) -> estimator.BenchmarkVariance:
-        return estimator.benchmark_variance(self.population, self.sample, self.fit)
+        """Of the score on this benchmark."""
+        return estimator.benchmark_variance(*self.made_of)
 
     @cached_property
     def by_physician(self) -> tuple[Floats, Floats]:
-        return estimator.by_physician(self.population, self.sample, self.fit)
+        """What each physician adds, and their loads."""
+        return estimator.by_physician(*self.made_of)
 
 
 def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) -> Floats:

@@ -1,8 +1,4 @@
-"""Corrected scores and differences by theme, axis, category, language or level, and whether they differ between these groups.
-
-Each group's number is the whole study's estimator (`estimator`) on that group alone. As HealthBench defines scores, a group of examples (theme,
-category, language) has their whole scores; a group of criteria (axis, level, cluster) has the same formula on its criteria alone.
-"""
+"""Corrected scores and differences by theme, axis, category, language or level (groups as in `scores`), and whether these groups differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -105,8 +101,6 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
         groups of criteria     they share examples, so the estimates are correlated: V from the examples' joint influence values, C the
                                G-1 contrasts with the first group, T2 = (C t)' (C V C')^-1 C t, d the smallest of d_g
                                F = T2 (d - G + 2) / (d (G-1))      on G-1 and d - G + 2  (Hotelling)
-
-    A p that is not small does not say that groups are alike.
 
     Returns:
         `TEST_COLUMNS` and p_holm (over the rows of the evaluation about the same), one row an evaluation and pair of models (about `difference`), and one an
@@ -230,8 +224,7 @@ def group_words(
 ) -> str:
     """Whether two models' difference depends on the group, and for which models the judge's error does; where no group has a score, what lacks.
 
-    `scores` are `group_corrected_scores` of one evaluation, `tests` its `interactions`. Without a stated primary comparison, or where its models are
-    not here, the two models with the best scores, by the mean over groups, are compared.
+    Without a stated primary comparison, or where its models are not here, the two models with the best scores, by the mean over groups, are compared.
     """
     if scores.empty:
         return f"Nothing here is tagged with a {grouping}: the tags come with the file of examples."

@@ -1,8 +1,4 @@
-"""What everybody says of every criterion of every response, as three frames that fit in memory: the input of the statistics.
-
-A table of one row a verdict says each name a million times. Here an item (one criterion of one response) is one row, a
-judge is one column, and physicians' reads, which are few, stay one row a read.
-"""
+"""What everybody says of every criterion of every response (an item), as frames that fit in memory: the input of the statistics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -65,9 +61,8 @@ class RubricData:
 
     def without(self, example_ids: frozenset[int]) -> "RubricData":
         """Without these examples, and without the names that only they hold."""
-        if not example_ids:
-            return self
-        return self.where(~self.items["example_id"].isin(list(example_ids))).with_used_names()
+        kept = self.where(~self.items["example_id"].isin(list(example_ids)))
+        return kept.with_used_names() if example_ids else self
 
     def with_used_names(self) -> "RubricData":
         """Without the names of models, themes and the like that no item has."""
@@ -141,10 +136,10 @@ def is_drawn(reads: pd.DataFrame) -> pd.Series:
 
 
 def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> pd.DataFrame:
-    """What physicians say of each item that they have read blind, as one number.
+    """What physicians say of each item that they have read blind (`drawn`: and that was drawn with a known probability), as one number.
 
-    `drawn`: only reads of items that were drawn with a known probability. `settled`: an adjudicated label takes the place of the readers' votes. One row an
-    item with a read that could assess it, sorted by row: vote in [0, 1] (mean of the readers'), n_reads, n_cannot_assess, inclusion_probability, unit.
+    `settled`: an adjudicated label takes the place of the readers' votes. One row an item with a read that could assess it, sorted by row: vote in [0, 1]
+    (mean of the readers'), n_reads, n_cannot_assess, inclusion_probability, unit.
     """
     counted = first_reads(reads)
     if drawn:

@@ -11,7 +11,7 @@ import pandas as pd
 from evalcore.rubric.data import RubricData, is_scored
 from evalcore.stats.arrays import Floats, Numbers, quotient
 
-# how far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree
+# for `doubt`: a bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together
 SPLIT, AGREED = 0.5, 0.3
 UNKNOWN = (SPLIT + AGREED) / 2  # where fewer than two have said anything: as far as on the average of the two
 MIN_VOTES = 2
@@ -30,9 +30,9 @@ class Drawable:
     """The items that a number is about, as they are drawn."""
 
     rubric_data: RubricData  # these items alone
+    # how far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): by the response alone, so that a size
+    # made of it can be made again when responses have been added
     weights: Floats
-    """How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the response alone,
-    so that a size made of it can be made again when responses have been added."""
     unit: Numbers  # what is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example
     disagreement: Floats  # of all judges and their repeats on each item, in [0, 1]; NaN with fewer than two labels
 
@@ -40,10 +40,7 @@ class Drawable:
 def drawable(
     rubric_data: RubricData, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
 ) -> Drawable:
-    """The items that a number is about: for scores all criteria of responses that can be scored and have every judge's label (of a difference: both models').
-
-    For a judge's errors all items that it has labelled.
-    """
+    """The items that a number is about: of responses that can be scored and have every judge's label; for a judge's errors all that it has labelled."""
     items = rubric_data.items
     kept = np.ones(len(items), dtype=bool)
     if evaluation is not None:
@@ -73,10 +70,7 @@ def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
 
 
 def disagreement(votes: pd.DataFrame) -> Floats:
-    """How far those who labelled an item are from agreeing: twice the share of the smaller side.
-
-    By `RubricData.votes`, one an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
-    """
+    """Twice the share of the smaller side of those who labelled each item (`RubricData.votes`), in [0, 1]; NaN with fewer than two labels."""
     n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
     for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory
         labels = votes[name].to_numpy()
@@ -86,10 +80,7 @@ def disagreement(votes: pd.DataFrame) -> Floats:
 
 
 def doubt(disagreements: Floats) -> Floats:
-    """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows.
-
-    A bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together.
-    """
+    """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows."""
     return np.where(np.isnan(disagreements), UNKNOWN, AGREED + (SPLIT - AGREED) * disagreements)
 
 
@@ -118,10 +109,9 @@ def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
 
 
 def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
-    """The probability in (0, 1] that a drawing gave each response that it could have taken, drawn or not, by response_id.
+    """The probability in (0, 1] that a drawing gave each response that it could have taken, drawn or not, by response_id (of a pair, that of the pair).
 
-    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count, nor what was assigned before. A recipe
-    is what `planning` stores with an assignment; there is no probability where a judge of it is no longer in the study.
+    Judges that came later do not count. A recipe is what `planning` stores with an assignment; empty where a judge of it is no longer in the study.
     """
     if not {*recipe["judges"]} <= {*rubric_data.judges}:
         return pd.Series(dtype=float)

@@ -11,12 +11,11 @@ import plotly.graph_objects as go
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, MARK
 from evalcore.figures.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
 
-KINDS = (
+KINDS = (  # of a model, from top to bottom: column, words, symbol, size in pixels, place within its row
     ("judge_only", "judge only", "circle-open", 10, -0.26),
     ("physicians_only", "physicians only", "diamond", 9, 0.0),
     ("corrected", "corrected", "circle", 12, 0.26),
 )
-"""The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
 ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
 GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78  # of `by_group`: a frame, a line, the share of its height
 MARGIN = 0.1
@@ -62,10 +61,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
 
 
 def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """A row a group, in it a line a model: its corrected score solid with the interval, the judge's opinion hollow beside it.
-
-    The table has group, model, judge_only, corrected, corrected_low, corrected_high (NaN: not drawn), in the order from top to bottom.
-    """
+    """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it."""
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     figure = go.Figure()
     for number, model in enumerate(models):
@@ -205,10 +201,7 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
 
 
 def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
-    """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
-
-    The table is `composition.parts` with marks (words at the end of a bar, or ""); `what` stands at the axis, `unit` is what is counted.
-    """
+    """Bars by group, by `composition.parts` with marks (words at their ends): what is read, what is not; a diamond at the full benchmark's share."""
     figure = go.Figure()
     labels = table["label"].map(html.escape)  # Plotly would draw tags and links
     for column, name, colour in SEGMENTS:

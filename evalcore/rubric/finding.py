@@ -8,7 +8,6 @@ import pandas as pd
 from evalcore.rubric.judge_only import WinRate
 from evalcore.stats.intervals import NO_VALUE, interval_words
 from evalcore.stats.wording import chance_words, decimal, listed
-from evalcore.study.analysis import CLAIM_WORDS, PHYSICIANS_WORDS
 from evalcore.study.schema import Claim, Physicians
 
 NOTHING = "none"
@@ -16,11 +15,6 @@ UNLABELLED = "labelled by every chosen judge on every criterion"
 NO_WIDTH = 1e-9
 HIGHEST = 1.0  # no score is higher; an interval ends there
 CLEAR_BELOW = 0.05
-
-
-def claim_words(claim: Claim, physicians: Physicians) -> str:
-    """What an interval holds for, in a few words."""
-    return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
 
 
 def best_first(scores: pd.DataFrame) -> pd.DataFrame:
@@ -158,10 +152,7 @@ def readers_words(n_readers: int, n_effective: float) -> str:
 
 
 def score_words(score: float, low: float, high: float) -> str:
-    """A mean score with its interval, as figures draw it too: at most 1, and below 0 where undesirable things outweigh (HealthBench reports such a mean as 0).
-
-    An interval without width is not said: it holds for a score that nothing was sampled for, and would look like certainty.
-    """
+    """A mean score, at most 1, with its interval; one without width is not said, since nothing was sampled and it would look like certainty."""
     if math.isnan(score):
         return NO_VALUE
     shown, *bounds = (decimal(min(value, HIGHEST), 3) for value in (score, low, high))
@@ -186,14 +177,24 @@ def worth_words(worth: float, low: float, high: float) -> str:
 
 
 def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
-    """What the corrected scores say, in a sentence: who is ahead, whether the best two can be told apart, or how much must still be read.
-
-    `where` is what the intervals of both hold for (`claim_words`); pairs may be either way round.
-    """
+    """Who is ahead, whether the best two can be told apart, or how much must still be read, a sentence; `where` is what the intervals of both hold for."""
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
     if best.empty:
-        return _too_little(scores)
+        unlabelled = scores["n_items"].eq(0)
+        needed = scores.loc[~unlabelled, "n_needed"]
+        start = "Too little has been read to correct the judge yet."
+        if scores["n_read"].eq(0).all():
+            start = (
+                "No physician has read anything yet that was drawn at random, "
+                "so all scores here are the judge's opinion."
+            )
+        if needed.empty:
+            return start
+        low, high = math.ceil(needed.min()), math.ceil(needed.max())
+        many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        start = f"{start} About {many} more criteria of each model's responses must be read."
+        return _joined(start, scores.loc[unlabelled])
     first, after = best.iloc[0], f"after correction ({where})"
     if len(best) == 1:
         words = score_words(first["corrected"], first["corrected_low"], first["corrected_high"])
@@ -234,22 +235,6 @@ def pair_row(differences: pd.DataFrame, first: str, second: str) -> dict[Any, An
     return None if rows.empty else rows.iloc[0].to_dict()
 
 
-def _too_little(scores: pd.DataFrame) -> str:
-    unlabelled = scores["n_items"].eq(0)
-    needed = scores.loc[~unlabelled, "n_needed"]
-    start = "Too little has been read to correct the judge yet."
-    if scores["n_read"].eq(0).all():
-        start = (
-            "No physician has read anything yet that was drawn at random, so all scores here are the judge's opinion."
-        )
-    if needed.empty:
-        return start
-    low, high = math.ceil(needed.min()), math.ceil(needed.max())
-    many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    start = f"{start} About {many} more criteria of each model's responses must be read."
-    return _joined(start, scores.loc[unlabelled])
-
-
 def _joined(sentence: str, lacking: pd.DataFrame) -> str:
     unlabelled = lacking["n_items"].eq(0)
     if not unlabelled.all():
@@ -273,7 +258,7 @@ def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.Data
 
 
 def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
-    """How often one model beats the other, in the judge's opinion."""
+    """How often one model beats the other."""
     if not wins.n_examples:
         return f"In {judge}'s opinion {first} and {second} score the same on every conversation."
     ties = "one pair of responses scores" if wins.n_ties == 1 else f"{wins.n_ties:,} pairs of responses score"

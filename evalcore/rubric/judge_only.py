@@ -84,8 +84,6 @@ class WinRate(msgspec.Struct, frozen=True):
     n_examples: int  # with at least one decided pair
     n_pairs: int  # with a score of both that count
     n_ties: int  # of these: equal scores, which decide nothing
-    n_wins: int  # of these: the first's
-    n_unscored: int  # pairs left out because one of them has no score
     n_unlike: int  # pairs left out because their lengths differ, or one is not known; 0 where length is not controlled
 
 
@@ -129,8 +127,6 @@ def win_rate(responses_1: pd.DataFrame, responses_2: pd.DataFrame, *, length_con
         n_examples=n_examples,
         n_pairs=len(compared),
         n_ties=int((~decided).sum()),
-        n_wins=int(wins.sum()),
-        n_unscored=int((~scored).sum()),
         n_unlike=int((scored & ~alike).sum()),
     )
 
@@ -228,11 +224,10 @@ def length_finding(slopes: pd.DataFrame) -> str:
 
 
 def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS) -> pd.DataFrame:
-    """Mean scores of each model's responses by length, in at most `n_bins` bins that all models share.
+    """Mean scores of each model's responses by length, in at most `n_bins` bins that all models share and that hold about as many responses each.
 
-    Bins hold about as many of all responses each; equal lengths are never apart, and a response without a score or length is left out. One row a model,
-    evaluation and bin (from 1) that holds a response of it: from_chars and to_chars (of the bin, both inclusive), mean_chars (of the model's), n_examples,
-    n_responses, and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
+    Equal lengths are never apart. One row a model, evaluation and bin (from 1) that holds a response of it: from_chars and to_chars (of the bin, both
+    inclusive), mean_chars (of the model's), counts, and the `SCORE_COLUMNS`, clustered by example (NaN with one example, or where all score the same).
     """
     cells, examples, kept, keys = _cells(responses)
     cells, examples = cells[kept], examples[kept]

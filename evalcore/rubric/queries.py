@@ -48,9 +48,7 @@ _TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
 Column = npt.NDArray[np.float32]
 
 
-Described = tuple[
-    pd.DataFrame, pd.DataFrame
-]  # what is known of every response and criterion, by their numbers, ascending
+Described = tuple[pd.DataFrame, pd.DataFrame]  # what is known of every response, and criterion, by number, ascending
 
 
 def has_criteria(session: Session) -> bool:
@@ -269,10 +267,7 @@ def reads(session: Session) -> pd.DataFrame:
 
 
 def response_sums(session: Session) -> pd.DataFrame:
-    """Points by response and judge, summed in SQL so that millions of verdicts become one row a response.
-
-    Of a judge's several prompts the one with the most labels on the response counts, of equals the newest; repeats do not.
-    """
+    """Points by response and judge, summed in SQL; of several prompts that with the most labels on the response counts, of equals the newest, no repeat."""
     verdict, points, scored = TABLES["verdict"].c, TABLES["criterion"].c.points, _n_scored()
     of = verdict.example_id, verdict.response_id, verdict.rater_id
     statement = (
@@ -310,8 +305,8 @@ def drawings_of(
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
-    `population` has the responses that could be asked about (id, dataset; None: every one). `known` gives what judges say of every item: a drawing by
-    importance is made again from it where something was read that it did not draw; None: that has its mean probability.
+    `population`: responses that could be asked about (id, dataset; None: all). `known` gives what judges say, to make drawings by importance again where
+    something was read that they did not draw; None: that has its mean probability.
     """
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     ours = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
@@ -335,10 +330,7 @@ def drawings_of(
 
 
 def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
-    """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
-
-    With inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`); what nobody has begun is no part of any estimate.
-    """
+    """The responses of drawings of which anything is read that nobody has read, with inclusion_probability over all these drawings (`over_all`)."""
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
@@ -351,10 +343,7 @@ def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame
 
 
 def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
-    """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
-
-    A drawing is read in random order: those that stand before the last one read stand for the rest.
-    """
+    """Responses that drawings took for this question, up to the last one read: in random order, those before it stand for the rest."""
     task, reading = (TABLES[name].c for name in ("task", "reading"))
     come = (
         select(task.assignment_id, func.max(task.place).label("place"))

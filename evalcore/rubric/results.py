@@ -10,12 +10,12 @@ from evalcore.errors import OverreadError
 from evalcore.rubric import corrected, queries
 from evalcore.rubric.benchmark import Weighting, weighting
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
+from evalcore.rubric.finding import difference_words, finding, pair_row
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.pair_tests import Verdict, against_margin, margin_words
 from evalcore.stats.wording import chance_words, listed
 from evalcore.study import browse, contents
-from evalcore.study.analysis import Analysis, StatedAnalysis, when_words
+from evalcore.study.analysis import CLAIM_WORDS, PHYSICIANS_WORDS, Analysis, StatedAnalysis, when_words
 from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
@@ -98,10 +98,7 @@ def judges_of(known: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
 
 def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
-    """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none.
-
-    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked.
-    """
+    """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none."""
     kept = rubric_data.items["evaluation"].eq(spec.evaluation or "")
     if example_ids is not None:
         kept &= rubric_data.items["example_id"].isin(list(example_ids))
@@ -157,7 +154,7 @@ class Results:
     @property
     def where(self) -> str:
         """What the intervals hold for, in a few words."""
-        return claim_words(self.claim, self.physicians)
+        return f"for {CLAIM_WORDS[self.claim]}, {PHYSICIANS_WORDS[self.physicians]}"
 
     @property
     def because(self) -> str:
@@ -201,12 +198,10 @@ def results(part: RubricData, spec: Analysis) -> Results:
 
 
 def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFrame:
-    named = [
-        table.assign(place=place, claim=claim.value, physicians=physicians.value)[
-            ["place", "claim", "physicians", *table]
-        ]
-        for place, ((claim, physicians), table) in enumerate(tables.items())
-    ]
+    named = []
+    for place, ((claim, physicians), table) in enumerate(tables.items()):
+        keys = {"place": place, "claim": claim.value, "physicians": physicians.value}
+        named.append(table.assign(**keys)[[*keys, *table]])
     return pd.concat([table for table in named if len(table)] or named[:1], ignore_index=True)
 
 

@@ -33,8 +33,7 @@ GROUP_COLUMNS = (
 def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> tuple[Floats, Numbers]:
     """The score of each cell (a response, or a tag's criteria of a response), and how many labelled criteria with points it has.
 
-    By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
-    it does not count). The score is NaN where nothing positive can be achieved.
+    met by criterion: 1, 0, between them the mean of several judges. One without points or label does not count; NaN where nothing positive can be achieved.
     """
     counted = ~np.isnan(met) & ~np.isnan(points)
     achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
@@ -43,10 +42,9 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
-    """The score of every response by one judge.
+    """The score of every response by one judge: `RESPONSE_COLUMNS`, sorted by response_id.
 
-    `RESPONSE_COLUMNS`, sorted by response_id: is_complete (a label on every criterion that is asked; cannot assess is none), score (at most 1; NaN where the
-    response is not complete or nothing positive can be achieved). Criteria without points do not enter.
+    is_complete: a label on every criterion that is asked; cannot assess is none. score: at most 1; NaN where not complete or nothing positive can be achieved.
     """
     items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
@@ -60,9 +58,9 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 
 
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
-    """The score of every model on every example of one evaluation by one judge: the mean over the model's responses to it.
+    """The mean score of every model's responses to every example of one evaluation by one judge; NaN where none has a score.
 
-    Index example_id, sorted; one column a model, by name. NaN where no response has a score; one without is left out of the mean.
+    Index example_id, sorted; one column a model, by name.
     """
     responses = response_scores(rubric_data, judge)
     evaluations = sorted(map(str, responses["evaluation"].dropna().unique()))
@@ -148,11 +146,10 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The score of every response by every rater, overall and by tag, from a table of one verdict a rater and item (`frames.verdicts`).
+    """The score of every response by every rater, overall and by tag, from `frames.verdicts`.
 
-    Returns:
-        One row a response, judge (the rater), dataset (the evaluation) and group (`overall`, `theme:...`): achieved and possible points, score at most 1: NaN
-        where the group has no positive points, a verdict is missing, or the rater could not assess a criterion of the group.
+    One row a response, judge (the rater), dataset (the evaluation) and group (`overall`, `theme:...`). NaN where the group has no positive points, a verdict
+    is missing, or the rater could not assess a criterion of the group.
     """
     response = ["model", "judge", "dataset", "response_id", "example_id"]
     columns = [*response, "group", "n_criteria", "achieved", "possible", "score"]

@@ -67,19 +67,14 @@ def sensitivity(
     n_unread, n_read = (rows.groupby(MODEL)["response_id"].nunique() for rows in (waiting, drawn))
     counts = {"n_reads": reads.size(), "n_known": reads["met"].count(), "n_read": n_read, "n_unread": n_unread}
     amounts = pd.DataFrame(counts).fillna(0).astype(int)
-    amounts["n_unknown"], amounts["n_drawn"] = (
-        amounts["n_reads"] - amounts["n_known"],
-        amounts["n_read"] + amounts["n_unread"],
-    )
-    plain: pd.DataFrame | None = None
+    amounts["n_unknown"] = amounts["n_reads"] - amounts["n_known"]
+    amounts["n_drawn"] = amounts["n_read"] + amounts["n_unread"]
+    claims: Any = {"claim": claim, "physicians": physicians}
+    plain = corrected_scores(estimator_inputs(rubric_data, **correcting), **claims)
     tables = []
     for scenario in Scenario:
         filled = _filled(rubric_data, drawn, waiting, scenario)
-        scores = plain
-        if filled is not None or scores is None:
-            inputs = estimator_inputs(filled or rubric_data, **correcting)
-            scores = corrected_scores(inputs, claim=claim, physicians=physicians)
-        plain = scores if plain is None else plain
+        scores = plain if filled is None else corrected_scores(estimator_inputs(filled, **correcting), **claims)
         table = scores[[*MODEL, CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
         of_models = amounts.reindex(pd.MultiIndex.from_frame(table[MODEL].astype(str)), fill_value=0)
         taken = (["n_unknown"] if scenario in CANNOT + ALL else []) + (["n_unread"] if scenario in UNREAD + ALL else [])

@@ -5,20 +5,8 @@ each takes questions in small lots by writing its number on them, and says every
 """
 
 from evalcore.runs.acts import Planned, failures, plan, retry, start, stop
-from evalcore.runs.asking import Stop, on_interrupt
+from evalcore.runs.asking import Stop
 from evalcore.runs.prompts import spec_for
 from evalcore.runs.worker import Worked, work
 
-__all__ = [
-    "Planned",
-    "Stop",
-    "Worked",
-    "failures",
-    "on_interrupt",
-    "plan",
-    "retry",
-    "spec_for",
-    "start",
-    "stop",
-    "work",
-]
+__all__ = ["Planned", "Stop", "Worked", "failures", "plan", "retry", "spec_for", "start", "stop", "work"]

@@ -184,9 +184,8 @@ def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max
     if max_cost is not None and not max_cost > 0:
         refuse(f"max cost: expected more than 0 US dollars, got {max_cost}")
     if max_cost is not None and not spec.model.has_prices:
-        refuse(
-            f"max cost: {spec.model.name!r} has no prices, so what it costs is not known; set price_in and price_out"
-        )
+        unknown = "has no prices, so what it costs is not known"
+        refuse(f"max cost: {spec.model.name!r} {unknown}; set price_in and price_out")
 
 
 def check_prompt(spec: RunSpec, *, of: str = "") -> None:
@@ -222,9 +221,8 @@ def check_asked(session: Session, spec: RunSpec) -> None:
     if is_judge and name in (PARSER, RULES, MAJORITY):
         refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
     if "@" in spec.model.base_url:  # the address itself is not shown
-        refuse(
-            f"base URL of {name!r}: expected no user name or password in it; name the variable that holds the key instead"
-        )
+        instead = "name the variable that holds the key instead"
+        refuse(f"base URL of {name!r}: expected no user name or password in it; {instead}")
     if not is_address(spec.model.base_url):
         refuse(f"base URL of {name!r}: expected one such as http://127.0.0.1:8000/v1, got no address")
     for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):

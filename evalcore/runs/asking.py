@@ -26,13 +26,15 @@ from evalcore.study.schema import Outcome
 
 PATIENCE_SECONDS = 60.0  # for so long a database that does not take what is written is tried again
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FIRST = 0.2, 5.0, 3
-SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
-"""Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""
+SAVE_SECONDS, SAVE_ANSWERS = (
+    0.25,
+    200,
+)  # answers are saved when the oldest has waited so long, or when there are so many
+MOST_SAVED = 500  # in one transaction
 LAST_SECONDS = 5.0  # for so long the database is tried at the end
 MOST_UNSAVED = 1_000  # with so many answers unsaved, nothing more is asked
 BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
-STALE_SECONDS = 15.0
-"""Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
+STALE_SECONDS = 15.0  # who has been silent for so long asks nothing before it has spoken: others may hold its questions
 SUM_SHARE = 20  # how the run stands is added up for at most one part in so many of the time
 MAX_CALLS = 3  # calls of one question whose replies cannot be read, in all
 LEAST_LOT, MOST_LOT = 20, 500

@@ -222,8 +222,7 @@ class Hider:
         return text[:MAX_RAW] or None
 
 
-KEEP_ALIVE_SECONDS = 4.0
-"""An idle connection is given up before the server does so: many servers do after 5 seconds, and a question sent then is lost."""
+KEEP_ALIVE_SECONDS = 4.0  # many servers end an idle connection after 5 seconds, and a question sent then is lost
 CONNECT_SECONDS = 20.0
 _NO_TIME = 1e-9
 
@@ -422,7 +421,6 @@ def _proxy(url: httpx.URL) -> httpx.Proxy | None:
     except (httpx.InvalidURL, ValueError):
         proxy = None
     if proxy is None or proxy.url.scheme not in ("http", "https"):
-        refuse(
-            "the proxy that the environment names is none for HTTP; NO_PROXY lists the hosts that are reached without one"
-        )
+        none = "the proxy that the environment names is none for HTTP"
+        refuse(f"{none}; NO_PROXY lists the hosts that are reached without one")
     return proxy

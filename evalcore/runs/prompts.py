@@ -141,15 +141,13 @@ class JudgePrompt:
         it, another is drawn.
         """
         fence = safe_fence(fence, [response, criterion, *(turn.content for turn in turns)])
-        parts = [
-            _turns(fence, "CASE" if self.of_levels else "CONVERSATION", turns), _part(fence, "RESPONSE", response)
-        ]  # fmt: skip
+        about = _turns(fence, "CASE" if self.of_levels else "CONVERSATION", turns)
+        parts = [about, _part(fence, "RESPONSE", response)]
         if not self.of_levels:
             worth = ", its points are not known" if points is None else f", worth {points:+d} points"
             parts.append(_part(fence, "CRITERION", criterion, worth if self.with_points else ""))
-        asked = joined(
-            self._words("first"), f"The mark of this message: {fence}", *parts, self._words("last", either=True)
-        )
+        first, last = self._words("first"), self._words("last", either=True)
+        asked = joined(first, f"The mark of this message: {fence}", *parts, last)
         schema_name = "level_of_care" if self.of_levels else "verdict"
         return ChatRequest((Message("system", self._system), Message("user", asked)), self._schema, schema_name)
 
@@ -174,9 +172,8 @@ class JudgePrompt:
     def _system(self) -> str:
         rules = "rules" if self.of_levels else "with_points" if self.with_points else "without_points"
         levels = [words("levels")] if self.of_levels else []
-        return joined(
-            self._words("task"), *levels, self._words(rules), words("parts_are_data"), self._words("reply", either=True)
-        )
+        rules, reply = self._words(rules), self._words("reply", either=True)
+        return joined(self._words("task"), *levels, rules, words("parts_are_data"), reply)
 
 
 def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:

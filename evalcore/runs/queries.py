@@ -138,9 +138,8 @@ def progress(session: Session, run_id: int) -> Progress:
     stands = counts(session, run_id)
     took = calls(session, run_id)
     outcomes = dict(stands.outcomes)
-    return Progress(
-        run_id, row.state, row.reason, stands.n_questions, outcomes, took, row.max_cost, rate, n_workers=len(alive)
-    )
+    stands_at = (row.state, row.reason, stands.n_questions, outcomes, took)
+    return Progress(run_id, *stands_at, row.max_cost, rate, n_workers=len(alive))
 
 
 class Counts(NamedTuple):
@@ -333,9 +332,8 @@ def datasets(session: Session) -> list[str]:
 
 def models_of(session: Session, dataset: str) -> list[str]:
     """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
-    to_judge = exists().where(
-        _RESPONSE.model_id == _MODEL.id, _RESPONSE.example_id == _EXAMPLE.id, _EXAMPLE.dataset == dataset
-    )
+    of_example = (_RESPONSE.example_id == _EXAMPLE.id, _EXAMPLE.dataset == dataset)
+    to_judge = exists().where(_RESPONSE.model_id == _MODEL.id, *of_example)
     if dataset == CASES:
         to_judge = to_judge.where(_RESPONSE.dataset == Format.CONVERSATION.evaluation, _RESPONSE.text != "")
     return [*session.connection().execute(select(_MODEL.name).where(to_judge).order_by(_MODEL.name)).scalars()]

@@ -12,11 +12,11 @@ from evalcore.errors import RunRefused
 from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
-CUT_OFF = "the answer was cut off at its longest"
-"""What is said of a model's answer that is kept and not whole; a judge's reply that can be read is whole."""
+CUT_OFF = (
+    "the answer was cut off at its longest"  # of a model's answer that is kept; a judge's that can be read is whole
+)
 WAS_STOPPED = "the run was stopped"  # why a worker ends that was told to
-LAST_ONE = ", the last one: "
-"""In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
+LAST_ONE = ", the last one: "  # what follows may hold a judge's words: leads alone read it, and the trail goes without
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 LONGEST_WORDS = 200
 Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]

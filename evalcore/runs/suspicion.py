@@ -8,8 +8,6 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 
-INVISIBLE = "It holds invisible or control characters"
-ENCODED = "It holds encoded text"
 MAX_WORDS = 90  # characters of a quotation
 MAX_ENCODED = 2_000  # characters of a run that are decoded
 DROPPED = re.compile(
@@ -18,10 +16,8 @@ DROPPED = re.compile(
 )
 """What may stand between letters and is not seen, or is an accent of its own: dropped before words are looked for."""
 
-_PIECES = "pieces"
 _SECTION = re.compile(r"\[(.+)\]")
 _APART = r"""[\s*_~`"'“”‘’«»,:;()\[\]-]{1,12}"""
-_WITHIN = r"[^.!?]{0,60}?"
 _FOLDED_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "MATHEMATICAL", "FULLWIDTH", "CIRCLED")
 _WITHOUT_PARTS = {"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ı": "i", "İ": "I", "ς": "σ"}
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
@@ -73,10 +69,10 @@ def suspects(text: str) -> tuple[str, ...]:
         if any(word in seen for word in needs) and (hit := pattern.search(text)):
             found.setdefault(section, _quoted(hit[0]))
     if odd := _odd(text):
-        found[INVISIBLE] = odd
+        found["It holds invisible or control characters"] = odd
     for run in _ENCODED.finditer(text):
         if words := _decoded(run[0][:MAX_ENCODED].rstrip("=")):
-            found.setdefault(ENCODED, f"it reads {_quoted(words)}")
+            found.setdefault("It holds encoded text", f"it reads {_quoted(words)}")
     return tuple(f"{tells}: {words}." for tells, words in found.items())
 
 
@@ -168,13 +164,13 @@ def _patterns(name: str) -> list[tuple[str, list[str], re.Pattern[str]]]:
         if head := _SECTION.fullmatch(line):
             section = head[1]
         elif line.strip() and not line.startswith("#"):
-            if section == _PIECES:
+            if section == "pieces":
                 word, _, piece = line.partition(" = ")
                 pieces[word] = _with_pieces(piece, pieces)
                 continue
             needs, _, pattern = line.partition(" :: ")
             if is_english:
-                pattern = _with_pieces(pattern, pieces).replace(" ", _APART).replace("…", _WITHIN)
+                pattern = _with_pieces(pattern, pieces).replace(" ", _APART).replace("…", r"[^.!?]{0,60}?")
             flags = re.NOFLAG if is_english else re.IGNORECASE | re.MULTILINE
             patterns.append((section, needs.split("|"), re.compile(pattern, flags)))
     return patterns

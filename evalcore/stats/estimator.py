@@ -226,8 +226,7 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
 
         alike = sum_j f_j k/(k-1) (sum of z in j)^2  +  (1 - f_j) s^2 sum over its items of b^2 / (pi r)
 
-    References:
-        Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
+    Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
     """
     deviation = fit.factors * deviations(population, sample, fit)
     k, n_items = sample.n_units, len(sample.rows)
@@ -344,9 +343,7 @@ def further_reads(population: Population, sample: Sample, *, alone: Fit, helped:
     benchmark's own score by these physicians: new examples and other physicians add the same to both variances. Below 0: the estimate was sharper
     without the judge. The interval is that of log R, t over the examples read: each item moves R by its own part of either variance and by what it
     moves the coefficients (linearised). In drawn studies it covers 85 % to 95 %.
-
-    Returns:
-        Worth and the bounds of its interval, each in [-n, M - n]; 0 where everything was read, NaN where a variance is.
+    Worth and its bounds are in [-n, M - n]; 0 where everything was read, NaN where a variance is.
     """
     without, by_item_without, added_without, of_readers = _sharpness(population, sample, alone)
     with_judge, by_item_with, added_with, _ = _sharpness(population, sample, helped)

@@ -83,9 +83,7 @@ def grouped_shares(
     fraction varies less than a truth value of the same mean, so the interval is then rather too wide than too narrow. With weights w (one over
     the probability of being drawn) the share is sum w y / sum w m, m the trials, and Kish's (sum w m)^2 / sum w^2 m takes the place of n in the
     interval. Clusters and groups are codes from 0; a group below 0 is none.
-
-    Returns:
-        One row a group, by its code: n (trials), n_hits (0..n; both not weighted), share, low, high (NaN without items), n_clusters, design_effect.
+    Gives one row a group, by its code: n (trials) and n_hits (0..n) are not weighted; share, low and high are NaN without items.
     """
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
@@ -143,10 +141,8 @@ def clustered_means(
         variance   v = G/(G-1) sum (y_g - m n_g)^2 / n^2      of a ratio, by linearisation;      interval   m +- t(G-1) sqrt(v)
 
     With weights (above 0) n_g, y_g and n are the weighted sums. Cells and clusters are codes from 0; a cluster that lies in several cells is one in each.
-
-    Returns:
-        One row a cell: n_values, n_clusters, mean, low, high. NaN where undefined: the mean of an empty cell; the interval of
-        fewer than two clusters, or of clusters that are all the same, since nothing is then known of how they differ.
+    Gives one row a cell. NaN where undefined: the mean of an empty cell; the interval of fewer than two clusters, or of clusters that are all the same,
+    since nothing is then known of how they differ.
     """
     n_names = int(clusters.max()) + 1 if len(clusters) else 1
     both, pairs = pd.factorize(cells * n_names + clusters)

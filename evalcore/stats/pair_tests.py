@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from evalcore.stats.arrays import Floats, Numbers, quotient
+from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.wording import chance_words, decimal
 
@@ -44,7 +45,9 @@ def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamp
     centre = np.nan_to_num(quotient(sums.sum(axis=0), whole))
     # Single precision is enough for what is left after the mean is taken out.
     spread = (sums - sizes * centre).astype(np.float32)
-    distinct, column = distinct_columns(sizes.astype(np.float32))
+    # Complete tables need one product instead of hundreds.
+    column, _ = pd.factorize(np.array([each.tobytes() for each in sizes.T], dtype=object))
+    distinct = sizes.astype(np.float32)[:, np.unique(column, return_index=True)[1]]
     complete = bool(entered.all())
     means = np.full((n_resamples, table.shape[1]), np.nan)
     start = 0
@@ -58,15 +61,6 @@ def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamp
         start += len(weights)
     means += centre
     return means
-
-
-def distinct_columns(table: Weights) -> tuple[Weights, Numbers]:
-    """The columns of a table that differ, and which of them each column is: complete tables need one product instead of hundreds."""
-    places: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(table.T)
-    which = np.array([places.setdefault(column.tobytes(), len(places)) for column in columns], dtype=np.int64)
-    first = [int(np.flatnonzero(which == place)[0]) for place in range(len(places))]
-    return np.ascontiguousarray(table[:, first]), which
 
 
 def percentiles(means: Floats, *, level: float) -> tuple[Floats, Floats]:

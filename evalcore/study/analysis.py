@@ -25,18 +25,13 @@ MARGINS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What is analysed.
+    """What is analysed; `words` says what each field is, and what it means where it is left open.
 
     Attributes:
-        evaluation: The data set; None: the judged one with most responses.
-        judges: Whose labels are corrected, together; empty: the judge with most labels on the data set.
-        subset: The examples of this part of the data set; None: all.
+        judges: Their labels are corrected together.
         claim, physicians: What the intervals are to hold for; None: by `corrected.default_claim`.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weighted: Examples are weighted to the themes of the full benchmark.
         primary: The two models of the primary comparison, the new one first: it is held against the margin.
-        margin, margin_under, margin_missed: Of the corrected score, the under-triage rate and the rate of missed emergencies, above 0 and at
-            most 1: by how much the first may be worse, or either differ.
+        margin, margin_under, margin_missed: By how much the first may be worse, or either differ: above 0 and at most 1, of what `MARGINS` names.
     """
 
     evaluation: str | None = None

@@ -99,8 +99,7 @@ def events(
 ) -> tuple[pd.DataFrame, int]:
     """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
 
-    Args:
-        is_blind: Something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.
+    `is_blind`: something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.
     """
     conditions = _open_to(viewer, is_blind=is_blind)
     for word in search.split():
@@ -199,7 +198,6 @@ class _Tally:
         self._numbers += n_rows
 
     def faults(self, one: str, many: str) -> list[str]:
-        """A sentence with the first of them, where there is one."""
         if not self._numbers:
             return []
         more = f" ({self._numbers:,} {many} in all)" if self._numbers > 1 else ""
@@ -218,7 +216,6 @@ class _Acts:
         self._expected: dict[int, str] = {}
 
     def add(self, event: int, wrote: dict[str, str]) -> None:
-        """What an event says that its act wrote."""
         self._runs += [(first, last, event) for first, last in runs_told(wrote["rows"])]
         self._expected[event] = wrote["sha256"]
 

@@ -126,7 +126,6 @@ def _tables(connection: Connection) -> dict[str, list[str]]:
 
 
 def _copying(connection: Connection, table: str, columns: list[str], direction: str) -> Any:
-    """PostgreSQL's COPY of a table by the driver itself: to be read from, or written to."""
     driver: Any = connection.connection.driver_connection
     names = ", ".join(f'"{column}"' for column in columns)
     return driver.cursor().copy(f"COPY {table} ({names}) {direction}")

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from evalcore.study.frames import came_later, frame, is_judge, is_read, replaced
+from evalcore.study.frames import frame, is_judge, is_read, replaced
 from evalcore.study.languages import postgresql_query, sqlite_query
 from evalcore.study.schema import Format, RaterKind, Stage
 from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
@@ -66,12 +66,7 @@ class Filters:
 
 
 def examples(session: Session, filters: Filters) -> pd.DataFrame:
-    """The conversations that fit, oldest first.
-
-    Returns:
-        One row an example: example_id, prompt_id, dataset, theme, category, language, first_words, n_turns, provisional, n_criteria,
-        source (of a case of triage; else missing).
-    """
+    """The conversations that fit, a row each, oldest first; source: of a case of triage, else missing."""
     table, case = TABLES["example"], TABLES["acuity_case"].c
     criteria = select(func.count()).select_from(Criterion).where(col(Criterion.example_id) == table.c.id)
     names = ("prompt_id", "dataset", "theme", "category", "language", "first_words", "n_turns", "provisional")
@@ -265,15 +260,16 @@ def _differ(same: _Same, kind: RaterKind) -> list[ColumnElement[bool]]:
 
 
 def _last_word(same: _Same, one: Any) -> ColumnElement[bool]:
-    """No later read by the same physician stands on the item: a revised one counts instead of the first."""
+    """No other read by the same physician counts: one after the first, else the one written last; no time decides, since a clock may step back."""
     later = aliased(Verdict)
+    is_first, was_first = col(later.stage) == Stage.FIRST, col(one.stage) == Stage.FIRST
     statement = select(col(later.id)).where(
         same(later, one),
         col(later.rater_id) == col(one.rater_id),
         is_read(later),
         col(later.stage) != Stage.ADJUDICATED,
         col(later.label).is_not(None),
-        came_later(later, one),
+        or_(and_(~is_first, was_first), and_(is_first == was_first, col(later.id) > col(one.id))),
         col(later.id).not_in(replaced()),
     )
     return or_(col(one.stage) == Stage.ADJUDICATED, ~exists(statement.correlate(one)))

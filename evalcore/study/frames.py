@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
+from sqlalchemy import Select, String, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
@@ -85,13 +85,6 @@ def is_read(verdict: Any) -> Any:
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
 
 
-def came_later(later: Any, one: Any) -> Any:
-    """The condition that of a physician's two reads of an item the other counts: by stage, else as written; no time decides, since a clock may step back."""
-    first = Stage.FIRST
-    is_newer = and_((later.stage == first) == (one.stage == first), later.id > one.id)
-    return or_(and_(later.stage != first, one.stage == first), is_newer)
-
-
 def is_judge(rater: Any = None) -> Any:
     """The condition that a row of `rater`, or of an alias by its columns, is a judge that speaks for itself: its repeats never have its say."""
     columns = _RATER if rater is None else rater
@@ -131,11 +124,8 @@ def verdicts(
         origin: With not_blind, came_by, file_sha256 and recorded_at.
 
     Returns:
-        One row a verdict: verdict_id, item_id, response_id, criterion_id, example_id, prompt_id, data set columns
-        (dataset, evaluation), theme, category, language, position, criterion, points (NaN where unknown), axis, level, cluster,
-        model, sample_index, rater_id, rater, rater_kind, prompt_version, stage, label, confidence in [0, 1], cause, severity,
-        right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, reason, error_kind,
-        conflict_cause, guideline_version, n_expected (criteria that a judge is asked on the response).
+        One row a verdict: `VERDICT_COLUMNS` (id as verdict_id; confidence in [0, 1], inclusion_probability in (0, 1]), item_id, and the columns of
+        `raters`, `responses` (n_expected: criteria that a judge is asked on the response) and `criteria` (points NaN where unknown).
     """
     table = TABLES["verdict"]
     columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
@@ -177,9 +167,8 @@ def acuity_verdicts(
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
     Returns:
-        One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
-        (missing for a case), example_id, dataset, prompt_id, theme, language, canary, rater_id, rater, rater_kind, prompt_version, and the columns of the
-        table, explanation among them; `origin`: with not_blind, came_by, file_sha256 and recorded_at.
+        One row a verdict as of `verdicts`, with asked (response_acuity or gold_acuity) and explanation, without what is of criteria; response_id, model,
+        sample_index and evaluation are missing for a case.
     """
     table = TABLES["verdict"]
     names = [name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id")]
@@ -195,7 +184,7 @@ def acuity_verdicts(
         col(Rater.kind).label("rater_kind"),
         col(Rater.prompt_version),
         *(_ORIGIN if origin else ()),
-    ]  # fmt: skip
+    ]
     statement = (
         select(*columns)
         .join(Example, col(Example.id) == table.c.example_id)

@@ -33,6 +33,9 @@ _IS_STANDING = ~select(_NEWER.c.id).where(_NEWER.c.supersedes == _VERDICT.c.id).
 EXAMPLES = _rows_of("example", "prompt_id").where(_EXAMPLE.c.dataset == bindparam("dataset"))
 """By prompt_id, within the data set that is bound."""
 CRITERIA = _rows_of("criterion", "example_id", "example_id", "position")
+CRITERION_TEXTS = select(TABLES["criterion"].c.id, TABLES["criterion"].c.text).where(
+    TABLES["criterion"].c.id.in_(_WANTED)
+)
 SUBSETS = _rows_of("example_subset", "example_id")
 VOTES = _rows_of("panel_vote", "example_id", "example_id", "place")
 RESPONSES = (

@@ -340,9 +340,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         criterion_id, response_id: No criterion: acuity, of the response or, without a response, of the case.
         label: None takes an earlier verdict of the same rater and stage back.
         confidence: In [0, 1].
-        explanation: The rater's own words: a judge's explanation, a physician's note.
         cause, severity, error_kind: Of the judge's error, where the verdict differs from the judge's.
-        conflict_cause: Why readers differed; on an adjudication.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.
         not_blind: None where it is, and for what is no first or open read.

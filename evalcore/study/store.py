@@ -575,19 +575,14 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
     before = analysis.of_json(last.text) if last else Analysis()
     if before == spec:
         return None
-    blind = sa.or_(col(VerdictRow.blinded).is_(None), col(VerdictRow.blinded).is_(True))
-    first_reads = [
-        col(tables.Rater.kind) == RaterKind.REVIEWER, col(VerdictRow.stage) == Stage.FIRST, col(VerdictRow.supersedes).is_(None), blind
-    ]  # fmt: skip
-    counted = (
-        sa.select(sa.func.count()).select_from(VerdictRow).join(tables.Rater).where(*first_reads)
-    )  # also those taken back since
-    version, n_reads = (last.version if last else 0) + 1, int(connection.execute(counted).scalar_one())
+    reads = sa.select(sa.func.count()).select_from(VerdictRow).join(tables.Rater)  # also those taken back since
+    reads = reads.where(col(tables.Rater.kind) == RaterKind.REVIEWER, col(VerdictRow.stage) == Stage.FIRST)
+    reads = reads.where(col(VerdictRow.supersedes).is_(None), col(VerdictRow.blinded).is_not(False))
+    version, n_reads = (last.version if last else 0) + 1, int(connection.execute(reads).scalar_one())
     row = {"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now()}
     connection.execute(insert(rows), [{**row, "n_reads_before": n_reads}])
     written(session).content("analysis", [version])
-    former = asdict(before)
-    changed = {name: value for name, value in asdict(spec).items() if former[name] != value}
+    changed = {name: value for name, value in asdict(spec).items() if getattr(before, name) != value}
     detail = {**changed, "reads_before": n_reads}
     append_event(session, actor=actor, action="analysis stated", subject=f"version {version}", detail=detail)
     return version

@@ -49,7 +49,6 @@ FILLED: Mapping[str, Mapping[str, str]] = {
     "criterion": {"points": "points IS NOT NULL", "text": "points IS NOT NULL"},
     "reading": {"control_seed": "control_seed IS NOT NULL", "control_share": "control_share IS NOT NULL"},
     "response": {"text": "text <> ''"},
-    "task": {},
 }
 """The columns that may be filled, and when they are: a rubric may come after results on it, the text of an answer after its level."""
 _TRIGGER = re.compile(r"^CREATE TRIGGER (\w+) .*? ON (\w+) ")
@@ -125,5 +124,5 @@ def _postgresql() -> dict[str, str]:
 
 def _differs(table: str, unlike: str) -> str:
     parts = [f"OLD.{name} {unlike} NEW.{name}" for name in FIXED[table]]
-    parts += [f"OLD.{filled} AND OLD.{name} {unlike} NEW.{name}" for name, filled in FILLED[table].items()]
+    parts += [f"OLD.{filled} AND OLD.{name} {unlike} NEW.{name}" for name, filled in FILLED.get(table, {}).items()]
     return " OR ".join(parts)

@@ -43,8 +43,6 @@ def set_confidence_meaning(
         return triage_store.set_confidence_meaning(session, judge, meaning, actor=actor.signature)
 
 
-# ---------------------------------------------------------------- the shipped judges read: the parser qa answers, the rules conversations
-
 BATCH = 500
 PART = 2_000
 """So many levels are written in one transaction, so that nobody waits for it long."""
@@ -53,8 +51,6 @@ PAUSE_SECONDS = 0.15
 MAX_QUOTE = 300  # characters of a quotation in an explanation
 FROM_FILE = ""
 """The version of a judge whose levels came with a file."""
-
-Progress = Callable[[int, int | None], None]
 
 
 class Level(NamedTuple):
@@ -77,10 +73,7 @@ class Judge:
 
 @dataclass
 class LevelsRead:
-    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are.
-
-    n_unchanged: Read again, with the same outcome: nothing was written.
-    """
+    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are."""
 
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     other_language: Counter[str] = field(default_factory=Counter)
@@ -154,7 +147,7 @@ JUDGES = (
 
 
 def read_levels(
-    engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Progress | None = None
+    engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
 

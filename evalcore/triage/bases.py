@@ -48,10 +48,7 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class LevelsBy:
-    """Whose levels of the answers count; `found`: predictions by the chosen judges, with gold and kind of their cases.
-
-    `known`: What `answered` gave for the claim and the rule of settling of `held`; by judge nothing.
-    """
+    """Whose levels count; `found`: predictions with gold and kind of their cases; `known`: what `answered` gave for `held`, by judge nothing."""
 
     basis: Basis
     triage_data: TriageData
@@ -61,10 +58,7 @@ class LevelsBy:
 
 
 def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
-    """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
-
-    `known` is what `answered` gave for further cases and the stated rule of settling.
-    """
+    """What intervals are to hold for where nobody chooses, and why: as the study states, else the widest claim that the reads (`answered`) can carry."""
     exact = MEASURES[Measure.EXACT]
     made_from, these = corrected.made_from, Physicians.THESE
     enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
@@ -98,9 +92,22 @@ class Matrices:
 
 
 def matrices(of: LevelsBy) -> Matrices:
-    """The matrices of all models: of cases by judge, with the published ones behind them, of responses by physicians, estimates where corrected."""
+    """The matrices of all models: of cases by judge, with the published ones behind them, of responses by physicians, estimates where corrected.
+
+    Corrected, cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not.
+    """
     if of.basis is Basis.CORRECTED:
-        return _corrected(of)
+        cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
+        judged = confusion(of.found).astype(_WORDS).rename(columns={"n": "n_open"})
+        keys = [*_WORDS, "gold", "predicted"]
+        judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case: of nothing in particular
+        cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
+        made = corrected.corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
+        shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1)
+        words = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
+        rated = pd.concat([made, shares.clip(0, 1)], axis=1)
+        rated = rated.assign(k=np.nan, n=np.nan, denominator=words, reason=made["needed"])
+        return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), rated, pd.DataFrame())
     if of.basis is Basis.JUDGE:
         cells = _judged(of)
         return Matrices(cells.assign(n_open=cells["n"]), triage_rates.rates(cells), triage_rates.summary(cells))
@@ -118,20 +125,6 @@ def _judged(of: LevelsBy) -> pd.DataFrame:
         return cells
     finished = triage_rates.of_matrices(published.assign(model=published["model"] + PUBLISHED))
     return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
-
-
-def _corrected(of: LevelsBy) -> Matrices:
-    """Cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not."""
-    cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
-    judged = confusion(of.found).astype(_WORDS).rename(columns={"n": "n_open"})
-    keys = [*_WORDS, "gold", "predicted"]
-    judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
-    cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected.corrected_rates(of.known, of.held).astype({**_WORDS, "measure": str})
-    shares = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
-    words = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
-    table = pd.concat([made, shares], axis=1).assign(k=np.nan, n=np.nan, denominator=words, reason=made["needed"])
-    return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), table, pd.DataFrame())
 
 
 def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
@@ -165,10 +158,7 @@ class Ranked:
 
 
 def ranked(of: LevelsBy, weights: Weights) -> Ranked:
-    """The models on the same cases, published matrices in none of it.
-
-    By physicians nothing is ranked, and the differences alone are told.
-    """
+    """The models on the same cases, published matrices in none of it; by physicians nothing is ranked, and the differences alone are told."""
     if of.basis is Basis.JUDGE:
         made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
         differences = triage_harm.harm_differences(of.found, weights)
@@ -183,10 +173,7 @@ def ranked(of: LevelsBy, weights: Weights) -> Ranked:
     return Ranked(made.astype(_WORDS), changes(made, steps=weights.steps), differences.assign(**scaled))
 
 
-# ---------------------------------------------------------------- which of two models is safer
-
 SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)
-"""The rates by which models are compared: of both less is better."""
 _PAIR_COLUMNS = (
     "format", "measure", "model_1", "model_2", "n", "difference", "low", "high", "se", "df", "p", "p_holm", "reason",
 )  # fmt: skip
@@ -284,10 +271,7 @@ def difference_words(row: Mapping[Any, Any]) -> str:
 
 
 def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
-    """Which models are shown to miss more, format by format: only where Holm's p over the pairs is below .05, else the widest difference.
-
-    `whose`: Who says so, e.g. "After correction".
-    """
+    """Which models are shown to miss more, format by format: only where Holm's p over the pairs is below .05, else the widest difference."""
     sentences = []
     for (word, measure), rows in differences.groupby(["format", "measure"], sort=False):
         known = rows.loc[rows["difference"].notna()]
@@ -324,10 +308,7 @@ def _cases(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
-    """The primary comparison of the stated analysis held against its margins, in each format; no sentence where none is stated.
-
-    What a judge alone says is held against no margin.
-    """
+    """The stated primary comparison held against its margins in each format; nothing where none is stated. A judge alone is held against no margin."""
     margins = {Measure.UNDER: spec.margin_under, Measure.MISSED_EMERGENCIES: spec.margin_missed}
     stated = {measure: margin for measure, margin in margins.items() if margin is not None}
     if spec.primary is None or not stated:

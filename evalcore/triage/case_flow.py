@@ -20,7 +20,6 @@ class Outcome(StrEnum):
     CONSENSUS = "consensus"
     AMBIGUOUS = "ambiguous"
     EXCLUDED = "excluded"
-    """It has neither gold nor a panel that could disagree."""
 
 
 class Why(StrEnum):
@@ -52,10 +51,7 @@ MOST_SOURCES = 14
 
 
 def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
-    """How many cases of each source and label went which way, described with this rule; by source, label, outcome.
-
-    meaning: What the label map made of the label. Words are "" where there is none.
-    """
+    """How many cases of each source and label went which way; meaning is what the label map made of the label. Words are "" where there is none."""
     cases = triage_data.cases
     why = _why(cases, rule)
     kind = cases["kind"].astype(str).to_numpy()
@@ -160,9 +156,9 @@ def sentence(flow: pd.DataFrame) -> str:
 
 
 def _by(rows: pd.DataFrame) -> str:
-    counts = [(int(rows.loc[rows["outcome"].eq(word.value), "n"].sum()), words)
-              for word, words in ((Outcome.DIRECT, "by their label"), (Outcome.CONSENSUS, "by a panel"))]  # fmt: skip
-    named = _joined(*counts)
+    sums = rows.groupby("outcome")["n"].sum()
+    by_label, by_panel = (int(sums.get(word.value, 0)) for word in (Outcome.DIRECT, Outcome.CONSENSUS))
+    named = _joined((by_label, "by their label"), (by_panel, "by a panel"))
     return f" ({named})" if named else ""
 
 

@@ -61,9 +61,6 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
     return table[list(COLUMNS)]
 
 
-# ---------------------------------------------------------------- answered wrongly
-
-
 class Miss(StrEnum):
     """Which way an answer is wrong."""
 
@@ -85,11 +82,7 @@ def chosen_cases(
     model: str | None = None,
     asked: str | None = None,
 ) -> frozenset[int]:
-    """The examples of the cases that fit.
-
-    `miss`: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold. `judge`: Whose levels count where
-    this judge has looked; else the usual one of each format.
-    """
+    """The examples of the cases that fit; `miss`: a prediction on a clear case is wrong this way; `judge`: whose levels count where it has looked."""
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
     if miss is not None:
@@ -106,10 +99,7 @@ def chosen_cases(
 
 
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
-    """Cases with a clear gold whose answer lies below it, as `WORST_FIRST`; then those that more samples agree on, then by case, model and format.
-
-    `judges`: By format the judge whose levels `found` has. Adds rank (0: the most dangerous kind of miss, to 5) and sample (`shown_samples`).
-    """
+    """Cases with a clear gold whose answer lies below it, worst first (rank: place in `WORST_FIRST`), then those that more of the samples agree on."""
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
     mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
@@ -123,10 +113,7 @@ def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str,
 
 
 def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> Numbers:
-    """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
-
-    Gives for each row the row in `triage_data.samples` (-1: no response has a text); either letter of a boundary counts.
-    """
+    """The row in `samples` of the first response with text that was read as the predicted level, else of the first with text; -1: none has a text."""
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
     n_keys = (
@@ -148,8 +135,6 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     return sample
 
 
-# ---------------------------------------------------------------- what the format changes
-
 NOT_BOTH = "no case with a clear gold has a prediction in both formats"
 _SIDES = (Format.QA.value, Format.CONVERSATION.value)
 
@@ -167,10 +152,7 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def flips(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases of every kind whose answer changes with the format, those that cross the line to an emergency first, then by steps, case and model.
-
-    crosses: One of the two is D, the other is not. qa_first, conversation_first: Row in `samples` of the first response with text, -1: none.
-    """
+    """Cases of every kind whose answer changes with the format: first those that cross to or from D, then by steps; `_first`: rows in `samples`, -1: none."""
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
     qa, conversation = (changed[name].to_numpy(dtype=float) for name in _SIDES)

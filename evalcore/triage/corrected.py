@@ -140,10 +140,7 @@ class Answers:
         return trust[:, None] * said + (1 - trust[:, None]) * own, leverage
 
     def estimand(self, counts: Floats) -> Estimand:
-        """One share of this model.
-
-        `counts`: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
-        """
+        """One share of this model; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN throughout a gold that it is not about."""
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
         n = int(kept.sum())
@@ -313,10 +310,7 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
 
 
 def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
-    """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
-
-    The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-    """
+    """How often responses are right, too high, too low, and dangerously so: the formulas of `corrected_cells` over the cases that each rate is about."""
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in known
@@ -357,16 +351,10 @@ def made_from(about: Answers, share: Estimand, which: str, physicians: Physician
         needed.append(f"{of_cases} of them to {cases} {which}".rstrip())
     if by_others:
         needed.append(by_whom)
-    of_model = {
-        name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")
-    }
-    made: dict[str, Any] = {
-        "n_cases_read": n_cases_read,
-        "n_read": len(share.sample.rows),
-        "n_readers": share.sample.n_readers,
-    }
-    made |= {"enough": n_needed == 0, "n_needed": n_needed, "needed": ", ".join(needed)}
-    return {"n_cases": share.population.n_examples} | of_model | made
+    made = {name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")}
+    made |= {"n_cases": share.population.n_examples, "n_cases_read": n_cases_read, "n_read": len(share.sample.rows)}
+    made |= {"n_readers": share.sample.n_readers, "enough": n_needed == 0, "n_needed": n_needed}
+    return made | {"needed": ", ".join(needed)}
 
 
 def on_simplex(shares: Floats) -> Floats:

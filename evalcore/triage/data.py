@@ -22,7 +22,6 @@ LEVELS = {
 }  # fmt: skip
 LABELS = {level: label.value for label, level in LEVELS.items() if label is not Acuity.REMOVE}
 LETTERS = (Acuity.A, Acuity.B, Acuity.C, Acuity.D)
-"""The levels 1, 2, 3, 4 by name."""
 N_LEVELS = len(LETTERS)
 NO_LEVEL = 0.0
 """In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""

@@ -14,16 +14,16 @@ from plotly.subplots import make_subplots
 from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, MARK, RAMP
 from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
 from evalcore.stats import wording
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.stats.intervals import interval_words, percent_words
 from evalcore.study.schema import Format
 from evalcore.triage.case_flow import Outcome, Stages
 from evalcore.triage.data import LABELS
+from evalcore.triage.words import count_words
 
 LETTERS = "ABCD"
 FORMATS = [word.value for word in Format]
 N = len(LETTERS)
 HALF = 0.46
-"""Half the side of a cell; cells stand 1 apart."""
 MATRIX_PIXELS, HIT_PIXELS = 388, 62
 CELL_TEXT_PIXELS, SMALL_PIXELS = 15, 12
 HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
@@ -56,9 +56,8 @@ def matrix(
 ) -> go.Figure:
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
-    Each cell is filled from its bottom by its share of the row, in its column's step of the ramp, and says share and count. Every cell is a point with
-    customdata (gold, predicted, n_open, ...), so that a click tells which one it was. `names`: What the four levels are called, A first. `counts`: What n
-    counts. `chosen`: Gold and predicted of the cell that is open: it is marked.
+    Each cell is filled from its bottom by its share of the row. Every cell is a point with customdata (gold, predicted, n_open, ...), so that a click tells
+    which one it was. `names`: What the four levels are called. `counts`: What n counts. `chosen`: Gold and predicted of the cell that is open.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
@@ -81,7 +80,7 @@ def matrix(
         title="Level the case needs",
         tickvals=list(range(1, N + 1)),
         ticktext=[
-            f"<b>{letter}</b><br>{number(n_gold.get(level, 0))} {html.escape(counts)}"
+            f"<b>{letter}</b><br>{count_words(n_gold.get(level, 0))} {html.escape(counts)}"
             for level, letter in enumerate(LETTERS, start=1)
         ],
         range=[N + 0.5, 0.5],
@@ -123,7 +122,7 @@ def _cell_words(row: Mapping[Any, Any]) -> str:
     strong = f"<b>{percent_words(share)}</b>" if row["n"] else percent_words(share)
     if math.isnan(row["n"]):
         return strong
-    return f"{strong}<br><span style='font-size:{SMALL_PIXELS}px'>{number(row['n'])}/{number(row['n_gold'])}</span>"
+    return f"{strong}<br><span style='font-size:{SMALL_PIXELS}px'>{count_words(row['n'])}/{count_words(row['n_gold'])}</span>"
 
 
 def hover(row: Mapping[Any, Any], counts: str) -> str:
@@ -135,8 +134,6 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
     of = "" if math.isnan(row["n"]) else f" {html.escape(counts)}"
     return f"{head}<br>{counted(row['n'], row['n_gold'], row['share'])}{of} {interval_words(row['low'], row['high'])}"
 
-
-# ---------------------------------------------------------------- all models
 
 SMALL_LINE, STEP = 5, N + 1
 """Models beside one another in the overview before the next line begins; from one small matrix to the next."""
@@ -251,28 +248,16 @@ def _stacked(
 _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
-def level_name(level: float) -> str:
-    """A level as its letter, a boundary as two; 0: none was found.
-
-    >>> level_name(4.0), level_name(1.5), level_name(0.0)
-    ('D', 'A/B', 'none')
-    """
-    return LABELS.get(level, "none")
-
-
 def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other gave each (columns), from `reads.pair_cells`; deeper is a larger share of the row.
-
-    "none" is no level: its row and column are grey.
-    """
+    """How many responses the one gave each level (rows) and the other (columns), from `reads.pair_cells`; deeper: a larger share of the row; grey: no level."""
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
-    names = [level_name(level) for level in levels]
+    names = {level: LABELS.get(level, "none") for level in levels}
     rows = cells.to_dict(orient="records")
     hovers = []
     for row in rows:
         share = f", {percent_words(row['n'] / row['n_one'])} of the row" if row["n_one"] else ""
-        levels_given = f"{html.escape(one)}: {level_name(row['one'])}, {html.escape(other)}: {level_name(row['other'])}"
+        levels_given = f"{html.escape(one)}: {names[row['one']]}, {html.escape(other)}: {names[row['other']]}"
         hovers.append(f"{levels_given}<br>{row['n']:,} responses{share}")
     figure = go.Figure()
     for is_none, ramp in ((False, RAMP), (True, GREY_RAMP)):
@@ -297,8 +282,6 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     figure.update_layout(showlegend=False, dragmode=False)
     return inked(figure, ink)
 
-
-# ---------------------------------------------------------------- groups of cases, boundary cases
 
 SIDES = (
     ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),
@@ -339,10 +322,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON
 
 
 def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How the answers to boundary cases spread: below both letters, the milder letter, the more severe one, above both; a bar a model and format.
-
-    `table`: For each part its share (NaN: no bar), PART_k and n. `parts`: Column and words, from left to right; the first stands in a heavy border.
-    """
+    """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")
     models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]
@@ -379,7 +359,7 @@ def harm(
             bounds = "" if math.isnan(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
             head = f"{html.escape(str(row['model']))}, {word}: {row['harm']:.2f}{bounds}"
             ways = f"{row['of_under']:.2f} by under-triage, {row['of_over']:.2f} by over-triage"
-            said = [f"{head}<br>{ways}, {number(row['n'])} {html.escape(counts)}"]
+            said = [f"{head}<br>{ways}, {count_words(row['n'])} {html.escape(counts)}"]
             y = [places[str(row["model"])] + shift]
             mark = {"color": [colour], "size": 12, "symbol": symbol, "line": {"color": colour, "width": 1}}
             whiskers = reach(one, "harm", "low", "high", colour)
@@ -443,10 +423,7 @@ def orders(
     return inked(figure, ink)
 
 
-# ---------------------------------------------------------------- the flow of cases
-
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
-"""Of a node with its words; around all nodes; and the least that the nodes have."""
 COLUMNS = (0.0, 0.5, 1.0)
 WIDTH, GAP, MARGIN = 0.01, 0.045, 0.22
 """Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
@@ -539,14 +516,7 @@ def counted(k: float, n: float, share: float) -> str:
     ('62 % (92/148)', '31 % (2.5/8)', '62 %')
     """
     return (
-        percent_words(share) if math.isnan(k) or math.isnan(n) else f"{percent_words(share)} ({number(k)}/{number(n)})"
+        percent_words(share)
+        if math.isnan(k) or math.isnan(n)
+        else f"{percent_words(share)} ({count_words(k)}/{count_words(n)})"
     )
-
-
-def number(k: float) -> str:
-    """A count: whole, but for the halves that a read between two levels gives each of them.
-
-    >>> number(1200), number(2.5), number(math.nan)
-    ('1,200', '2.5', '–')
-    """
-    return NO_VALUE if math.isnan(k) else f"{k:,.{0 if k == round(k) else 1}f}"

@@ -95,9 +95,6 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
     return half, reason
 
 
-# ---------------------------------------------------------------- models beside one another
-
-
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
     """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
     mine = found.loc[rates.clear_answers(found)[0]]
@@ -107,10 +104,7 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
-    """What a value of each prediction adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products.
-
-    `counts`: Which predictions count. `values`: What each is worth; any number where it does not count.
-    """
+    """What a value of each prediction adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products."""
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
     rows = pd.factorize(found["row"])[0]
@@ -138,10 +132,7 @@ def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
 
 
 def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
-    """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
-
-    difference is below 0 where the first does less; p is two-sided, of the same t, p_holm over the pairs of the format; reason (why one is NaN).
-    """
+    """The difference of each two models' harm on the cases of both, with a t interval; below 0 the first does less; p_holm: over the format's pairs."""
     counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, weights.costs(predicted - gold))
     n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
@@ -157,10 +148,7 @@ def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> p
 
 
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
-    """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
-
-    harm is ratio * under + over; place 1 is the least harm, equals share the better place, NaN without cases.
-    """
+    """The models' harm (ratio * under + over) and order in each format, over the ratio of the weights; place 1: least harm, equals share the better place."""
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
     table = rates.repeated(harm[list(rates.KEYS)], len(at))

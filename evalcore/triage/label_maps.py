@@ -29,7 +29,6 @@ MEANINGS = (
 )  # fmt: skip
 
 Table = Sequence[tuple[str, str]]
-"""Pairs of label and meaning, in the order of the labels."""
 Maps = Mapping[str, Mapping[str, str]]
 """By source, folded: what each label, folded, stands for."""
 
@@ -78,22 +77,13 @@ def default_tables() -> Mapping[str, Table]:
     return {fold(path.stem): parse(path.read_text(encoding="utf-8"), path.name) for path in paths}
 
 
-@cache
-def default_maps() -> Maps:
-    """The same as `meaning_of` takes them."""
-    return maps(default_tables())
-
-
 def maps(tables: Mapping[str, Table]) -> Maps:
     """Tables as `meaning_of` takes them."""
     return {fold(source): {fold(label): meaning for label, meaning in table} for source, table in tables.items()}
 
 
 def meaning_of(maps: Maps, source: str, label: str) -> str:
-    """What a label of a source stands for: one of `MEANINGS`.
-
-    Raises OverreadError: the map of the source does not know the label; there is no default. The caller adds the place.
-    """
+    """What a label stands for: one of `MEANINGS`. Raises OverreadError: the map does not know the label; there is no default. The caller adds the place."""
     known = maps.get(fold(source), maps[LEVELS])
     meaning = known.get(fold(label))
     if meaning is None:
@@ -113,15 +103,12 @@ def level_named(text: str) -> Acuity | None:
     >>> level_named("c|d"), level_named("self care"), level_named("soon")
     (<Acuity.C_D: 'C/D'>, <Acuity.A: 'A'>, None)
     """
-    meaning = default_maps()[LEVELS].get(fold(text))
+    meaning = maps(default_tables())[LEVELS].get(fold(text))
     return None if meaning is None else level_of(meaning)
 
 
 def parse(text: str, name: str) -> list[tuple[str, str]]:
-    """A map from CSV with the columns label and meaning.
-
-    Raises OverreadError: as `check`, or no CSV, or a column is missing; with file and line.
-    """
+    """A map from CSV with the columns label and meaning. Raises OverreadError, with file and line: as `check`, or no CSV, or a column is missing."""
     if len(text) > MAX_CHARACTERS:
         msg = f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more"
         raise OverreadError(msg)

@@ -95,10 +95,7 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
 def _stated(
     triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: npt.NDArray[Any]
 ) -> Floats:
-    """Mean of the confidences that the model states itself with the samples that give the predicted level.
-
-    The parser takes both from the model's own words. What comes with another judge's level says how sure the judge is of its reading.
-    """
+    """Mean confidence that the model states itself with the samples of the predicted level: only the parser's is the model's own."""
     given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(judge) & (judge == PARSER)]
     if given.empty:
         return np.full(len(predicted), np.nan)
@@ -115,8 +112,6 @@ def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] 
     rows = found["row"].to_numpy()
     return found.assign(**{name: triage_data.cases[name].array.take(rows) for name in columns})
 
-
-# ---------------------------------------------------------------- several judges as one
 
 JURY = "majority of the judges"
 _MIN_JUDGES = 2

@@ -68,10 +68,7 @@ def load(session: Session) -> data.TriageData:
 
 
 def imported_at(engine: Engine, beside: Executor) -> data.TriageData:
-    """All but physicians' reads: only an import, or a judge that reads levels, changes it.
-
-    Over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other.
-    """
+    """All but physicians' reads: only an import, or a judge that reads levels, changes it; `beside` reads the levels over a second connection meanwhile."""
     with reading(engine) as session, reading(engine) as second:
         last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
         cases = _cases(session)
@@ -290,10 +287,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *condit
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """How each read response came to be read, and its probability over all drawings that could have taken it (`drawings.over_all`).
-
-    A blind first read of a response that somebody chose counts as drawn where a drawing took the response as well.
-    """
+    """How each read response came to be read (drawn also where a drawing took what somebody chose), and its probability over all drawings."""
     of = reads.loc[reads["sample"].ge(0)]
     of = of.assign(response_id=of["response_id"].astype(np.int64), item_id=of["response_id"].astype(np.int64))
     is_blind = of["stage"].eq(Stage.FIRST) & ~of["blinded"].isin([False])
@@ -320,10 +314,7 @@ def _published(session: Session) -> pd.DataFrame:
 
 
 def one_case(session: Session, example_id: int) -> data.TriageData | None:
-    """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
-
-    As `load` would give it, but in a few milliseconds, and a read's inclusion probability is that of its own drawing alone.
-    """
+    """The case of this example as `load` gives it, but in milliseconds, and with each read's probability of its own drawing alone; None: no case of triage."""
     cases = _cases(session, TABLES["acuity_case"].c.example_id == example_id)
     if cases.empty:
         return None
@@ -370,9 +361,6 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         reads=_reads(session, cases, samples, *mine)[list(data.READ_COLUMNS)],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
-
-
-# ---------------------------------------------------------------- texts of responses, and what judges say of them
 
 
 @dataclass(frozen=True)

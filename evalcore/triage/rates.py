@@ -90,15 +90,11 @@ def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFr
         known = [word.value for word in Format] if name == "format" else pd.unique(table[name])
         columns.append(pd.Categorical(table[name], categories=None if is_coded else known))
     sizes = [max(len(column.categories), 1) for column in columns]
-    number = np.zeros(len(table), dtype=np.int64)
-    for column, size in zip(columns, sizes, strict=True):
-        number = number * size + column.codes
-    occurs = np.flatnonzero(np.bincount(number, minlength=1)) if len(number) else np.zeros(0, dtype=np.int64)
-    places = np.unravel_index(occurs, sizes)
-    keys = {
-        name: pd.Categorical.from_codes(place.astype(np.int32), dtype=column.dtype)
-        for name, place, column in zip(names, places, columns, strict=True)
-    }
+    number = np.ravel_multi_index([column.codes for column in columns], sizes)
+    occurs = np.flatnonzero(np.bincount(number))
+    keys = {}
+    for name, place, column in zip(names, np.unravel_index(occurs, sizes), columns, strict=True):
+        keys[name] = pd.Categorical.from_codes(place.astype(np.int32), dtype=column.dtype)
     return np.searchsorted(occurs, number), pd.DataFrame(keys)
 
 
@@ -114,10 +110,7 @@ def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
 
 
 def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none.
-
-    `found`: As `predictions.joined` gives it.
-    """
+    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none. `found` is of `predictions.joined`."""
     numbers, names = coded(found, keys)
     counts, gold, predicted = clear_answers(found)
     level, answer = (levels[counts].astype(np.int64) - 1 for levels in (gold, predicted))
@@ -150,10 +143,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
 
 
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
-    """A table of cells (key columns, gold, predicted, n; one that is missing has no case) as its keys in order and matrices x 4 (gold) x 4 (prediction).
-
-    Raises ValueError: the same cell comes twice.
-    """
+    """A table of cells (one that is missing has no case) as its keys and matrices x 4 (gold) x 4 (prediction). Raises ValueError: a cell comes twice."""
     numbers, found = coded(cells, keys)
     if not len(cells):
         return found, np.zeros((0, N_LEVELS, N_LEVELS))
@@ -187,10 +177,7 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n (groups x measures) as rows, with the columns of `rates`.
-
-    `bases`: What each measure is of. Where a group has no case for any measure, the first says why for all. `bounds`: Low and high, else Wilson's.
-    """
+    """Shares k / n (groups x measures) with the columns of `rates`. A group without any case has the first base's reason; `bounds`: else Wilson's."""
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]
@@ -211,8 +198,6 @@ def denominator_words(base: Base, n: float) -> str:
     """
     return base.one if n == 1 else base.many.format(f"{n:,.0f}")
 
-
-# ---------------------------------------------------------------- coefficients
 
 KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 SCORES = ("macro_f1", *KAPPAS, "mean_signed")
@@ -327,8 +312,6 @@ _FORMULAS: Mapping[str, tuple[Callable[[Floats], Floats], tuple[float, float]]] 
 }  # fmt: skip
 
 
-# ---------------------------------------------------------------- boundary and ambiguous cases, and what is left out
-
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
 """Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""
 NO_BOUNDARY = "no boundary case has a prediction"
@@ -340,10 +323,7 @@ _FEW_ANSWERS = 2
 
 
 def boundary(found: pd.DataFrame) -> pd.DataFrame:
-    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`.
-
-    upper_share is of those answered with one of their letters; the others are of all boundary cases with a prediction.
-    """
+    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`."""
     numbers, names = coded(found, KEYS)
     gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
     counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
@@ -374,10 +354,8 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     n_cases, n_several, n_sure = (np.repeat(size, N_LEVELS) for size in sizes)
     low, high = wilson(n, n_cases)
     levels, share = np.tile(np.arange(1.0, N_LEVELS + 1), len(names)), quotient(n, n_cases)
-    columns: dict[str, Any] = {"predicted": levels, "n": n, "n_cases": n_cases, "share": share, "low": low}
-    columns |= {"high": high}
-    columns |= {"n_several": n_several, "n_sure": n_sure, "sure": quotient(n_sure, n_several)}
-    return repeated(names, N_LEVELS).assign(**columns)
+    table = repeated(names, N_LEVELS).assign(predicted=levels, n=n, n_cases=n_cases, share=share, low=low, high=high)
+    return table.assign(n_several=n_several, n_sure=n_sure, sure=quotient(n_sure, n_several))
 
 
 def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
@@ -409,7 +387,6 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
 
 
 FEW = 10
-"""With fewer cases a rate is shown in grey."""
 NO_PANEL, NO_CLEAR_LEVEL = "no panel", "no clear level"
 _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 
@@ -425,7 +402,8 @@ def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.Da
         words, order = values.map(LABELS).fillna(NO_CLEAR_LEVEL), [*LABELS.values(), NO_CLEAR_LEVEL]
     elif column == "strength":
         words = words.where(words.ne(""), NO_PANEL)
-        order = sorted(words.unique(), key=_place_of_strength)
+        splits = {word: [-int(k) for k in word.split("-") if k.isdigit()] for word in words.unique()}
+        order = sorted(splits, key=lambda word: (_FIRST_STRENGTHS.get(word, 1), splits[word]))
     else:
         words = words.where(words.notna(), UNKNOWN)
         order = sorted(words.unique(), key=lambda word: (word == UNKNOWN, word))
@@ -436,9 +414,3 @@ def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.Da
     sizes = names.assign(n_group=np.bincount(numbers, mine["predicted"].notna(), len(names)).astype(np.int64))
     table = table.merge(sizes, on=keys, how="left", validate="many_to_one")
     return table.assign(is_small=table["n"].lt(FEW)).sort_values(keys, kind="stable", ignore_index=True)
-
-
-def _place_of_strength(word: str) -> tuple[int, list[int]]:
-    """Unanimous, then the panels that agree most, then what has no panel."""
-    split = [] if word in _FIRST_STRENGTHS else [-int(k) for k in word.split("-")]
-    return _FIRST_STRENGTHS.get(word, 1), split

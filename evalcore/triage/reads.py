@@ -12,7 +12,7 @@ import pandas as pd
 from evalcore.reading.conflicts import LEVELS_APART
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
 from evalcore.rubric.data import first_reads, is_drawn, settlements
-from evalcore.stats.arrays import Floats, Truths
+from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Acuity, Label, Stage
 from evalcore.triage import data
@@ -124,10 +124,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 
 
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
-    """What became of the responses that physicians have read, by model and format.
-
-    n_volunteered: those not both blind and drawn. n_clear: drawn, with a level, on clear cases, the n of `corrected.physicians_cells`.
-    """
+    """What became of the responses that physicians read: n_volunteered are not both blind and drawn; n_clear as the n of `corrected.physicians_cells`."""
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     numbers, names = coded(samples, KEYS)
@@ -156,7 +153,7 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
     cases = triage_data.cases
     gold = cases["gold"].to_numpy(dtype=float).copy()
     kind, strength = (cases[name].to_numpy(dtype=object).copy() for name in ("kind", "strength"))
-    strength[place[~_same(gold[place], level)]] = data.READ_HERE
+    strength[place[~np.isclose(gold[place], level, rtol=0, atol=0, equal_nan=True)]] = data.READ_HERE
     gold[place], kind[place] = level, data.kinds_of(level)
     known = list(cases["strength"].cat.categories)
     kinds = pd.Categorical(kind, categories=cases["kind"].cat.categories)
@@ -179,17 +176,10 @@ def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     old_kinds, new_kinds = (pd.Categorical(kinds, categories=list(data.Kind)) for kinds in (old_kind, new_kind))
     pairs = pd.DataFrame({"old_kind": old_kinds, "old_gold": old, "new_kind": new_kinds, "row": place})
     pairs = pairs.assign(new_gold=np.where(settled, level, np.nan), why=here["why"].to_numpy(dtype=object))
-    pairs["changed"] = settled & ~_same(old, level)
+    pairs["changed"] = settled & ~np.isclose(old, level, rtol=0, atol=0, equal_nan=True)
     keys = ["old_kind", "old_gold", "new_kind", "new_gold", "why", "changed"]
     return pairs.groupby(keys, dropna=False, observed=True, sort=True).size().rename("n").reset_index()
 
-
-def _same(one: Floats, other: Floats) -> Truths:
-    same: Truths = (one == other) | (np.isnan(one) & np.isnan(other))
-    return same
-
-
-# ---------------------------------------------------------------- how far two who read levels say the same
 
 _ALWAYS = (data.NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
 PHYSICIANS = "physicians here"
@@ -231,10 +221,7 @@ def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What the other says by what the one says: a row a pair of levels (no level, the four letters, and boundaries where they occur), from no level to D.
-
-    n_one: Responses that the one gave this level.
-    """
+    """What the other says by what the one says: a row a pair of levels (none, letters, boundaries that occur); n_one: what the one gave this level."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))
     n = len(levels)

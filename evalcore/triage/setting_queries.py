@@ -47,10 +47,7 @@ def tables_of(session: Session) -> Mapping[str, label_maps.Table]:
 
 
 def labels_of_cases(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """One row a source, label as the source says it, and what its map made of it: source, original_label, mapped_label, n (cases).
-
-    Left out: cases without a label of their source, and those of examples that may not be seen.
-    """
+    """source, original_label, mapped_label and n (cases), a row each; without cases of no label, and without those of examples that are `hidden`."""
     rows = TABLES["acuity_case"].c
     named = (rows.source, rows.original_label, rows.mapped_label)
     statement = select(*named, func.count().label("n")).where(rows.original_label.is_not(None)).group_by(*named)

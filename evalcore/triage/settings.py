@@ -33,16 +33,12 @@ METRICS = {
 UNDER_WEIGHT, OVER_WEIGHT = 5.0, 1.0
 HIGHEST_WEIGHT, HIGHEST_SPREAD, HIGHEST_UNCERTAINTY = 1000.0, 9.0, 1.0
 LONGEST_NAME = 60
-
-
 _HEAD = """\
 # Triage settings of a study. `overread triage-settings --import FILE` reads this file; a key that is left out keeps its default.
 # weights: what one step of under-triage and of over-triage costs.
 # ambiguous: a case is ambiguous where its panel's spread (0 to 9), or the physicians' stated uncertainty (0 to 1), is above the number;
 # null switches either off.
 """
-
-
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Weight = Annotated[float, Meta(ge=0, le=HIGHEST_WEIGHT)]
 
@@ -97,18 +93,7 @@ _WORDS = {
 
 def to_yaml(settings: TriageSettings) -> str:
     """The file that `parse` reads."""
-    return _HEAD + str(yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True, width=160))
-
-
-def plain(settings: TriageSettings) -> dict[str, Any]:
-    """The settings as words, lists and numbers."""
-    found: dict[str, Any] = msgspec.to_builtins(settings)
-    return found
-
-
-def check(settings: TriageSettings, name: str = "the settings of triage") -> TriageSettings:
-    """The settings, if `parse` takes the file that they make."""
-    return parse(to_yaml(settings), name)
+    return _HEAD + str(yaml.safe_dump(msgspec.to_builtins(settings), sort_keys=False, allow_unicode=True, width=160))
 
 
 def rule_words(rule: AmbiguityRule) -> str:
@@ -133,10 +118,7 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
 
 
 def parse(text: str, name: str) -> TriageSettings:
-    """Settings from YAML. A key that is left out keeps its default.
-
-    Raises OverreadError: no YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range; with file and key.
-    """
+    """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a value out of its range."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
         raise OverreadError(msg)

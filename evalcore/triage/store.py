@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from sqlalchemy import delete, exists, insert, select
 from sqlmodel import Session, col
 
@@ -45,8 +46,10 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
 
 
 def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
-    """Write the study's settings of triage, as `settings.check` wants them; None brings the defaults back. Returns whether anything changed."""
-    wanted = TriageSettings() if settings is None else triage_settings.check(settings)
+    """Write the study's settings of triage, if `settings.parse` takes their file; None brings the defaults back. Returns whether anything changed."""
+    wanted = TriageSettings()
+    if settings is not None:
+        wanted = triage_settings.parse(triage_settings.to_yaml(settings), "the settings of triage")
     rows, connection = TABLES["triage_choice"], session.connection()
     before = setting_queries.load(session)
     if before == wanted:
@@ -54,17 +57,14 @@ def set_triage_settings(session: Session, settings: TriageSettings | None, *, ac
     connection.execute(delete(rows))
     if wanted != TriageSettings():
         connection.execute(insert(rows), [{"id": 1, "text": triage_settings.to_yaml(wanted)}])
-    was, now = triage_settings.plain(before), triage_settings.plain(wanted)
+    was, now = msgspec.to_builtins(before), msgspec.to_builtins(wanted)
     changed: dict[str, Any] = {name: value for name, value in now.items() if was[name] != value}
     append_event(session, actor=actor, action="triage settings changed", subject="study", detail=changed)
     return True
 
 
 def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None, *, actor: str) -> bool:
-    """Say what the confidence of a judge's verdicts is the probability of; None: nobody knows. Returns whether anything changed.
-
-    Raises NotFound: the study has no such judge.
-    """
+    """Say what a judge's confidence is the probability of; None: nobody knows. Returns whether anything changed. Raises NotFound: no such judge."""
     if not write_confidence_meaning(session, judge, meaning):
         return False
     append_event(

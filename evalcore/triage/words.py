@@ -129,8 +129,7 @@ def findings(
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
     The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
-    `rates`: Of all models; also corrected ones, without counts. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: The model that is
-    looked at: directions and formats are told of it alone, and its own missed emergencies after those of all.
+    `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told of this model alone.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -195,10 +194,7 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
 
 
 def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
-    """Which way models err in one format: told where the intervals of the two shares lie apart, the widest gap first.
-
-    That is stricter than one interval of the difference: its standard error is never more than the sum of theirs.
-    """
+    """Which way models err in one format: told where the intervals of both shares lie apart (stricter than one of their difference), the widest gap first."""
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
     shown = []
     for model, rows in mine.items():
@@ -245,8 +241,6 @@ def elsewhere_words(n: int) -> str:
     return f"{counted(n, 'response')} to these cases {neither} nowhere here."
 
 
-# ---------------------------------------------------------------- which view answers which question
-
 NO_PREDICTION = "no clear case has a prediction yet"
 _DIGITS, _MOST_MODELS = 9, 4
 """Decimals to which gaps are told apart; so many models are named in one line."""
@@ -255,15 +249,19 @@ _DIGITS, _MOST_MODELS = 9, 4
 def decision_figures(
     rates: pd.DataFrame, *, ambiguous: pd.DataFrame, routing: pd.DataFrame
 ) -> tuple[tuple[str, ...], ...]:
-    """What a study says to each of the four questions of the article's decision matrix, or what it lacks for that.
-
-    `ambiguous`: As `rates.ambiguous`; `routing`: as `routing.chosen`.
-    """
+    """What a study says to each of the four questions of the article's decision matrix, or what it lacks for that; `routing` as `routing.chosen`."""
     of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
     in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
     qa = tuple(f"In qa {model}: {exact_words(rows)}." for model, rows in in_qa[:_MOST_MODELS])
     qa = qa or ("No clear case has a prediction in qa yet.",)
-    return (*_both_formats(of), _sureness(ambiguous)), qa, (_least_under(of),), (_routing(routing),)
+    sure = "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
+    known = ambiguous.loc[ambiguous["n_several"].gt(0)]
+    if len(known):
+        row = known.iloc[int(known["sure"].to_numpy().argmax())]
+        share = share_words(row["n_sure"], row["n_several"], row["sure"])
+        said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
+        sure = f"Where physicians do not agree, {said}."
+    return (*_both_formats(of), sure), qa, (_least_under(of),), (_routing(routing),)
 
 
 def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
@@ -283,23 +281,13 @@ def _both_formats(of: Rates) -> tuple[str, ...]:
         here = f"here there are clear cases with a prediction in {listed(known)} alone" if known else NO_PREDICTION
         return (f"This needs one model in both formats; {here}.",)
     model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
-    rates = " and ".join(f"{_rate(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
+    rates = " and ".join(f"{rate_words(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
     widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
     under = f"{model} under-triages {rates}{widest} ({signed_points(gaps[model])} percentage points)."
     missed = conversation[model][Measure.MISSED_EMERGENCIES]
     if missed["n"]:
-        return under, f"In conversation it sends {_rate(missed)} of emergencies to a lower level."
+        return under, f"In conversation it sends {rate_words(missed)} of emergencies to a lower level."
     return (under,)
-
-
-def _sureness(ambiguous: pd.DataFrame) -> str:
-    known = ambiguous.loc[ambiguous["n_several"].gt(0)]
-    if known.empty:
-        return "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
-    row = known.iloc[int(known["sure"].to_numpy().argmax())]
-    share = share_words(row["n_sure"], row["n_several"], row["sure"])
-    said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
-    return f"Where physicians do not agree, {said}."
 
 
 def _least_under(of: Rates) -> str:
@@ -307,10 +295,10 @@ def _least_under(of: Rates) -> str:
         mine = {model: rows[Measure.UNDER] for model, rows in _of_format(of, word).items()}
         models = sorted(mine, key=lambda model: mine[model]["value"])
         if len(mine) == 1:
-            return f"{models[0]} under-triages {_rate(mine[models[0]])} in {word}; there is no other model to hold it against."
+            return f"{models[0]} under-triages {rate_words(mine[models[0]])} in {word}; there is no other model to hold it against."
         if mine:
             rest = f", and {counted(len(mine) - _MOST_MODELS, 'more model')}" if len(mine) > _MOST_MODELS else ""
-            each = "; ".join(f"{model} {_rate(mine[model])}" for model in models[:_MOST_MODELS])
+            each = "; ".join(f"{model} {rate_words(mine[model])}" for model in models[:_MOST_MODELS])
             return f"Under-triage in {word}: {each}{rest}. Matrices says which of them differ on the same cases."
     return "No clear case has a prediction yet, so there is no under-triage to tell."
 
@@ -330,7 +318,3 @@ def _routing(routing: pd.DataFrame) -> str:
         f"For {where}, sending cases below a confidence of {percent_words(row['threshold'])} to a human catches {caught} of its dangerous misses"
         f" and costs {routed} of the clear cases."
     )
-
-
-def _rate(row: Row) -> str:
-    return f"{share_words(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"

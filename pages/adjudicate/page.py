@@ -21,7 +21,6 @@ from pages.shared import common, html, keys, routes, tables
 from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
-BLIND_TOO = "Conversations that wait for your own first read are left out until you have submitted it."
 NOTHING = (
     "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
     "conflict, a reader cannot assess, or the item is to be checked."
@@ -139,7 +138,7 @@ def lists(queue: Queue) -> None:
         own = f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them."
         st.html(html.quiet(own))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
-        st.html(html.quiet(BLIND_TOO))
+        st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))
     st.html(
         html.foot(
             "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "

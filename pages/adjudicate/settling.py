@@ -63,13 +63,7 @@ def opened(viewer: Viewer, key: Key) -> Case:
 
 @common.fragment
 def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None) -> None:
-    """The items in question on one response or case.
-
-    A fragment: a key redraws this side alone, and the conversation stays as it is.
-
-    Args:
-        following: What is opened once all is settled here; None where nothing else waits.
-    """
+    """The items in question on one response or case; `following` is opened once all is settled here. A key redraws this side alone."""
     try:
         case = opened(viewer, key)
     except OverreadError as error:
@@ -111,8 +105,6 @@ class _Adjudicating(ItemPanel):
     def _move(self, by: int) -> None:
         keep_notes()
         self.go(self.at + by)
-
-    # ---- what is drawn
 
     def draw(self) -> None:
         """The item in hand from its reason to its settlement, top to bottom."""
@@ -228,9 +220,6 @@ class _Adjudicating(ItemPanel):
 def _toggle_guideline() -> None:
     keep_notes()
     st.session_state["settling_guideline"] = not st.session_state.get("settling_guideline", False)
-
-
-# ---------------------------------------------------------------- what is shown
 
 
 def item_reads(question: Question, place: int, n_questions: int) -> str:

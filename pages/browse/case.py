@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.data import Kind, TriageData, described
@@ -40,15 +39,13 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
     opened = rubric.open_conversation(viewer, example_id)
     if opened is None:
         return
-    with reading(common.engine()) as session:
-        found = one_case(session, example_id)
-        rule = setting_queries.load(session).rule
+    found = common.ask(one_case, example_id)
     if found is None:
         return
-    triage_data = described(found, rule)
+    triage_data = described(found, common.ask(setting_queries.load).rule)
     of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
     st.html(needs(triage_data, of_case))
-    cells = rubric.cells(viewer, opened, "", response_ids)
+    cells = rubric.Cells(viewer, opened, "", response_ids)
     names = dict(zip(opened.responses["response_id"], response_names(opened.responses), strict=True))
     for response, column in zip(response_ids, rubric.columns(response_ids), strict=True):
         with column:
@@ -70,11 +67,8 @@ def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
     if pd.notna(case["original_label"]):
         words.append(f"{case['source']} says “{case['original_label']}”{_mapped(case['mapped_label'])}")
     head = f'<h3 class="or-part">This case needs {triage_html.level(case["gold"])}</h3>'
-    votes = (
-        triage_html.votes([triage_html.panel_line({str(name): value for name, value in case.items()})])
-        if case["n_votes"] + case["n_removed"]
-        else ""
-    )
+    has_panel = case["n_votes"] + case["n_removed"] > 0
+    votes = triage_html.votes([triage_html.panel_line(case.to_dict())]) if has_panel else ""
     reads = "".join(rubric.read(row) for row in rubric.records(said))
     return head + html.quiet("; ".join(words)) + votes + reads + _settled(triage_data, float(case["gold"]))
 
@@ -111,10 +105,8 @@ def answers(triage_data: TriageData) -> str:
             table = predictions(triage_data, {word: judge})
             table = table.loc[table["n_samples"].gt(table["n_unread"])]
             table = table.assign(model=table["model"].astype(str), n_samples=table["n_samples"] - table["n_unread"])
-            lines = []
-            for row in table.sort_values("model").to_dict(orient="records"):
-                _, shares, words = triage_html.samples_line({str(name): value for name, value in row.items()})
-                lines.append((row["model"], shares, words))
+            rows = table.sort_values("model").to_dict(orient="records")
+            lines = [(row["model"], *triage_html.samples_line(row)[1:]) for row in rows]
             parts.append(f'<h3 class="or-part">{FORMATS[word]}<small> read by {html.escaped(judge)}</small></h3>')
             parts.append(triage_html.votes(lines))
     return "".join(parts)

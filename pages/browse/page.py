@@ -34,8 +34,9 @@ THEME_WIDTH, CONVERSATION_WIDTH, WITHOUT_SCORES = 132, 218, 470
 NUMBERS = {"Criteria": 60, "Turns": 52}
 """Widths in pixels: with the scores of three models they fit beside the sidebar on a screen of 1280."""
 FORMATS = {
-    Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
-}  # fmt: skip
+    Format.QA.evaluation: "asked for a level of care",
+    Format.CONVERSATION.evaluation: "told the patient, no level asked for",
+}
 KEYS = (*shared_filters.SELECTS, "q", "differ", "points")
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
@@ -64,16 +65,10 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
     if columns["Criteria"].isna().all():  # cases alone
         del columns["Criteria"]
     widths = WORDS | {theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES}
-    config = {
-        **{
-            column: st.column_config.ProgressColumn(
-                column.removeprefix("score "), min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
-            )
-            for column in scores
-        },
-        **{name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()},
-        **{name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
-    }
+    look: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "format": "%.2f", "width": SCORE_WIDTH}
+    config = {column: st.column_config.ProgressColumn(column.removeprefix("score "), **look) for column in scores}
+    config |= {name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()}
+    config |= {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
     alt = "Conversations that fit the filters"
     place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
     if place is not None:

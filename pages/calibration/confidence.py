@@ -33,9 +33,7 @@ ERRORS_WORDS = (
 )
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
 OF_MODELS = "Models state a confidence themselves: "
-
 one_of = partial(page_cache.one_of, PAGE)
-"""A control of this page, as `page_cache.one_of`."""
 
 
 def leave() -> None:
@@ -51,8 +49,6 @@ def slider(label: str, least: float, most: float, usual: float, key: str) -> flo
         st.slider(label, least, most, begin, 0.05, key=key, format="percent", bind="query-params", persist_state="session", width=280)
     )  # fmt: skip
 
-
-# ---------------------------------------------------------------- models' own confidence
 
 Meanings = tuple[tuple[str, ConfidenceMeaning], ...]
 
@@ -74,10 +70,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
 
 
 def source(here: Here, *, asked: bool = True) -> str:
-    """What counts as a model's own confidence, `STATED` or `SHARES`.
-
-    `asked`: With the control for it, where there is a choice, and what a stated one means; else what a model states counts wherever it may.
-    """
+    """What counts as a model's own confidence, `STATED` or `SHARES`; `asked`: with its control, where there is a choice; else what is stated where it may."""
     table = meanings_of_levels(here.viewer, of_parser=True)
     if asked and len(table):
         show_meanings(here.viewer, table, key="calibration_own", of_models=True)
@@ -104,14 +97,8 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
     return triage_choice.in_order(table if model == ALL_MODELS else table.loc[table["model"].astype(str).eq(model)])
 
 
-# ---------------------------------------------------------------- what a confidence means
-
-
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
-    """Each judge that states a confidence: what it means, or the question, with the data beside it.
-
-    `table`: As `criteria_meanings` or `level_meanings` give it. `of_models`: The confidences are the models' own, which the parser reads.
-    """
+    """Each judge that states a confidence: what it means, or the question; `of_models`: the confidences are the models' own, which the parser reads."""
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
         words = dict(confidence.MEANINGS) if "share_met" in row else LEVEL

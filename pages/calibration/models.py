@@ -54,9 +54,6 @@ def _model(here: Here) -> str:
         return str(confidence.one_of("Model", options, "calibration_model", width=180))
 
 
-# ---------------------------------------------------------------- clear cases
-
-
 def show(here: Here) -> None:
     """How sure each model is of its level against whether it is right."""
     if not here.known.n_kinds[Kind.CLEAR]:
@@ -100,9 +97,6 @@ def show(here: Here) -> None:
         more={"Confidence is": sources_words},
     )
     st.html(html.foot(f"{MODELS_FOOT}{ERRORS_WORDS} Seed {SEED}, for what perfectly calibrated data would give."))
-
-
-# ---------------------------------------------------------------- ambiguous cases
 
 
 def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> case_spread.OfAmbiguous:
@@ -190,9 +184,6 @@ def panel_notes(cases: pd.DataFrame) -> list[str]:
     """What of the panel chose the model's level."""
     shares = zip(cases["panel_share"], cases["predicted"], strict=True)
     return [f"{percent_words(share)} of the panel chose {level_letter(level)}" for share, level in shares]
-
-
-# ---------------------------------------------------------------- routing
 
 
 def show_routing(here: Here) -> None:

@@ -49,8 +49,6 @@ MIME = {
     "svg": "image/svg+xml",
     "zip": "application/zip",
 }
-
-
 SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
 
 
@@ -62,10 +60,7 @@ def table(location: str, version: common.Version, what: str, part: export_tables
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def paper(location: str, version: common.Version, hidden: frozenset[int]) -> dict[str, Any]:  # noqa: ARG001 - the key
-    """What was done, for a paper, without conversations that wait for the viewer's own first read.
-
-    paragraph and methods (as text and with headings), checklist (as Markdown), flow (SVG, if any), items (how many of the guidelines have each status).
-    """
+    """What was done, for a paper, without conversations that wait for the viewer's own first read; items: how many have each status."""
     done = methods.facts(common.engine(), blind=hidden)
     texts, tables = methods.documents(done, files=FILES)
     items = tables["checklist"].drop_duplicates(["guideline", "item"])["status"].value_counts()
@@ -180,18 +175,8 @@ def download(label: str, content: Callable[[], bytes] | str, name: str, key: str
 
 viewer = common.require(check_can_export)
 st.html(html.heading("Export", "Choose a table and a part of the study; the codebook says what each column means"))
-what = (
-    st.segmented_control(
-        "Table",
-        list(WHAT),
-        default="labels",
-        required=True,
-        format_func=WHAT.__getitem__,
-        key="export_what",
-        label_visibility="collapsed",
-    )
-    or "labels"
-)
+look: dict[str, Any] = {"format_func": WHAT.__getitem__, "key": "export_what", "label_visibility": "collapsed"}
+what = st.segmented_control("Table", list(WHAT), default="labels", required=True, **look) or "labels"
 hidden = common.blind(viewer)
 chosen = part(hidden)
 if hidden:

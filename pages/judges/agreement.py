@@ -22,10 +22,8 @@ from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, judges_choice, routes, tables, theme
 
-MOST_RATERS, LEAST_SHARE = 15, 0.25
-"""Raters in the matrix; and the share of its pairs that must have a criterion in common, or it would be a page of holes."""
+MOST_RATERS, LEAST_SHARE = 15, 0.25  # raters in the matrix; the share of its pairs that must have a criterion in common
 KINDS = {"Theme": "theme", "Axis": "axis", "Category": "cluster", "Category of the conversation": "category"}
-"""What agreement is shown by, and the tag that says it."""
 YOU = "You"
 NOTHING_READ = "No two physicians have read the same criterion blind yet. Give the responses a second reader, or import first reads of several physicians."
 FOOT = (
@@ -79,11 +77,7 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
         st.html(html.quiet(f"{have}: too few to draw. The table has every pair, those with most criteria first."))
         return
     options = [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])]
-    control: dict[str, Any] = {
-        "format_func": metric.NAMES.__getitem__,
-        "key": "agreement_shown",
-        "bind": "query-params",
-    }
+    control: dict[str, Any] = {"format_func": metric.NAMES.get, "key": "agreement_shown", "bind": "query-params"}
     chosen = st.segmented_control("By pair", options, default=Coefficient.AC1, required=True, **control)
     rows = inside.loc[inside["coefficient"].eq(chosen)]
     words = metric.cells(rows) + (" " + rows["reason"]).where(rows["value"].isna(), "")

@@ -20,8 +20,7 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Category": CATEGORY, "Axis": "axis", "Theme": "theme", "One criterion": metric.CRITERION}
-MAX_ROWS, MAX_DRAWN = 200, 30
-"""Groups in the table, and in the figure: those with alarms first."""
+MAX_ROWS, MAX_DRAWN = 200, 30  # groups in the table, and in the figure: those with alarms first
 ITEMS_SHOWN, ITEM_PIXELS = 10, 820
 TALLEST = 12
 NO_CATEGORY = "No criterion that physicians have read belongs to a category (a consensus cluster). Look at axis, theme or one criterion."

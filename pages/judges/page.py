@@ -15,8 +15,7 @@ TITLES = {
     BETWEEN: "How far physicians agree with one another",
     VERSIONS: "What a change of version or of family does to a judge",
 }
-SECTIONS = tuple(TITLES)
-"""In the order of the control. The address holds these words, so a section that changes its name breaks links."""
+SECTIONS = tuple(TITLES)  # the address holds these words, so a section that changes its name breaks links
 NO_JUDGE = "No judge has labelled anything yet. Begin with a file of results."
 NO_CRITERION = "This judge has labelled no criterion: choose another one above."
 

@@ -18,6 +18,7 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
+NOTHING = "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
 SPREAD = {
     "Physicians, median": "median",
     "Lowest": "lowest",
@@ -129,10 +130,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
 def _by_category(quality: pd.DataFrame, judge: str) -> None:
     sides = metric.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
     if sides.empty:
-        nothing = (
-            "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
-        )
-        st.html(html.quiet(nothing))
+        st.html(html.quiet(NOTHING))
         return
     sides = sides.assign(category=sides["category"].str.replace("_", " "))
     drawn = sides.loc[sides["judge_low"].notna() | sides["physicians_low"].notna()]

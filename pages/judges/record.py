@@ -29,7 +29,6 @@ MOVED = {
     shift.TOWARD: ("Toward the judge", "none differed"),
     shift.AWAY: ("Away from the judge", "none agreed"),
 }
-"""Each movement with what stands in its cell where nothing was counted."""
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

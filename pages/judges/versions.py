@@ -18,8 +18,8 @@ from pages.shared import common, html, judges_choice, routes, tables, theme
 
 BY = {"Axis": drift.AXIS, "Category": CATEGORY, "Points' sign": SIGN, "Theme": "theme"}
 MAX_DRAWN = 30
-MOST_NAMES = 8
-"""Names in one sentence."""
+MOST_NAMES = 8  # in one sentence
+OWN_ALT = "How often the judge's label is in the response's favour, own family beside others, by what physicians say"
 LEFT_OUT = {
     "n_without_family": "of models without a family",
     "n_without_label": "that this judge has not labelled",
@@ -32,8 +32,8 @@ ONE_JUDGE = (
 DRIFT_FOOT = (
     "Labels are compared on the items that both judges have labelled. p is McNemar's test with conversations as clusters, since criteria of one "
     "conversation flip together; where fewer than 20 conversations lean either way it is exact, from their signs. Of several groups it is adjusted "
-    "for their number (Holm). Intervals of shares are 95 % (Wilson), "
-    "clustered by conversation. Scores are of responses that both judges labelled whole: mean of points of met criteria over the positive "
+    "for their number (Holm). Intervals of shares are 95 % (Wilson), clustered by conversation. "
+    "Scores are of responses that both judges labelled whole: mean of points of met criteria over the positive "
     "points, not clipped at 0; their difference is paired, with a 95 % interval over conversations."
 )
 FAMILY_FOOT = (
@@ -142,10 +142,7 @@ def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
         drawn = strata.assign(words=columns["Criteria"], is_together=is_together)
         alt = "How much more often the judge's label is in the favour of its own family's responses, by what physicians say"
         theme.figure(figures.own_family(drawn, ink=theme.ink()), key="versions_bias", alt=alt)
-        alt = (
-            "How often the judge's label is in the response's favour, own family beside others, by what physicians say"
-        )
-        tables.show(columns, key="versions_own_table", alt=alt)
+        tables.show(columns, key="versions_own_table", alt=OWN_ALT)
     if unknown:
         st.html(html.quiet(f"Without a family: {_listed(unknown)}. Add a pattern below."))
     if parts := [f"{row[name]:,} {why}" for name, why in LEFT_OUT.items() if row[name]]:

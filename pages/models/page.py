@@ -9,14 +9,13 @@ from pages.shared import common, html, models_choice, page_cache, routes, theme
 
 SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Who is better", "Head to head", "More"
 TITLE = "What each model scores once physicians have checked the judge"
-TITLES = {
+TITLES = {  # the address holds these words, so a section that changes its name breaks links
     SCORES: TITLE,
     GROUPS: "Where each model is strong and where it is weak",
     BETTER: "Which model is really better, and how sure that is",
     HEAD: "On which conversations two models differ",
     MORE: "What lies behind a score: repeats, length, and what others have published",
 }
-"""The sections in the order of the control. The address holds these words, so a section that changes its name breaks links."""
 SHOWN = {
     SCORES: scores.show,
     GROUPS: scores.by_group,

@@ -23,6 +23,8 @@ from pages.shared.html import response_names
 EVERY = "every model"
 MANY_PAIRS = 15
 N_FARTHEST = 50
+ALONE = "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
+HOW = "A point is a conversation. Click one, or a row of the table, to read it with both responses beside one rubric."
 
 
 def judged_pairs(rubric_data: RubricData, chosen: Analysis, seed: int) -> pd.DataFrame:
@@ -35,10 +37,7 @@ def _several(viewer: Viewer, chosen: Analysis) -> list[str]:
     names: list[str] = models_choice.about(viewer, chosen)["models"]
     if len(names) > 1:
         return names
-    alone = (
-        "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
-    )
-    st.html(html.notice(alone))
+    st.html(html.notice(ALONE))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     return []
 
@@ -130,10 +129,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
     judge = wording.listed(chosen.judges)
     st.html(html.finding(finding.win_sentence(of_both["wins"], first, second, judge)))
     st.html(html.quiet(finding.alike_sentence(of_both["alike"])))
-    how = (
-        "A point is a conversation. Click one, or a row of the table, to read it with both responses beside one rubric."
-    )
-    st.html(html.quiet(how))
+    st.html(html.quiet(HOW))
     left, right = st.columns([52, 48], gap="medium")
     with left:
         figure, click = figures.head_to_head(table, first, second), {"on_select": "rerun", "selection_mode": "points"}

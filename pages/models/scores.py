@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.rubric import benchmark, corrected_groups, figures, finding, results
-from evalcore.rubric.corrected import JUDGE_ONLY_CAUTION, MIN_EXAMPLES_READ
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
 from evalcore.rubric.scores import OF_CRITERIA, OVERALL, SMALL, group_scores, response_scores
@@ -16,10 +16,9 @@ from evalcore.stats.wording import listed
 from evalcore.study.analysis import Analysis
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
-from pages.shared import common, filters, html, models_choice, routes, tables, theme
+from pages.shared import common, filters, html, models_choice, page_cache, routes, tables, theme
 
-GROUPINGS = ("axis", "theme", "category", "cluster", "language")
-"""In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
+GROUPINGS = ("axis", "theme", "category", "cluster", "language")  # of an axis enough is read first
 
 
 def show(viewer: Viewer, chosen: Analysis) -> None:
@@ -47,32 +46,29 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
         columns = finding.claim_columns(numbers.claims, scores)
         tables.show(columns, key="models_claims", names=("Model",), alt="Corrected scores by claim")
         st.html(html.quiet(finding.claim_notes(numbers.where)))
-    st.html(html.foot(foot(scores, chosen)))
+    reads, readers, unsure = scores["n_reads"].sum(), scores["n_readers"].max(), scores["n_cannot_assess"].sum()
+    st.html(
+        html.foot(
+            "A score is the points of met criteria over the positive points, as a mean over examples (HealthBench, which reports a mean below 0 as 0; here it "
+            "stands as it is). Judge only: by the judge's labels on everything; for this benchmark that leaves no interval. "
+            "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong. "
+            "Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
+            "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
+            "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
+            f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
+            f"with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
+            "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
+            "have had to read to know the score as well without the judge, with its interval. "
+            "Left out: responses without a score, or without "
+            f"a label by every chosen judge on every criterion. {models_choice.source_words(chosen)} These numbers are deterministic."
+        )
+    )
 
 
 def primary(numbers: results.Results) -> None:
     """The primary comparison, where one is stated."""
-    if words := results.primary_words(numbers, models_choice.stated()):
+    if words := results.primary_words(numbers, common.read("analysis")):
         st.html(html.notice(" ".join(words)))
-
-
-def foot(scores: pd.DataFrame, chosen: Analysis) -> str:
-    """How the scores were made."""
-    reads, readers, unsure = scores["n_reads"].sum(), scores["n_readers"].max(), scores["n_cannot_assess"].sum()
-    return (
-        "A score is the points of met criteria over the positive points, as a mean over examples (HealthBench, which reports a mean below 0 as 0; here it "
-        "stands as it is). Judge only: by the judge's labels "
-        "on everything; for this benchmark that leaves no interval. "
-        f"{JUDGE_ONLY_CAUTION} Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
-        "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
-        "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
-        f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
-        f"with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
-        "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
-        "have had to read to know the score as well without the judge, with its interval. "
-        "Left out: responses without a score, or without "
-        f"a label by every chosen judge on every criterion. {models_choice.source_words(chosen)} These numbers are deterministic."
-    )
 
 
 def grouped(rubric_data: RubricData, chosen: Analysis, grouping: str) -> dict[str, pd.DataFrame]:
@@ -98,7 +94,7 @@ def _most_first(table: pd.DataFrame) -> pd.DataFrame:
 def by_group(viewer: Viewer, chosen: Analysis) -> None:
     """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
     control = st.segmented_control(
-        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **models_choice.KEPT
+        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **page_cache.KEPT
     )
     grouping = control or GROUPINGS[0]
     of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)

@@ -18,16 +18,8 @@ from pages.shared import common, html, keys, routes, tables
 from pages.shared.keys import ANSWERS, Panel
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
-WIDTHS = {
-    "Read": 145,
-    "Conversation": 210,
-    "Question": 105,
-    "Model": 105,
-    "Items": 55,
-    "Revised": 65,
-    "Settled": 65,
-    "Settled otherwise": 118,
-}
+WIDTHS = {"Read": 145, "Conversation": 210, "Question": 105, "Model": 105}
+WIDTHS |= {"Items": 55, "Revised": 65, "Settled": 65, "Settled otherwise": 118}
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
 
 
@@ -87,11 +79,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
 
 @common.fragment
 def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> None:
-    """A read that is done, item by item: mine, the judge's, the final label; amended by a new verdict.
-
-    Args:
-        finals: The adjudicated label by criterion_id (None for acuity), where an item was settled.
-    """
+    """A read that is done, item by item: mine, the judge's, the final label by criterion_id (None for acuity); amended by a new verdict."""
     desk = reviewing.open_review(common.engine(), viewer, reading_id)
     if desk.state is ReadingState.DONE:
         _Amending(viewer, desk, finals).draw()

@@ -43,15 +43,6 @@ def _reader_lines(viewer: Viewer) -> list[str]:
     return lines
 
 
-def _adjudicator_lines(viewer: Viewer) -> list[str]:
-    queue = adjudication.cases(common.engine(), viewer)
-    if not queue.waiting:
-        return ["Nothing waits for you to settle."]
-    waits = "waits" if queue.n_items == 1 else "wait"
-    where = counted(len(queue.waiting), "response or case", "responses and cases")
-    return [f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle."]
-
-
 def _lead_lines(viewer: Viewer) -> list[str]:
     lines = []
     if policies.allows(policies.check_can_assign, viewer):
@@ -120,7 +111,11 @@ if not counts["examples"]:
 
 sentences = _reader_lines(viewer)
 if policies.allows(policies.check_can_adjudicate, viewer):
-    sentences += _adjudicator_lines(viewer)
+    queue = adjudication.cases(common.engine(), viewer)
+    waits = "waits" if queue.n_items == 1 else "wait"
+    where = counted(len(queue.waiting), "response or case", "responses and cases")
+    to_settle = f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle."
+    sentences.append(to_settle if queue.waiting else "Nothing waits for you to settle.")
 if policies.allows(policies.check_can_import, viewer):
     sentences += _lead_lines(viewer)
 if Role.RESEARCHER in viewer.roles:

@@ -13,8 +13,7 @@ QUESTIONS = {
     Ask.RESPONSE_ACUITY: "Which level of care does the response recommend, as its main course?",
     Ask.GOLD_ACUITY: "Which level of care does this case need?",
 }
-KEYS_HINT = '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'
-"""The way to the map of keys, by mouse too."""
+KEYS_HINT = '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'  # by mouse too
 
 
 def stamp(words: str) -> str:
@@ -120,28 +119,6 @@ def decided_words(first: Given, decided: Given | None) -> str:
     if decided.right_for_wrong_reason:
         words = ["judge's reason wrong"]
     return " · ".join([*words, *error_words(decided.cause, decided.severity, decided.error_kind)])
-
-
-def looked_again(lines: Sequence[str]) -> str:
-    """The criteria that get a second look, before anything of the judge is shown."""
-    n = f"{len(lines)} {'criterion' if len(lines) == 1 else 'criteria'}"
-    return (
-        f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
-        '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
-        + rows(lines, "Criteria for a second look", " or-compared")
-    )
-
-
-def differing_first(lines: Sequence[str], n_differing: int) -> str:
-    """First what differs from the judge, then what agrees."""
-    differing, agreeing = lines[:n_differing], "".join(lines[n_differing:])
-    listed = f'<ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
-    agreed = f'<h3 class="or-part">You and the judge agree</h3>{listed}'
-    return (
-        f'<h3 class="or-part">The judge differs on {n_differing}</h3>'
-        + rows(differing, "Criteria on which the judge differs", " or-compared")
-        + (agreed if agreeing else "")
-    )
 
 
 def _label(label: str | None) -> str:

@@ -19,32 +19,6 @@ from pages.review import html, panels
 from pages.shared import common, html as shared_html, routes, suspects
 
 
-def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
-    """The queue is empty: why, and what to do instead."""
-    title, words = "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
-    if progress.n_done:
-        words = f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
-        title = "Everything is read"
-    st.html(shared_html.heading(title, words))
-    lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
-    st.html(shared_html.notice(lead))
-    with st.container(horizontal=True):
-        st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")
-        st.page_link(routes.BROWSE, label="Browse", icon=":material/menu_book:")
-        if "lead" in viewer.roles:
-            st.page_link(routes.STUDY, label="Assign items", icon=":material/database:")
-
-
-def texts(desk: OpenReview) -> None:
-    """The conversation and the response, its model unnamed."""
-    as_markdown = st.session_state.get("formatted", False)
-    st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
-    if desk.material.response is not None:
-        st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))
-        if desk.judge is not None:  # the judge is in view: never before
-            suspects.show(desk.asked.response_id)
-
-
 def names_model(desk: OpenReview) -> bool:
     """Whether the texts name one of the study's models or their makers, whoever wrote this one; looked up once for each read."""
     kept = st.session_state.get("names_model")
@@ -54,19 +28,6 @@ def names_model(desk: OpenReview) -> bool:
             kept = desk.reading.id, families.mentions(said, contents.models(session), family_table(session))
         st.session_state["names_model"] = kept
     return bool(kept[1])
-
-
-def heading(desk: OpenReview, progress: Progress, said: str) -> None:
-    """Where one is, and what became of the read before: "Response 14 of 60, about 35 minutes left"."""
-    is_locked = desk.state is not ReadingState.READING
-    place = progress.n_done + (0 if is_locked else 1)
-    in_all = progress.n_done + progress.n_left
-    what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
-    with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
-        how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
-        stamps = [html.left_words(progress), how, said]
-        st.html(html.top(f"{what} {place:,} of {in_all:,}", stamps))
-        st.toggle("Formatted text", key="formatted", persist_state="session")
 
 
 @st.cache_data(ttl=common.LATELY_SECONDS, max_entries=common.CACHED_LISTS, show_spinner=False)
@@ -94,12 +55,34 @@ said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(pan
 if notice:
     st.html(shared_html.notice(notice, kind="warning"))
 if desk is None:
-    nothing_left(viewer, progress, said)
+    title, words = "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
+    if progress.n_done:
+        words = f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
+        title = "Everything is read"
+    st.html(shared_html.heading(title, words))
+    lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
+    st.html(shared_html.notice(lead))
+    with st.container(horizontal=True):
+        st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")
+        st.page_link(routes.BROWSE, label="Browse", icon=":material/menu_book:")
+        if "lead" in viewer.roles:
+            st.page_link(routes.STUDY, label="Assign items", icon=":material/database:")
     st.stop()
-heading(desk, progress, said)
+is_locked = desk.state is not ReadingState.READING
+place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + progress.n_left
+what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
+with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
+    how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
+    st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said]))
+    st.toggle("Formatted text", key="formatted", persist_state="session")
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
-    texts(desk)
+    as_markdown = st.session_state.get("formatted", False)
+    st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
+    if desk.material.response is not None:  # its model unnamed
+        st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))
+        if desk.judge is not None:  # the judge is in view: never before
+            suspects.show(desk.asked.response_id)
 with right, st.container(key="desk"):
-    is_named = desk.state is ReadingState.READING and names_model(desk)
+    is_named = not is_locked and names_model(desk)
     panels.panel(viewer, desk, guideline.text if guideline else None, names_model=is_named)

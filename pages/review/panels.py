@@ -12,6 +12,7 @@ from evalcore.judges.record import record_for, sentence
 from evalcore.reading import queries, reviewing
 from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
+from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Acuity, CannotReason, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
@@ -87,6 +88,11 @@ class ListPanel(ItemPanel):
     """The items as one list above the keys. One run of the fragment a press: buttons come first in the script, and the list after them."""
 
     number: int
+    _moves: Callable[[], None]
+    _answers: Callable[[], bool]
+    _list: Callable[[], None]
+    _stored_note: Callable[[], str | None]  # of the item in hand; None: there is no place for a note
+    _save_note: Callable[[str], None]
 
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None = None) -> None:
         self.viewer, self.desk, self.guideline = viewer, desk, guideline
@@ -122,15 +128,6 @@ class ListPanel(ItemPanel):
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
 
-    def _moves(self) -> None:
-        raise NotImplementedError
-
-    def _answers(self) -> bool:
-        raise NotImplementedError
-
-    def _list(self) -> None:
-        raise NotImplementedError
-
     def _last_row(self) -> None:
         st.html(KEYS_HINT, width="content")
 
@@ -140,13 +137,6 @@ class ListPanel(ItemPanel):
             st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
 
     # ---- the note: one field for all items, since the browser takes long to make a new one
-
-    def _stored_note(self) -> str | None:
-        """What is stored for the item in hand; None: there is no place for a note."""
-        raise NotImplementedError
-
-    def _save_note(self, note: str) -> None:
-        raise NotImplementedError
 
     @property
     def _field(self) -> str:
@@ -172,19 +162,12 @@ class ListPanel(ItemPanel):
 
 @common.fragment
 def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
-    """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs.
-
-    Args:
-        names_model: The texts name one of the study's models or their makers.
-    """
+    """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs."""
     if desk.state is ReadingState.READING:
         _Marking(viewer, desk, guideline, names_model=names_model).draw()
     else:
         locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
         _Revealing(viewer, locked, guideline).draw()
-
-
-# ---------------------------------------------------------------- the blind read
 
 
 class _Marking(ListPanel):
@@ -292,9 +275,6 @@ class _Marking(ListPanel):
                 st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
-
-
-# ---------------------------------------------------------------- once it is locked
 
 
 class DecidingPanel(ListPanel):
@@ -454,4 +434,16 @@ class _Revealing(DecidingPanel):
             decided = html.decided_words(first, self.desk.decided.get(key))
             how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}
             lines.append(html.compared(self.desk, key, labels, decided, **how))
-        st.html(html.looked_again(lines) if self._is_looking else html.differing_first(lines, self._n_first))
+        kind = " or-compared"
+        if self._is_looking:
+            n = counted(len(lines), "criterion", "criteria")
+            head = f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
+            head += '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
+            st.html(head + html.rows(lines, "Criteria for a second look", kind))
+            return
+        shown = f'<h3 class="or-part">The judge differs on {self._n_first}</h3>'
+        shown += html.rows(lines[: self._n_first], "Criteria on which the judge differs", kind)
+        if agreeing := "".join(lines[self._n_first :]):
+            shown += '<h3 class="or-part">You and the judge agree</h3>'
+            shown += f'<ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
+        st.html(shown)

@@ -11,7 +11,7 @@ from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
 from evalcore.triage.cases import Miss
 from evalcore.triage.data import Kind
-from pages.shared import common
+from pages.shared import common, page_cache
 
 READS = {
     OVERRIDDEN: "differ from the judge",
@@ -38,16 +38,12 @@ def plain(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _language(code: str) -> str:
-    return LANGUAGES.get(code, code)
-
-
 SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = {
     "dataset": ("Data set", None, plain),
     "subset": ("Subset", None, str),
     "theme": ("Theme", None, plain),
     "category": ("Category", None, plain),
-    "language": ("Language", None, _language),
+    "language": ("Language", None, lambda code: LANGUAGES.get(code, code)),
     "axis": ("Axis of the criterion", None, plain),
     "sign": ("Criterion", list(SIGNS), SIGNS.__getitem__),
     "model": ("Model", None, str),
@@ -73,7 +69,7 @@ class Fields:
     disabled: bool = False
 
     def _named(self, key: str) -> dict[str, Any]:
-        kept = {"bind": "query-params", "persist_state": "session"} if self.in_address else {}
+        kept = page_cache.KEPT if self.in_address else {}
         return {"key": self.form + key, "disabled": self.disabled, **kept}
 
     def choose(self, *names: str, **labels: str) -> dict[str, str | None]:
@@ -129,7 +125,7 @@ def words(filters: Filters) -> list[str]:
         filters.dataset,
         filters.subset,
         filters.category and plain(filters.category),
-        filters.language and _language(filters.language),
+        filters.language and LANGUAGES.get(filters.language, filters.language),
         filters.axis and plain(filters.axis),
         filters.model,
         filters.judge,

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges.record import Reads, assessed, is_choice
 from evalcore.rubric.data import RubricData, first_reads
+from evalcore.stats.wording import counted
 from evalcore.study.schema import Viewer
 from pages.shared import common, page_cache
 
@@ -85,6 +86,4 @@ def between(rubric_data: RubricData) -> str:
 
 def reads_words(n_reads: int, n_examples: int) -> str:
     """How many reads, in words."""
-    reads = "read" if n_reads == 1 else "reads"
-    conversations = "conversation" if n_examples == 1 else "conversations"
-    return f"{n_reads:,} blind first {reads} of criteria in {n_examples:,} {conversations}"
+    return f"{counted(n_reads, 'blind first read')} of criteria in {counted(n_examples, 'conversation')}"

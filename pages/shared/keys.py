@@ -12,8 +12,6 @@ from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCaus
 
 Choices = Mapping[str, tuple[Any, str]]
 """What can be chosen, by its key, with its words."""
-
-
 _CANNOT = (Label.CANNOT_ASSESS, "Cannot assess")
 _LEVELS: Choices = {
     "1": (Acuity.A, "A  Home"),
@@ -138,8 +136,6 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
         Press.LIST, Press.GUIDELINE, Press.MAP,
     ),
 }  # fmt: skip
-
-
 WORDS: Mapping[str, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
 SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())

@@ -1,6 +1,6 @@
 """What the Models page is about: the choice in its row of controls, and the numbers of that part, which are kept."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
 from evalcore.study import frames
-from evalcore.study.analysis import Analysis, StatedAnalysis
+from evalcore.study.analysis import Analysis
 from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
 from pages.shared import common, filters, page_cache
 
@@ -29,19 +29,11 @@ PAGE = "models"
 KEYS = ("models_show", "models_data", "models_subset", "models_first", "models_second")
 SEED = 20
 MAX_SEED = 999_999
-KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
-"""A control whose choice is kept in the address, and while another page is open."""
 
 
 def evaluations(viewer: Viewer) -> pd.DataFrame:
     """The data sets of the study, as `results.evaluations` gives them."""
     return page_cache.computed(results.evaluations, viewer, lambda: common.rubric_data(viewer))
-
-
-def stated() -> StatedAnalysis | None:
-    """The statement in force."""
-    statement: StatedAnalysis | None = common.read("analysis")
-    return statement
 
 
 def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
@@ -50,7 +42,7 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
     Claim and physicians are None where nobody chose, or where no corrected scores are shown (`claims`); `known`: `evaluations`, one of them judged.
     """
     judges_of = results.judges_of(known)
-    statement = stated()
+    statement = common.read("analysis")
     plan = Analysis() if statement is None else statement.spec
     subsets = [ALL, *(name for name in common.read("choices")["subset"] if name != WHOLE)]
     with st.container(horizontal=True, vertical_alignment="bottom", key="models_controls"):
@@ -60,7 +52,7 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
         usual_judges = [judge for judge in plan.judges if judge in usual] or usual[:1]
         placeholder = f"{usual[0]} (the judge with most labels)"
         judges = st.multiselect(
-            "Judges", usual, usual_judges, key="models_judges", **KEPT, width=205, placeholder=placeholder
+            "Judges", usual, usual_judges, key="models_judges", **page_cache.KEPT, width=205, placeholder=placeholder
         )
         claim = physicians = None
         if claims:
@@ -88,9 +80,9 @@ def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysi
     weights: Weighting | None = about(viewer, chosen)["weighting"] if weighs else None
     if weights is None:
         return chosen, ""
-    statement = stated()
+    statement = common.read("analysis")
     usual = statement is not None and statement.spec.weighted
-    on = st.toggle("Weighted to the full benchmark's themes", usual, key="models_weighted", **KEPT)
+    on = st.toggle("Weighted to the full benchmark's themes", usual, key="models_weighted", **page_cache.KEPT)
     return replace(chosen, weighted=on), weighting_sentence(weights) if on else ""
 
 
@@ -101,7 +93,7 @@ def numbers(viewer: Viewer, chosen: Analysis) -> Results:
 
 def analysis_words(viewer: Viewer, of_part: Results) -> str:
     """Whether these are the numbers that the study states, in words."""
-    statement = stated()
+    statement = common.read("analysis")
     if statement is None:
         return results.stated_words(None, ())
     known = evaluations(viewer)

@@ -1,6 +1,6 @@
 """What the pages of results keep: numbers until the study changes, and choices for the browser's way back from a conversation."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -9,6 +9,8 @@ from evalcore.study.schema import Viewer
 from pages.shared import common
 
 _Made = TypeVar("_Made")
+KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
+"""A control whose choice is kept in the address, and while another page is open."""
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
@@ -55,15 +57,9 @@ def section(page: str, sections: Sequence[str]) -> str:
     """The section of a page that is chosen, by the control in the row that is open; the address holds its words."""
     key = f"{page}_show"
     before = left(page, key)
+    usual = before if before in sections else sections[0]
     chosen = st.segmented_control(
-        "Show",
-        sections,
-        default=before if before in sections else sections[0],
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        required=True,
-        label_visibility="collapsed",
+        "Show", sections, default=usual, key=key, required=True, label_visibility="collapsed", **KEPT
     )
     return str(chosen or sections[0])
 
@@ -71,4 +67,4 @@ def section(page: str, sections: Sequence[str]) -> str:
 def one_of(page: str, label: str, options: Sequence[Any], key: str, usual: Any = None, **more: Any) -> Any:
     """A choice of one of several, kept in the address under the key; it begins as usual, or as before where the browser came back from a conversation."""
     place = next((options.index(one) for one in (left(page, key, usual), usual) if one in options), 0)
-    return st.selectbox(label, options, place, key=key, bind="query-params", persist_state="session", **more)
+    return st.selectbox(label, options, place, key=key, **KEPT, **more)

@@ -22,8 +22,9 @@ WORDS: dict[Label | Acuity, str] = {
 }  # fmt: skip
 SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
 LEVELS: dict[Label | Acuity, str] = {
-    **{level: level.value for level in Acuity if level is not Acuity.REMOVE}, Label.CANNOT_ASSESS: "– None"
-}  # fmt: skip
+    **{level: level.value for level in Acuity if level is not Acuity.REMOVE},
+    Label.CANNOT_ASSESS: "– None",
+}
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
 
@@ -36,7 +37,7 @@ def panel(
     opened = open_conversation(viewer, example_id)
     if opened is None:
         return
-    drawn = cells(viewer, opened, judge, response_ids)
+    drawn = Cells(viewer, opened, judge, response_ids)
     for row in opened.criteria.to_dict(orient="records"):
         number = int(row["criterion_id"])
         if only is not None and not any((response, number) in only for response in response_ids):
@@ -69,27 +70,24 @@ def columns(response_ids: Sequence[int]) -> Sequence[DeltaGenerator]:
     return st.columns(n, gap="medium") if n > 1 else [st.container() for _ in response_ids]
 
 
-def cells(viewer: Viewer, opened: Opened, judge: str, response_ids: Sequence[int]) -> "Cells":
-    """What draws the verdicts on some responses; above them why the viewer gives none, and what became of the last press."""
-    why_not = reason(check_can_give_verdict, viewer)
-    if why_not:
-        st.html(html.notice(why_not, reachable=True))
-    if notice := st.session_state.pop("rubric_notice", None):
-        st.html(html.notice(notice, kind="warning"))
-    return Cells(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
-
-
 class Cells:
-    """What everybody says of an item (a criterion, or without one the level of care), and the viewer's own verdict on it, which is saved at once."""
+    """What everybody says of an item (a criterion, or without one the level of care), and the viewer's own verdict on it, which is saved at once.
 
-    def __init__(self, viewer: Viewer, verdicts: pd.DataFrame, judge: str, *, disabled: bool, wide: bool) -> None:
-        self._viewer = viewer
-        self._judge = judge
-        self._disabled = disabled
-        self._wide = wide
+    Above all items stands why the viewer gives no verdict, and what became of the last press.
+    """
+
+    def __init__(self, viewer: Viewer, opened: Opened, judge: str, response_ids: Sequence[int]) -> None:
+        why_not = reason(check_can_give_verdict, viewer)
+        if why_not:
+            st.html(html.notice(why_not, reachable=True))
+        if notice := st.session_state.pop("rubric_notice", None):
+            st.html(html.notice(notice, kind="warning"))
+        self._viewer, self._judge = viewer, judge
+        self._disabled, self._wide = bool(why_not), len(response_ids) == 1
         self.acted = False
         # Which verdict each widget was last set to. A dictionary of our own, since each access to the session is a place where another click may end the run.
         self._drawn: dict[str, int | None] = st.session_state.setdefault("rubric_drawn", {})
+        verdicts = opened.verdicts
         keys = [verdicts["response_id"], verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)]
         self._given = dict(iter(verdicts.groupby(keys)))
 
@@ -131,16 +129,10 @@ class Cells:
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"own_{key}"):
             words = LEVELS if criterion is None else WORDS if self._wide else SHORT
-            label = st.segmented_control(
-                "Your verdict" if criterion is not None else "The level that you read",
-                list(words),
-                required=True,
-                format_func=lambda value: words[value],
-                label_visibility="collapsed",
-                disabled=self._disabled,
-                wrap=criterion is None,
-                key=self._synced(f"label_{key}", stored.label, seen),
-            )
+            asked = "Your verdict" if criterion is not None else "The level that you read"
+            look: Any = {"required": True, "label_visibility": "collapsed", "wrap": criterion is None}
+            look |= {"disabled": self._disabled, "key": self._synced(f"label_{key}", stored.label, seen)}
+            label = st.segmented_control(asked, list(words), format_func=words.__getitem__, **look)
             if mine and mine["label"]:
                 saved = html.escaped(common.local_time(mine["created_at"])[11:])
                 st.html(f'<span class="or-stamp">saved {saved}</span>', width="content")
@@ -161,7 +153,6 @@ class Cells:
     def _details(
         self, key: str, seen: int | None, stored: Decision, of_judge: str | None, known: list[Cause]
     ) -> Decision:
-        """Why it differs (of the causes that are known) and how bad that is, or that the reason is wrong; and a note."""
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"details_{key}"):
             decision = stored
             if of_judge is not None and stored.label != of_judge:

@@ -40,13 +40,12 @@ def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
 
     `names`: columns of names, which have the room that the others leave in a window of 1280; a longer name takes several lines (`row_pixels`).
     """
-    kinds = {
+    return {
         name: st.column_config.NumberColumn(format="localized")
         if pd.api.types.is_integer_dtype(table[name])
         else st.column_config.TextColumn(width=width)
         for name, width in _widths(table, names).items()
     }
-    return dict(kinds)
 
 
 def row_pixels(table: pd.DataFrame, names: Collection[str] = ()) -> int:

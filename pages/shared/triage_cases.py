@@ -12,7 +12,6 @@ import streamlit as st
 
 from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import READERS_EACH, Choice, assign
-from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
 from evalcore.study.schema import Ask, Format, Role, Viewer
 from evalcore.triage.cases import shown_samples
@@ -40,9 +39,8 @@ def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = 
     judges = dict(here.chosen.judges)
     part = described(here.read.triage_data, rows.iloc[shown], judges)
     words = list(notes[shown]) or [""] * len(part)
-    with reading(common.engine()) as session:
-        texts = told(session, [number for number in part["response_id"] if number >= 0])
-        assigned = assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)
+    texts = common.ask(told, [number for number in part["response_id"] if number >= 0])
+    assigned = common.ask(assignment_queries.assigned, Ask.RESPONSE_ACUITY)
     with head:
         common.list_openly(here.viewer, part["example_id"])
         for place, (row, more) in enumerate(zip(part.to_dict(orient="records"), words, strict=True)):
@@ -110,14 +108,8 @@ def answer_parts(row: Mapping[Any, Any], text: Told | None, judge: str, title: s
 def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str) -> None:
     """Put the response before physicians; disabled with the reason where they have it already, or the viewer may not."""
     why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
-    pressed = st.button(
-        "Assigned" if is_assigned else "Assign for review",
-        icon=":material/check:" if is_assigned else ":material/assignment_ind:",
-        disabled=bool(why),
-        help=why or None,
-        key=key,
-    )
-    if pressed:
+    words, icon = ("Assigned", "check") if is_assigned else ("Assign for review", "assignment_ind")
+    if st.button(words, icon=f":material/{icon}:", disabled=bool(why), help=why or None, key=key):
         reviewers = sum(Role.REVIEWER in person.roles for person in common.read("people"))
         with common.shown_errors():
             n_readers = min(READERS_EACH, max(reviewers, 1))
@@ -129,9 +121,5 @@ def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: st
 def open_case(example_id: int, names: Sequence[str]) -> None:
     """The way to the whole case in Browse, with these responses beside one another."""
     shown = [name for name in names if name]
-    st.page_link(
-        routes.BROWSE,
-        label="Open the case",
-        icon=":material/menu_book:",
-        query_params={"example": str(example_id), **({"shown": shown} if shown else {})},
-    )
+    query = {"example": str(example_id), **({"shown": shown} if shown else {})}
+    st.page_link(routes.BROWSE, label="Open the case", icon=":material/menu_book:", query_params=query)

@@ -62,26 +62,21 @@ class Read:
 
 def read(viewer: Viewer, chosen: Chosen) -> Read:
     """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-    return page_cache.shared(lambda: _read(viewer, chosen), viewer, ("read", chosen))
 
+    def made() -> Read:
+        triage_data, judged = common.triage_data(viewer), common.judged_version()
+        judges = dict(chosen.judges)
+        if JURY in judges.values():
+            jury = page_cache.shared(partial(with_jury, triage_data), viewer, "jury", version=judged)
+            triage_data = replace(triage_data, levels=jury.levels, juries=jury.juries)
+        triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
+        predict, which = partial(predictions, triage_data, judges), ("predicted", chosen.judges)
+        found = page_cache.shared(predict, viewer, which, version=judged)
+        if chosen.gold is Gold.PHYSICIANS:
+            triage_data = with_physicians_gold(triage_data)
+        return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
 
-def _read(viewer: Viewer, chosen: Chosen) -> Read:
-    triage_data, judged = common.triage_data(viewer), common.judged_version()
-    if JURY in dict(chosen.judges).values():
-        jury = page_cache.shared(lambda: _jury(triage_data), viewer, "jury", version=judged)
-        triage_data = replace(triage_data, levels=jury[0], juries=jury[1])
-    triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
-    found = page_cache.shared(
-        lambda: predictions(triage_data, dict(chosen.judges)), viewer, ("predicted", chosen.judges), version=judged
-    )
-    if chosen.gold is Gold.PHYSICIANS:
-        triage_data = with_physicians_gold(triage_data)
-    return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
-
-
-def _jury(triage_data: TriageData) -> tuple[pd.DataFrame, frozenset[str]]:
-    together = with_jury(triage_data)
-    return together.levels, together.juries
+    return page_cache.shared(made, viewer, ("read", chosen))
 
 
 def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataFrame:

@@ -56,7 +56,7 @@ def votes(lines: Iterable[tuple[str, Sequence[float], str]]) -> str:
     return f'<div class="or-votes">{rows}</div>'
 
 
-def samples_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
+def samples_line(row: Mapping[Any, Any]) -> tuple[str, list[float], str]:
     """The model's samples for `votes`."""
     counts = [float(row[f"n_{letter}"]) for letter in LETTERS]
     n, n_without = float(row["n_valid"]), int(row["n_samples"] - row["n_valid"])
@@ -64,7 +64,7 @@ def samples_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
     return "Samples", [count / n if n else math.nan for count in counts], counted(counts) + without
 
 
-def panel_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
+def panel_line(row: Mapping[Any, Any]) -> tuple[str, list[float], str]:
     """The panel's votes for `votes`."""
     shares = [float(row[f"h_{letter}"]) for letter in LETTERS]
     words = counted(share * row["n_votes"] for share in shares) if row["n_votes"] else "no votes"

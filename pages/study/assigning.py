@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.errors import OverreadError
 from evalcore.reading import exposing, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.reading.assignment_queries import assignments
@@ -224,12 +223,9 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             disabled=disabled,
         )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
-            try:
+            with common.shown_errors():
                 chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
                 acting.set_rules(common.engine(), chosen, actor=viewer)
-            except OverreadError as error:
-                st.html(html.notice(str(error), kind="error"))
-            else:
                 st.rerun()
     if rules.blind:
         _release(viewer, disabled=disabled)

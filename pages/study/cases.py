@@ -9,7 +9,6 @@ import streamlit as st
 
 from evalcore.stats.wording import counted
 from evalcore.study.csv_cells import text_of
-from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_triage, own_act, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import (
@@ -117,17 +116,15 @@ def _saved() -> None:
 
 
 def _maps(viewer: Viewer, *, disabled: bool) -> None:
-    hidden = common.blind(viewer)
-    with reading(common.engine()) as session:
-        own, tables = setting_queries.own_tables(session), setting_queries.tables_of(session)
-        labels = setting_queries.labels_of_cases(session, hidden)
+    own, tables = common.ask(setting_queries.own_tables), common.ask(setting_queries.tables_of)
+    labels = common.ask(setting_queries.labels_of_cases, common.blind(viewer))
     maps = label_maps.maps(tables)
     counts = label_maps.label_counts(labels, maps)
     sources = list(dict.fromkeys([*counts["source"], *tables]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = st.selectbox(
             "Source", sources, key="label_map_source", width=320, accept_new_options=not disabled, disabled=not sources
-        )  # fmt: skip
+        )
     source = label_maps.fold(source or label_maps.LEVELS)
     whose = ["This map comes with Overread."] if source in label_maps.default_tables() else []
     whose = ["This map is the study's own."] if source in own else whose
@@ -214,8 +211,7 @@ def _replace_by_file(
 
 
 def _settings(viewer: Viewer, *, disabled: bool) -> None:
-    with reading(common.engine()) as session:
-        own, settings = setting_queries.own(session), setting_queries.load(session)
+    own, settings = common.ask(setting_queries.own), common.ask(setting_queries.load)
     whose = "The study has chosen its own settings" if own else "These are the settings that come with Overread"
     st.html(html.quiet(f"{whose}. Ambiguous: {rule_words(settings.rule)}."))
     with st.form(f"triage_settings_{st.session_state[DRAWN]}"):

@@ -14,7 +14,6 @@ from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress, RunRow, Subject
 from evalcore.runs.spec import RunSpec
 from evalcore.stats.wording import counted
-from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_run, check_can_see_replies, own_act, reason, visible_verdicts
 from evalcore.study.schema import CASES, Format, Outcome, RunKind, RunState, Viewer
 from evalcore.study.tables import now
@@ -33,13 +32,14 @@ LIVE_SECONDS = 2
 PATIENCE = 10
 """What took long to count is counted again only after so many times as long; of a million questions it takes a second."""
 REFUSED = "run_refused"
+"""Why no process could be started when it was last tried: the number of the run, and a sentence."""
 
 
 def show(viewer: Viewer, run_id: int) -> None:
     """The run that the address names."""
     if st.button("All runs", icon=":material/arrow_back:", key="run_back"):
         open_(None)
-    row = _row(run_id)
+    row = next(iter(common.ask(queries.rows, run_ids=[run_id])), None)
     if row is None:
         st.html(html.notice(f"This study has no run {run_id}. The link may belong to another study."))
         return
@@ -47,7 +47,8 @@ def show(viewer: Viewer, run_id: int) -> None:
     st.html(html.finding(title(viewer, row, at.n_questions)))
     is_named = row.kind is RunKind.JUDGE or row.spec.model.name not in unnamed(viewer)
     st.html(html.quiet(_line(row, is_named=is_named)))
-    if sentence := refused(run_id):
+    number, sentence = st.session_state.get(REFUSED, (None, ""))
+    if number == run_id:
         st.html(html.notice(sentence, kind="error"))
     is_live, has_failed = at.n_workers > 0, at.n_failed > 0
     drawn = common.fragment(_figures, run_every=LIVE_SECONDS if is_live else None)
@@ -60,10 +61,6 @@ def show(viewer: Viewer, run_id: int) -> None:
             _links(row.spec)
     if has_failed:  # as they are now; they stand still while the run goes on, so that one can read them
         common.fragment(_failures)(viewer, run_id)
-
-
-def _row(run_id: int) -> RunRow | None:
-    return next(iter(common.ask(queries.rows, run_ids=[run_id])), None)
 
 
 def _line(row: RunRow, *, is_named: bool) -> str:
@@ -94,9 +91,7 @@ def bar(at: Progress) -> str:
 
 def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) -> None:
     """Drawn every two seconds while somebody works; the rest of the page, when the first question has failed and when nobody works any more."""
-    row = _row(run_id)
-    if row is None:
-        return
+    row = common.ask(queries.run, run_id)
     at = progress(row)
     stands = state(viewer, at)
     more = stands.more if len(stands.more) <= LONGEST else stands.more[:LONGEST].rstrip() + " …"
@@ -128,7 +123,7 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
             "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
         )
         max_cost = st.number_input(
-            "Stop at US summary.dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
+            "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
             disabled=not row.spec.model.has_prices,
         )  # fmt: skip
         if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):
@@ -216,10 +211,8 @@ def failure_html(failed: Mapping[Any, Any]) -> str:
         f"HTTP {failed['status']:.0f}" if failed["status"] is not None else "no HTTP status",
         {0: "never sent", 1: "asked once"}.get(n_tries, f"asked {n_tries:,} times"),
     ]
-    word, error = (
-        summary.OUTCOMES[Outcome(failed["outcome"])][0],
-        verbatim(failed["error"], ERROR) if failed["error"] else "",
-    )
+    word = summary.OUTCOMES[Outcome(failed["outcome"])][0]
+    error = verbatim(failed["error"], ERROR) if failed["error"] else ""
     reply = "<h4>No reply</h4>"
     if failed["reply"]:
         reply = f"<h4>The reply as it came</h4>{verbatim(failed['reply'], REPLY)}"
@@ -302,17 +295,10 @@ def retry(viewer: Viewer, row: RunRow, outcomes: Collection[Outcome]) -> None:
 def _work(run_id: int) -> None:
     """Start a process, unless nothing is left to ask or somebody works on the run; who was told to stop only ends what is in flight."""
     st.session_state.pop(REFUSED, None)
-    with reading(common.engine()) as session:
-        is_open = queries.run(session, run_id).state is RunState.OPEN
-        if not is_open or not all(one.stop_asked for one in worker.alive(session, run_id)):
-            return
+    is_open = common.ask(queries.run, run_id).state is RunState.OPEN
+    if not is_open or not all(one.stop_asked for one in common.ask(worker.alive, run_id)):
+        return
     try:
         worker.start_worker(common.location(), run_id)
     except OverreadError as error:
         st.session_state[REFUSED] = (run_id, str(error))
-
-
-def refused(run_id: int) -> str:
-    """Why no process could be started for a run, when it was last tried; empty where one could."""
-    number, sentence = st.session_state.get(REFUSED, (None, ""))
-    return sentence if number == run_id else ""

@@ -1,7 +1,6 @@
 """Dangerous misses, groups, boundary and ambiguous cases, and flips: sections of the Triage page that lead to single cases."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.triage import cases as triage_flips, rates as triage_rates
+from evalcore.triage.bases import difference_words
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
@@ -33,8 +33,6 @@ def _one_model(here: Here, *, width: int = 200) -> str:
         return str(triage_choice.one_of("Model", here.known.models, "triage_model", width=width))
 
 
-# ---------------------------------------------------------------- dangerous misses
-
 MISSES_FOOT = (
     "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
     "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
@@ -42,8 +40,6 @@ MISSES_FOOT = (
     "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
     "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
 )
-
-
 NO_MISS = "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
 
 
@@ -76,8 +72,6 @@ def show_misses(here: Here) -> None:
     triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
     st.html(html.foot(MISSES_FOOT))
 
-
-# ---------------------------------------------------------------- groups
 
 GROUPINGS = {"Source": "source", "Level": "gold", "Panel": "strength", "Language": "language"}
 IN_TABLE = {
@@ -153,8 +147,6 @@ def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
         sentences.append(f"{head}: {most}." if len(ordered) == 1 else f"{head} runs from {least}, to {most}.{chance}")
     return sentences or [f"Every group has fewer than {FEW} cases: read the intervals, not the shares."]
 
-
-# ---------------------------------------------------------------- boundary cases
 
 OUTSIDE = {
     "below both letters": "outside_low",
@@ -239,9 +231,6 @@ def boundary_words(table: pd.DataFrame) -> str:
     return f"In {row['format']} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
 
 
-# ---------------------------------------------------------------- ambiguous cases
-
-
 def show_ambiguous(here: Here) -> None:
     """Cases on which physicians do not agree: no accuracy, the panel's votes beside the model's samples, in the order of the Calibration page."""
     n, rule = here.known.n_kinds[Kind.AMBIGUOUS], rule_words(here.settings.rule)
@@ -288,8 +277,6 @@ def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[s
     return [share_words(*row) for row in zip(table[hits], table[of], table[share], strict=True)]
 
 
-# ---------------------------------------------------------------- flips
-
 FLIPS_A_PAGE = 8
 LEAST_P = 0.001
 FLIPS_FOOT = (
@@ -330,7 +317,9 @@ def show_flips(here: Here) -> None:
     }
     columns |= {"Lower in conversation": table["n_lower"], "Higher": table["n_higher"]}
     columns |= {"Cross to or from D": table["n_crossing"]}
-    columns |= {"Under-triage, conversation less qa": [_difference(row) for row in rows], "Clear cases": table["n"]}
+    points = table["difference"].map(lambda difference: "" if math.isnan(difference) else " points")
+    words = [f"{difference_words(row)}{unit}" for row, unit in zip(rows, points, strict=True)]
+    columns |= {"Under-triage, conversation less qa": words, "Clear cases": table["n"]}
     columns |= {"p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]]}
     alt = "How often the format changes each model's answer"
     tables.show(columns, key="triage_flip_counts", alt=alt, names=("Model",))
@@ -341,12 +330,6 @@ def show_flips(here: Here) -> None:
     else:
         _flips(here, flipped)
     st.html(html.foot(FLIPS_FOOT))
-
-
-def _difference(row: Mapping[Any, Any]) -> str:
-    if math.isnan(row["difference"]):
-        return f"{NO_VALUE} ({row['reason']})"
-    return f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] points"
 
 
 def _flips(here: Here, flipped: pd.DataFrame) -> None:

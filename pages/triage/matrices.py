@@ -157,9 +157,6 @@ def _of(table: pd.DataFrame, model: str, word: str) -> pd.DataFrame:
     return table.loc[table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)]
 
 
-# ---------------------------------------------------------------- the two matrices, and the cases of a cell
-
-
 def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, counted: str) -> None:
     """The two matrices. A click on a cell opens its cases; of a published matrix there are none."""
     names = msgspec.structs.astuple(here.settings.level_names)
@@ -261,10 +258,7 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
 
 
 def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, predicted: int) -> pd.DataFrame:
-    """The predictions behind one cell, those first that more of the samples agree on.
-
-    By physicians: the responses that they gave this level, or a boundary with it, each with `sample` and `read_level`.
-    """
+    """The predictions behind one cell, those first that more samples agree on; by physicians the responses that they gave this level, or a boundary with it."""
     found = read.found
     mine = found.loc[
         found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)
@@ -432,8 +426,6 @@ READ = {
 }
 ALWAYS = {"n_cases", "clear_predicted", "n_boundary", "n_ambiguous", "n_read", "n_clear"}
 """Columns that stay where they hold nothing but zeros."""
-
-
 NOT_ANSWERED, NOT_READ = "No case has an answer yet.", "No physician here has read an answer yet."
 ALT = "Cases that are counted and left out, by model and format"
 READ_ALT = "Responses that physicians have read, and what became of them, by model and format"

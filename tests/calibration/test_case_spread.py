@@ -13,7 +13,7 @@ from evalcore.calibration.confidence import own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import data as frames
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind
-from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.triage_cases import QA, drawn
 
 SEED = 20_261_123
@@ -189,7 +189,8 @@ def test_floors_are_seeded():
 
 def test_cases_come_first_where_the_model_is_sure_and_physicians_are_not():
     triage_data = told(["A,B,C,D,D", "A,A,D,D,D", "A,B,C,D,D", "C,C,C,C,C"], ["A,A,A", "D,D,D", "A,B,B", "C,C,C"])
-    found = case_spread.unsure(spread_of(triage_data))
+    own = own_confidence(joined(triage_data, predictions(triage_data, JUDGES)))
+    found = case_spread.on_ambiguous(triage_data, own, JUDGES).cases
     assert found["row"].tolist() == [0, 2, 1]  # 1.92, 1.92 - 0.92 and 0.97 bits
     assert found["kind"].eq(Kind.AMBIGUOUS).all()
     assert found["concentration"].is_monotonic_decreasing

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import drift as cli_drift, judging
+from evalcore.cli import judging
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import writing
@@ -15,7 +15,7 @@ from tests import world
 
 APP = typer.Typer()
 APP.command()(judging.jury)
-APP.command()(cli_drift.drift)
+APP.command()(judging.drift)
 
 
 def run(*arguments):

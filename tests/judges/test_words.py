@@ -44,12 +44,14 @@ def test_a_balanced_f1_has_its_interval():
 
 
 def test_a_record_of_too_few_reads_says_so():
+    of = {"grouping": "kind", "kind": "accuracy, undesirable", "weighted": False}
+    enough = {"n": 148, "n_right": 92, "share": 92 / 148, "low": 0.5404, "high": 0.6958}
     assert (
-        record.sentence(record.Record("kind", "accuracy, undesirable", 148, 92, 92 / 148, 0.5404, 0.6958, 60))
+        record.sentence(of | enough)
         == "On such criteria this judge matched physicians' blind reads in 62 % (92/148) [54 %, 70 %]."
     )
     assert (
-        record.sentence(record.Record("kind", "accuracy, undesirable", 3, 2, 2 / 3, 0.1, 0.9, 3))
+        record.sentence(of | {"n": 3, "n_right": 2, "share": 2 / 3, "low": 0.1, "high": 0.9})
         == "Too few blind reads yet to say how often this judge matches physicians on such criteria (3)."
     )
 

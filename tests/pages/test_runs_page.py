@@ -20,7 +20,7 @@ from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.schema import CASES, STREAK, Administrator, Outcome, Role, Rules, RunKind, RunState
 from pages.shared import common
 from pages.shared.rubric import records
-from pages.study import run as one_run, run as study_run, run_form, runs
+from pages.study import run as one_run, run as study_run, runs
 from tests.page_steps import LEAD, PHYSICIAN, said
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -301,7 +301,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_run.TEMPERATURE
+    assert row.spec.model.temperature == runs.TEMPERATURE == cli_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 

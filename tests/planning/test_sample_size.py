@@ -20,7 +20,6 @@ from evalcore.planning.pilot_estimates import (
     estimator_population,
     measured,
     population,
-    sample_of,
 )
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
 from evalcore.rubric.data import RubricData, votes
@@ -459,7 +458,7 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
     rubric_data = study(n_examples=500, judges=judges, share_read=1.0)
     target = score(judges=tuple(judges))
     about = population(rubric_data, target)
-    expected = variances(about, measured(rubric_data, target, about), target, taken=frozenset())
+    expected = variances(about, measured(rubric_data, target, about), target, taken=frozenset(), parts=None, n_each=1)
     rng, survey_of, n_drawn = np.random.default_rng(4), estimator_population(about), about.n_units // 3
     vote = votes(about.rubric_data.reads).set_index("row")["vote"].to_numpy()
     truth = float(about.item_weights @ vote)
@@ -468,7 +467,9 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
         errors = []
         for _ in range(150):
             rows = np.flatnonzero(np.isin(about.unit, drawn_systematically(pi, rng=rng)))
-            sample = sample_of(rows, vote[rows], pi[about.unit[rows]], about.unit)
+            units, n = np.unique(about.unit[rows], return_inverse=True)[1], len(rows)
+            alone = np.zeros(n, dtype=np.int64)
+            sample = estimator.Sample(rows, vote[rows], pi[about.unit[rows]], units, np.arange(n), alone, vote[rows])
             errors.append(estimator.corrected(survey_of, sample).value - truth)
         half = expected.half_width(n_drawn, design)
         assert half / 1.96 == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.2), design  # 150 drawings: 6 %

@@ -9,13 +9,6 @@ from evalcore.rubric import corrected, corrected_groups, finding, judge_only, re
 from evalcore.study.schema import Claim, Physicians
 
 
-def test_what_an_interval_holds_for_is_said_in_a_few_words():
-    assert (
-        finding.claim_words(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-        == "for new examples like these, physicians in general"
-    )
-
-
 def test_places_are_said_with_the_best_model_first():
     table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
     assert (
@@ -51,9 +44,7 @@ def test_readers_are_said_with_as_many_as_they_count_for():
 
 
 def test_who_beats_whom_is_said_with_the_ties():
-    wins = judge_only.WinRate(
-        0.62, 0.54, 0.7, n_examples=148, n_pairs=150, n_ties=2, n_wins=92, n_unscored=0, n_unlike=0
-    )
+    wins = judge_only.WinRate(0.62, 0.54, 0.7, n_examples=148, n_pairs=150, n_ties=2, n_unlike=0)
     assert (
         finding.win_sentence(wins, "Alder", "Briar", "Magpie")
         == "In Magpie's opinion Alder beats Briar on 62 % [54 %, 70 %] of the 148 conversations that are decided; 2 pairs of responses score the same."
@@ -61,9 +52,7 @@ def test_who_beats_whom_is_said_with_the_ties():
 
 
 def test_pairs_of_unlike_length_are_counted():
-    alike = judge_only.WinRate(
-        0.58, 0.4, 0.74, n_examples=31, n_pairs=33, n_ties=2, n_wins=18, n_unscored=0, n_unlike=117
-    )
+    alike = judge_only.WinRate(0.58, 0.4, 0.74, n_examples=31, n_pairs=33, n_ties=2, n_unlike=117)
     assert (
         finding.alike_sentence(alike)
         == "Of responses of like length: on 58 % [40 %, 74 %] of 31; 117 pairs are left out because their lengths differ."

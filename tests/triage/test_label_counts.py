@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from evalcore.triage import label_maps
 from evalcore.triage.label_maps import beside, count_sentences, label_counts, unknown
 
-MAPS = label_maps.default_maps()
+MAPS = label_maps.maps(label_maps.default_tables())
 LABELS = ["source", "original_label", "mapped_label", "n"]
 
 

@@ -23,12 +23,12 @@ SHIPPED = {
 
 @pytest.mark.parametrize("source", SHIPPED)
 def test_the_shipped_maps_say_what_each_label_of_their_source_stands_for(source):
-    maps = label_maps.default_maps()
+    maps = label_maps.maps(label_maps.default_tables())
     assert {label: meaning_of(maps, source, label) for label in SHIPPED[source]} == SHIPPED[source]
 
 
 def test_the_shipped_maps_know_no_other_labels():
-    found = {source: set(labels) for source, labels in label_maps.default_maps().items()}
+    found = {source: set(labels) for source, labels in label_maps.maps(label_maps.default_tables()).items()}
     assert found["levels"] == {fold(word) for word in [*SHIPPED["structured"], *SHIPPED["any other source"]]}
     for source in SHIPPED.keys() - {"any other source"}:
         assert found[source] == {fold(label) for label in SHIPPED[source]}
@@ -48,7 +48,7 @@ def test_the_shipped_maps_know_no_other_labels():
     ],
 )
 def test_case_and_the_sign_between_words_make_no_other_label(source, label, meaning):
-    assert meaning_of(label_maps.default_maps(), source, label) == meaning
+    assert meaning_of(label_maps.maps(label_maps.default_tables()), source, label) == meaning
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_case_and_the_sign_between_words_make_no_other_label(source, label, mean
 )  # fmt: skip
 def test_an_unknown_label_is_an_error_that_names_source_and_label(source, label):
     with pytest.raises(OverreadError) as refused:
-        meaning_of(label_maps.default_maps(), source, label)
+        meaning_of(label_maps.maps(label_maps.default_tables()), source, label)
     assert repr(source) in str(refused.value)
     assert repr(label) in str(refused.value)
 
 
 def test_the_error_says_what_was_expected_and_by_which_map():
-    maps = label_maps.default_maps()
+    maps = label_maps.maps(label_maps.default_tables())
     with pytest.raises(
         OverreadError,
         match=r"expected one of em, ne, sc, got the label 'urgent' of the source 'semigran' \(the label map of 'semigran'\)$",

@@ -143,5 +143,6 @@ def test_whatever_looks_like_a_number_is_one_in_its_range_or_a_sentence(word):
 
 def test_settings_made_in_code_are_held_to_the_same_rules():
     with pytest.raises(OverreadError, match=r"weights.under: expected a number >= 0.0"):
-        triage_settings.check(settings_with(under=-1))
-    assert triage_settings.check(TriageSettings()) == TriageSettings()
+        triage_settings.parse(triage_settings.to_yaml(settings_with(under=-1)), "made in code")
+    made = triage_settings.to_yaml(TriageSettings())
+    assert triage_settings.parse(made, "made in code") == TriageSettings()

@@ -20,9 +20,7 @@ from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
 
 Progress = Callable[[int], None]
-Given = Iterator[
-    tuple[int, Any]
-]  # each row's number with its bytes or cells, or with a RowFault, what is wrong with it
+Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
@@ -50,11 +48,9 @@ class Opened:
         elif self.kind in (Kind.TABLE, Kind.PARQUET) or read is None:
             read = self.format.read_cells
         for number, given in source[self.kind](progress):
+            is_fault = isinstance(given, RowFault)
             try:
-                yield (
-                    number,
-                    given if isinstance(given, RowFault) or read is None else list(read(given, number, options)),
-                )
+                yield number, given if read is None or is_fault else list(read(given, number, options))
             except RowFault as fault:
                 yield number, fault
 
@@ -191,7 +187,8 @@ def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
     if wanted is None:
-        is_log = is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
+        begins = inspect_logs.BEGINS.match(head.removeprefix(BOM)) is not None
+        is_log = is_zip or (begins and b'"eval"' in head and b'"task"' in head)
     elif wanted.kind is Kind.LOG:
         is_log = bool(head.strip())
     elif is_zip:

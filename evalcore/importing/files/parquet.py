@@ -19,8 +19,8 @@ from evalcore.importing.formats.values import cell, is_vote
 MAGIC = b"PAR1"
 _ROWS = 1_000
 _TOGETHER = 1 << 26  # bytes of cells that are held at once, as texts
+# the last two: a time that Python's calendar does not have
 _UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, OverflowError)
-"""The last two: a time that Python's calendar does not have."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,9 @@ def table(stream: BinaryIO, name: str) -> Iterator[Table]:
 def rows(
     table: Table, name: str, *, known: Collection[str], longest: int, progress: Callable[[int], None]
 ) -> Iterator[tuple[int, dict[str, str] | RowFault]]:
-    """Each row's number, from 1, with its cells; or with what is wrong with it.
+    """Each row's number, from 1, with its cells; or with what is wrong with it. `longest`: bytes that one row may come to.
 
-    `known`: columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others. `longest`: bytes that one row may
-    come to.
+    `known`: columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
     """
     number, left = 0, table.bound
     n_rows = table.file.metadata.num_rows

@@ -104,18 +104,16 @@ def opened(path: Path, name: str) -> Iterator[BinaryIO]:
 
 
 class Members:
-    """A zip file that is open. Of members with one name the last counts, as for zip programs."""
+    """A zip file that is open, of which at most `bound` bytes are unpacked. Of members with one name the last counts, as for zip programs."""
 
     def __init__(self, stream: BinaryIO, name: str, bound: int) -> None:
-        """Read the list of members, of which no more than `bound` bytes are unpacked."""
         self._stream, self._name = stream, name
         self._bound = self._left = bound
         try:
             self._zip = zipfile.ZipFile(stream)
         except _DAMAGED as error:
             self._refuse(f"not readable as zip: {_words(error)}", error)
-        self.sizes = {info.filename: info.compress_size for info in self._zip.infolist()}
-        """Bytes that each member takes in the file, as the file says."""
+        self.sizes = {info.filename: info.compress_size for info in self._zip.infolist()}  # in the file, as it says
         if len(self._zip.infolist()) > MAX_MEMBERS:
             self._refuse(f"expected a zip of at most {MAX_MEMBERS:,} members, got more")
 
@@ -143,7 +141,6 @@ class Members:
         return data
 
     def _unpacked(self, info: zipfile.ZipInfo, bound: int) -> bytes:
-        """A member packed with zstandard, in one frame or several."""
         self._stream.seek(info.header_offset)
         magic, n_name, n_extra = _LOCAL_HEADER.unpack(self._stream.read(_LOCAL_HEADER.size))
         if magic != _LOCAL_MAGIC:
@@ -179,7 +176,6 @@ def members_of(stream: BinaryIO, name: str) -> Iterator[Members]:
 
 
 def _bounded(stream: "IO[bytes] | pa.NativeFile", bound: int) -> bytes:
-    """All of a stream, or a little more than the bound."""
     data = bytearray()
     while len(data) <= bound and (block := stream.read(BLOCK)):
         data += block

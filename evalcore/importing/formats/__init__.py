@@ -10,20 +10,17 @@ from evalcore.importing.formats import (
     verdicts,
 )
 
-FORMATS = {
-    one.name: one
-    for one in (
-        healthbench.EXAMPLES,
-        healthbench.RESULTS,
-        inspect_samples.FORMAT,
-        healthbench.META_EVAL,
-        verdicts.JUDGE_VERDICTS,
-        acuity_verdicts.FORMAT,
-        verdicts.VERDICT_TABLE,
-        acuity_cases.CASE_FORMAT,
-        acuity_cases.VOTE_FORMAT,
-        acuity_predictions.FORMAT,
-        acuity_matrices.FORMAT,
-    )
-}
-"""By its name, in the order in which a file's content is compared with them."""
+IN_ORDER = (  # in which a file's content is compared with them
+    healthbench.EXAMPLES,
+    healthbench.RESULTS,
+    inspect_samples.FORMAT,
+    healthbench.META_EVAL,
+    verdicts.JUDGE_VERDICTS,
+    acuity_verdicts.FORMAT,
+    verdicts.VERDICT_TABLE,
+    acuity_cases.CASE_FORMAT,
+    acuity_cases.VOTE_FORMAT,
+    acuity_predictions.FORMAT,
+    acuity_matrices.FORMAT,
+)
+FORMATS = {one.name: one for one in IN_ORDER}

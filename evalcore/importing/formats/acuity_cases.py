@@ -1,7 +1,4 @@
-"""Cases of triage, and votes of panels on them, CSV or Parquet (the release schema of AcuityBench, arXiv 2605.11398).
-
-Their labels are read by the label maps, compared with what the study has, then written. Of a panel that disagrees with its file the votes count.
-"""
+"""Cases of triage, and votes of panels on them, CSV or Parquet (AcuityBench, arXiv 2605.11398); where a panel disagrees with its file the votes count."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +22,7 @@ from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
 
 LARGEST_SPREAD = 9
 ROUNDED = 0.006  # a file may round avg_sd to two digits; the spreads of two panels of one size differ by more
-_FLOW = ("source", "original_label", "mapped_label", "gold", "method", "uncertainty")
-"""What tells which way a case went; its text is not kept."""
+_FLOW = ("source", "original_label", "mapped_label", "gold", "method", "uncertainty")  # which way a case went
 _LEVEL_AT = {value: label for label, value in triage_data.LEVELS.items() if label is not Acuity.REMOVE}
 _VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 

@@ -14,7 +14,6 @@ from evalcore.importing.context import (
     Options,
     RowWriter,
     is_own,
-    shown,
 )
 from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
@@ -50,7 +49,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLev
     """One verdict."""
     asked = values.word(cells, "asked", schema.Ask)
     if asked not in (schema.Ask.RESPONSE_ACUITY, schema.Ask.GOLD_ACUITY):
-        came = "nothing" if asked is None else shown(asked.value)
+        came = "nothing" if asked is None else repr(asked.value)
         values.refuse("asked", f"{schema.Ask.RESPONSE_ACUITY} or {schema.Ask.GOLD_ACUITY}", came)
     of_case = asked is schema.Ask.GOLD_ACUITY
     kind = values.word(cells, "rater_kind", schema.RaterKind) or schema.RaterKind.REVIEWER

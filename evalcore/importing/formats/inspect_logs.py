@@ -1,4 +1,4 @@
-"""Logs of inspect_ai: the file, its header, and each sample as a response with what its scores say."""
+"""Logs of inspect_ai: the file, its header, and each sample as a response with what its scores say; keys not named here are passed over."""
 
 import re
 from collections import defaultdict
@@ -23,7 +23,7 @@ from evalcore.triage.data import LETTERS
 T = TypeVar("T")
 HEAD = 1 << 16  # bytes in which a log in JSON shows what it is
 HEADER, START = "header.json", "_journal/start.json"  # the second is all that a log has which was stopped in the middle
-_BEGINS = re.compile(rb'\s*\{\s*"(?:version|status|eval)"\s*:')
+BEGINS = re.compile(rb'\s*\{\s*"(?:version|status|eval)"\s*:')
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _ATTACHED = "attachment://"
 _NO_MODEL = "none/none"
@@ -51,9 +51,6 @@ class Says(StrEnum):
     NOTHING = "neither a list of criteria nor a level of care"
     SEVERAL = "more than one list of criteria"
     ONLY_MARK = "only C, which is inspect_ai's mark for a correct answer"
-
-
-# ---------------------------------------------------------------- what inspect_ai writes; other keys are passed over
 
 
 class _Dataset(msgspec.Struct):
@@ -194,11 +191,6 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
     scores: tuple[tuple[str, Says], ...] = ()
     n_unread: int = 0  # items of lists of criteria that are neither true nor false
     n_parts: int = 0  # of the input that are no text, such as images
-
-
-def begins_log(head: bytes) -> bool:
-    """Whether a document whose first bytes these are is a log in JSON."""
-    return _BEGINS.match(head) is not None and b'"eval"' in head and b'"task"' in head
 
 
 class LogFile:

@@ -25,8 +25,7 @@ LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
 VOTE_WORDS = f"{LEVEL_WORDS}, A|B, B|C, C|D, Remove"
 LONGEST_NAME = 200
 LARGEST = 2**31 - 1  # of a whole number: PostgreSQL holds no larger one in such a column
-LAST_SAMPLE = 9_999
-"""Of the repeats of one model on one case. A larger number is no repeat (a seed, say), and the statistics keep room for every repeat before it."""
+LAST_SAMPLE = 9_999  # a larger number is no repeat (a seed, say), and the statistics keep room for every one before it
 _PATH = re.compile(r" - at `(key in )?\$(?P<path>[^`]*)`$")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -39,10 +38,9 @@ _TYPES = {
     "object": "an object",
 }
 _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
-_LOOKED_INTO = 1 << 24
-"""Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
+_LOOKED_INTO = 1 << 24  # bytes of a document; as Python's own values a larger one would fill the memory
 _BEFORE = 10
-WORDS_OF_WHY: dict[str, type[StrEnum]] = {
+WORDS_OF_WHY: dict[str, type[StrEnum]] = {  # what goes by a vocabulary beside label, rater and stage
     "cause": schema.Cause,
     "severity": schema.Severity,
     "error_kind": schema.ErrorKind,
@@ -50,7 +48,6 @@ WORDS_OF_WHY: dict[str, type[StrEnum]] = {
     "conflict_cause": schema.ConflictCause,
     "selection": schema.Selection,
 }
-"""Of a verdict, what goes by a vocabulary beside its label, rater and stage."""
 _WORDS: dict[str, type[StrEnum]] = {
     "label": schema.Label,
     "rater_kind": schema.RaterKind,
@@ -77,9 +74,6 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
     return shown(one), shown(other)
 
 
-# ---------------------------------------------------------------- JSON
-
-
 def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     """One JSON value of a known shape; RowFault: it is no JSON, no UTF-8, of another shape, or holds text that no database can hold."""
     data = bytes(line)
@@ -92,7 +86,13 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise _wrong_value(str(error).replace(" | null", " or nothing"), data) from error
     except msgspec.DecodeError as error:
-        msg = f"not valid JSON: {_json_fault(data, error)}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
+        fault: Exception = error
+        if len(data) <= _LOOKED_INTO:  # orjson names line, column and halves of surrogate pairs
+            try:
+                orjson.loads(data)
+            except orjson.JSONDecodeError as found:
+                fault = found
+        msg = f"not valid JSON: {fault}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
         raise RowFault(msg) from error
     except RecursionError as error:
         msg = "nested too deeply: expected a flat object, got more than a thousand levels"
@@ -105,16 +105,6 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
 def not_utf8(error: UnicodeDecodeError) -> str:
     """Where the first byte stands that is not UTF-8."""
     return f"byte {error.start + 1}: expected UTF-8, got {error.object[error.start : error.start + 4].hex(' ')}"
-
-
-def _json_fault(data: bytes, error: Exception) -> str:
-    """In the words of orjson, which names line, column and halves of surrogate pairs."""
-    if len(data) <= _LOOKED_INTO:
-        try:
-            orjson.loads(data)
-        except orjson.JSONDecodeError as found:
-            return str(found)
-    return str(error)
 
 
 def _wrong_value(message: str, line: bytes) -> RowFault:
@@ -174,9 +164,6 @@ def check_messages(messages: list[schema.Message], *, field: str, is_asked: bool
         refuse(field, "at least one turn of the user's", "none")
     if is_asked and messages[-1].role != "user":
         refuse(f"{field}[{len(messages) - 1}].role", "the user's turn last", repr(messages[-1].role))
-
-
-# ---------------------------------------------------------------- cells of a table; each function raises RowFault for what is none
 
 
 class Vote(NamedTuple):

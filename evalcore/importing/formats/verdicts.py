@@ -166,7 +166,7 @@ def check_time(text: str | None) -> None:
         refuse("read_at", "a time with its zone such as 2026-11-20T10:00:00+00:00", shown(text))
 
 
-OF_A_VERDICT = {
+OF_A_VERDICT = {  # the columns of a verdict on whatever item, behind its rater and label
     "rater_kind": "reviewer (default) or judge",
     "stage": "first, revised, open, adjudicated, judge (default: first, for judges judge)",
     "explanation": "the rater's own words (optional, as all below)",
@@ -182,7 +182,6 @@ OF_A_VERDICT = {
     "blinded": "true or false: the rater did not see the judge's verdict",
     "read_at": "time with zone, 2026-11-20T10:00:00+00:00",
 }
-"""The columns of a verdict on whatever item, behind its rater and label."""
 VERDICT_TABLE = context.FileFormat(
     name="verdict-table",
     title="Verdicts as CSV or JSON Lines",

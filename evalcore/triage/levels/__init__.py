@@ -37,6 +37,12 @@ VERSION = "2"
 """Stored with every verdict; a change of what is read from any text needs a new one."""
 
 NOT_ENGLISH = "the text is not in English"
+_SEVERAL = 40
+"""Words from which on the language of a text is taken as it is told; a shorter one may fool whoever tells it."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LOOKED_AT = 1_200  # characters
+_SMALL = frozenset(words_of("small_english"))
+_MIN_SHARE, _MIN_WORDS = 0.3, 2
 
 
 @dataclass(frozen=True)
@@ -72,29 +78,14 @@ def recommended_level(text: str) -> Recommended:
     >>> recommended_level("No need for the ER; see your GP within a few weeks.").level
     <Acuity.B: 'B'>
     """
-    if (language := _other_language(text)) is not None:
+    words = [word.lower() for word in _WORD.findall(text[:_LOOKED_AT])]
+    small = sum(word in _SMALL for word in words)
+    share = small / len(words) if small >= _MIN_WORDS else 0.0
+    language = None if share >= _MIN_SHARE else language_of(" ".join(words))
+    is_english = language in (None, "en") or (len(words) < _SEVERAL and share >= _MIN_SHARE / 2)
+    if not is_english:
         return Recommended(None, (), NOT_ENGLISH, language)
     found, is_serious = read(text)
     level, deciding, why = decided(found, is_serious=is_serious)
     shown = sorted(deciding[:MAX_QUOTES], key=lambda one: one.begin)
     return Recommended(level, tuple(Quote(one.begin, one.end, text[one.begin : one.end]) for one in shown), why)
-
-
-_SEVERAL = 40
-"""Words from which on the language of a text is taken as it is told; a shorter one may fool whoever tells it."""
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_LOOKED_AT = 1_200  # characters
-_SMALL = frozenset(words_of("small_english"))
-_MIN_SHARE, _MIN_WORDS = 0.3, 2
-
-
-def _other_language(text: str) -> str | None:
-    """The ISO 639-1 code of a text that is not English; None where it is English, or too short to tell. Only the words are looked at."""
-    words = [word.lower() for word in _WORD.findall(text[:_LOOKED_AT])]
-    small = sum(word in _SMALL for word in words)
-    if small >= _MIN_WORDS and small >= _MIN_SHARE * len(words):
-        return None
-    code = language_of(" ".join(words))
-    if code in (None, "en") or (len(words) < _SEVERAL and small >= _MIN_WORDS and small >= _MIN_SHARE / 2 * len(words)):
-        return None
-    return code

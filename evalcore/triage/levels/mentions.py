@@ -258,8 +258,6 @@ _CALLED = frozenset(("call", "dial", "phone", "ring", "text", "contact", "teleph
 _ADJACENT = re.compile(
     r"^(?:,|/|or|and|and/or|the|a|an|your|local|nearest|to|at|in|any|nor|even|either|&|for|of|by|with| )*$"
 )
-
-
 _JOINED = re.compile(r"(?:^| )(?:and|or|then|,) $")
 _ARTICLE = re.compile(r"(?:^| )(?:an?|the|your|this|that|another|any|no|quick|short|phone) $")
 _NEAR_VERB = 12  # characters looked at before a verb

@@ -88,10 +88,7 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 
 
 def mood_of(before: str, *, form: str) -> Mood:
-    """The mood of a verb.
-
-    `before`: The words of its clause before it, with a space at the end. `form`: base, gerund, past, need ("this needs") or advise ("I recommend").
-    """
+    """The mood of a verb by the words of its clause `before` it; `form`: base, gerund, past, need ("this needs") or advise ("I recommend")."""
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
         return mood or Mood.REPORTED
@@ -219,8 +216,6 @@ def indicative(before: str, form: str) -> Mood:
     return Mood.REPORTED if _NOT_CASE.search(before) else Mood.TOLD
 
 
-# ---------------------------------------------------------------- conditions
-
 NEUTRAL = re.compile(rf"\b{one_of('neutral')}")
 """An "if" or "when" that sets no condition: "if you can", "when they open", "even if"."""
 _HOLDER = re.compile(rf"(?<![\w'-]){one_of('holds')}(?![\w'-])")
@@ -248,10 +243,7 @@ class Scope(NamedTuple):
 
 
 def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Scope]:
-    """The parts of a sentence that hold only under a condition, or are set aside.
-
-    `places`: Begin, end and level of each phrase of care, in order; "" where nobody is told anything by it, `HOME` of care at home.
-    """
+    """The parts that hold only under a condition, or are set aside; `places`: of each phrase of care begin, end and level ("": told nobody; `HOME`)."""
     masked = NEUTRAL.sub(lambda said: "_" * len(said[0]), text)
     scopes: list[Scope] = []
     for marker in _HOLDER.finditer(masked):
@@ -294,11 +286,7 @@ def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
 
 
 def _reached_back(text: str, at: int, earlier: list[tuple[int, int, str]]) -> int:
-    """From which phrase of care on a condition that comes behind holds.
-
-    From the nearest on, and those before it of the same level, or said in one breath with it (no comma between): "rest, and see a doctor if ..." leaves the
-    rest.
-    """
+    """Where a condition behind them begins: at the nearest phrase, or those before it of its level or in one breath with it (no comma between)."""
     begin, _, level = earlier[-1]
     is_set_off = text[:at].endswith(", ")
     for before, end, other in reversed(earlier[:-1]):

@@ -88,12 +88,10 @@ NEED_APPOINTMENT = frozenset(("make", "keep", "set", "plan", "aim", "push", "sta
 GOT = re.compile(
     r"\b(?:care|help|attention|appointment|check|evaluation|advice|visit|tests?|x-ray|scan|mri|ultrasound|count)"
 )
-"""What one gets without going to it."""
 APPOINTED = re.compile(r"\b(?:appointment|visit|check-?up|consult(?:ation)?|your way|call|slot)\b")
 LOOKS = re.compile(
     r" (?:to )?(?:take a look|look|check|examine|evaluate|see|review|assess|listen|listen to|test|swab|weigh in)\b"
 )
-"""What a doctor does whom one has, or gets, to do it."""
 
 
 class Soon(IntEnum):
@@ -106,7 +104,6 @@ class Soon(IntEnum):
     TODAY = 3
     """"Today", "tonight", "same day", within so many hours."""
     NOW = 4
-    """"Immediately", "right away", "now"."""
 
 
 class When(NamedTuple):

@@ -9,9 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MAX_SENTENCE = (
-    1_500  # characters; a longer one is not read: nobody writes it, and every pattern would have to run over it
-)
+MAX_SENTENCE = 1_500  # characters; a longer one is not read, since every pattern would have to run over it
 HEADING_WORDS = 16
 _MAX_BOLD = 200  # characters of a line that is a heading because all of it is bold
 _MAX_DEPTH = 3  # of brackets in brackets

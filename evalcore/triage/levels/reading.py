@@ -131,8 +131,6 @@ def _thereupon(found: list[Mention], times: list[When]) -> None:
         found[-1] = replace(last, soon=times[0].soon)
 
 
-# ---------------------------------------------------------------- one level out of the phrases
-
 NONE_FOUND = "no level of care is recommended"
 ONLY_CONDITIONAL = "care is recommended only under a condition"
 ONLY_DENIED = "it is only said what is not needed"
@@ -169,7 +167,16 @@ def decided(found: Sequence[Mention], *, is_serious: bool) -> tuple[Acuity | Non
         told, level = offered, max(one.level for one in offered)
     if level is not None:
         deciding = [one for one in told if one.level is level]
-        return _against(level, deciding, denied, outright, needless)
+        kinds = {one.care for one in deciding}
+        same = [one for one in denied if one.care in kinds]
+        against = [one for one in same if one.care is not Care.URGENT and not one.is_partial]
+        against += [one for one in needless if one not in against]
+        against += [one for one in same if one.care is Care.URGENT]
+        if against:
+            return None, [*deciding[:1], *against], CONFLICT_DENIED
+        if level is Acuity.D and outright:
+            return None, [*deciding[:1], *outright], CONFLICT_HOME
+        return level, deciding, TOLD[level]
     return _at_home(found, home, outright or needless, is_serious=is_serious)
 
 
@@ -195,22 +202,6 @@ def _at_home(
         if _with(found, mood):
             return None, _with(found, mood), why
     return None, [], NONE_FOUND
-
-
-def _against(
-    level: Acuity, deciding: list[Mention], denied: list[Mention], outright: list[Mention], needless: list[Mention]
-) -> tuple[Acuity | None, list[Mention], str]:
-    """The level, unless the response takes it back."""
-    kinds = {one.care for one in deciding}
-    same = [one for one in denied if one.care in kinds]
-    against = [one for one in same if one.care is not Care.URGENT and not one.is_partial]
-    against += [one for one in needless if one not in against]
-    against += [one for one in same if one.care is Care.URGENT]
-    if against:
-        return None, [*deciding[:1], *against], CONFLICT_DENIED
-    if level is Acuity.D and outright:
-        return None, [*deciding[:1], *outright], CONFLICT_HOME
-    return level, deciding, TOLD[level]
 
 
 def _with(found: Iterable[Mention], *moods: Mood) -> list[Mention]:
