@@ -145,7 +145,7 @@ def test_a_study_that_cannot_be_opened_is_one_sentence(overread, tmp_path, db, s
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.7", "example.org", ""])
 def test_serve_refuses_an_address_that_others_reach_before_it_makes_a_study(overread, tmp_path, address):
     said = overread.bad("serve", "--address", address, "--no-browser")
-    assert "no sign-in yet" in said
+    assert "no sign-in is set up" in said
     assert not list(tmp_path.glob("*.db"))
 
 
