@@ -273,7 +273,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     font = {"size": _READER_TEXT, "color": ink}
     figure.add_scatter(x=x, y=y, mode="text", text=words, textfont=font, customdata=hovers, **_HOVERED)
     bare: dict[str, Any] = {
-        "tickvals": list(range(len(levels))), "ticktext": names, "showgrid": False, "zeroline": False, "title_font_size": SMALL_PIXELS,
+        "tickvals": list(range(len(levels))), "ticktext": list(names.values()), "showgrid": False, "zeroline": False, "title_font_size": SMALL_PIXELS,
         "title_standoff": 6, "tickfont_size": _READER_TEXT, "fixedrange": True,
     }  # fmt: skip
     figure.update_xaxes(title=on_one_line(other), side="top", range=[-0.5, len(levels) - 0.5], **bare)
