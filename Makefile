@@ -44,9 +44,9 @@ check: .venv/.for-tests  ## format, lint, types and import contracts alone
 unit: .venv/.for-tests  ## unit and page tests alone; ROOM as above, ARGS go to pytest
 	$(BIN)/pytest --ignore tests/browser -m "not slow" $(SIDE_BY_SIDE) $(IN_ROOM) $(ARGS)
 
-browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
+browser: .venv/.for-tests  ## browser tests alone, which wait more than they compute: three at once; ARGS go to pytest
 	$(BIN)/python tests/chromium.py
-	$(BIN)/pytest tests/browser -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
+	$(BIN)/pytest tests/browser -m "not slow" $(SIDE_BY_SIDE) --numprocesses 3 $(ARGS)
 
 test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py
