@@ -261,6 +261,7 @@ def test_while_one_process_is_down_the_other_serves(reader: Page, parts: Deploym
         ready(reader)
         assert labels(reader)[:2] == ["met", "not met"]
         parts.start(part)
+        reader.wait_for_timeout(4_000)  # so long the proxy leaves alone what refused a connection
 
 
 @pytest.mark.slow
