@@ -261,7 +261,7 @@ def copy(
 
     Exit status 1 where nothing was copied, or where the copy's audit trail does not hold.
     """
-    from evalcore.study.copying import copy_study
+    from evalcore.study.backups import copy_study
 
     _say_how_far(copy_study(source, target))
 

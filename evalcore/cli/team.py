@@ -158,7 +158,7 @@ def migrate(
 ) -> None:
     """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
     from evalcore.study.db import connect, migrate as run
-    from evalcore.study.grants import grant
+    from evalcore.study.triggers import grant
 
     engine = connect(db or settings().db)
     try:

@@ -6,10 +6,10 @@ from sqlalchemy import make_url
 from evalcore.errors import OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.study import browse
-from evalcore.study.copying import copy_study
+from evalcore.study.backups import copy_study
 from evalcore.study.db import connect, open_study, reading
-from evalcore.study.grants import grant
 from evalcore.study.tables import TABLES
+from evalcore.study.triggers import grant
 from tests import world
 from tests.conftest import plain, postgres_database, run
 
@@ -75,7 +75,7 @@ def test_a_copy_that_is_broken_off_leaves_nothing(demo_file, tmp_path, monkeypat
     def broken(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evalcore.study.copying.upgrade", broken)
+    monkeypatch.setattr("evalcore.study.backups.upgrade", broken)
     with pytest.raises(KeyboardInterrupt):
         copy_study(str(demo_file), str(target))
     monkeypatch.undo()
