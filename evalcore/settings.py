@@ -25,6 +25,7 @@ class Settings(BaseSettings):
             the OpenID Connect provider. `oidc_client_secret_file` names a file that holds the secret.
         oidc_scopes, oidc_groups_claim: What the provider is asked for, and the claim in which it names groups.
         allowed_domains, allowed_groups: Separated by commas; who else signs in is refused.
+        group_roles: Roles that groups have, such as `readers=reviewer, leads=lead+researcher`, on a server with one study; with several the file has them.
         idle_minutes, session_hours: How long a session lasts without a press, and at all.
         studies: The TOML file of a server's studies; None: the one of `db`.
     """
@@ -48,6 +49,7 @@ class Settings(BaseSettings):
     oidc_groups_claim: str = "groups"
     allowed_domains: str = ""
     allowed_groups: str = ""
+    group_roles: str = ""
     idle_minutes: float = Field(default=30, gt=0)
     session_hours: float = Field(default=10, gt=0)
     studies: Path | None = None

@@ -99,7 +99,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     under = usual.under if under_weight is None else under_weight
     weights = harm.Weights(under, usual.over if over_weight is None else over_weight)
     if weights.under == weights.over == 0:
-        msg = "--under-weight, --over-weight: both are 0, expected at least one above 0"
+        msg = "--under-weight, --over-weight: expected at least one above 0, got 0 for both"
         raise OverreadError(msg)
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
     margins = bases.margin_sentences(tables["safety"], spec) if by is bases.Basis.CORRECTED else []

@@ -157,7 +157,7 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
     kind = f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign}"
     wanted = ((KIND, kind), (SIGN, sign), (ALL, ALL_CRITERIA))
-    candidates = [by_kind.get(key, {"grouping": key[0], "kind": key[1], "n": 0}) for key in wanted]
+    candidates = [by_kind.get(key, {"grouping": key[0], "kind": key[1], "n": 0, "n_right": 0}) for key in wanted]
     if candidates[-1]["n"] < MIN_READS:  # too few even of everything: that of the kind says how few
         return candidates[0]
     return next((row for row in candidates if row["n"] >= MIN_KIND_READS), candidates[-1])

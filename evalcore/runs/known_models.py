@@ -65,7 +65,7 @@ def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
     chosen = {key: value for key, value in options.items() if value is not None}
     if name not in known and "base_url" not in chosen:
         place = "no file of models was named" if path is None else f"{path.name} has {', '.join(known) or 'no model'}"
-        refuse(f"{name}: nobody says where this model is: {place}, expected it there, or a base URL")
+        refuse(f"{name}: expected this model in a file of models, or a base URL, got neither: {place}")
     of_file = {key: getattr(known[name], key) for key in _KEYS} if name in known else {}
     model = _model(name, {key: value for key, value in of_file.items() if value is not None} | chosen, name)
     if of_file and "key_variable" not in chosen and urlsplit(model.base_url)[:2] != urlsplit(of_file["base_url"])[:2]:
@@ -106,4 +106,4 @@ def _check_keys(table: Mapping[str, Any], known: Iterable[str], place: str) -> N
     for key in table:
         if key not in known:
             never = ". A key is never kept in this file: put it into an environment variable, and write its name as key_variable"
-            refuse(f"{place}{key}: it is not known, expected {', '.join(known)}{never if _SECRET.search(key) else ''}")
+            refuse(f"{place}expected {', '.join(known)}, got {key}{never if _SECRET.search(key) else ''}")

@@ -22,7 +22,7 @@ from sqlmodel import Session, SQLModel
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.auditing import ChainReport, verify
-from evalcore.study.db import connect, is_known, migrations, open_study, reading, upgrade, writing
+from evalcore.study.db import connect, is_known, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -231,10 +231,12 @@ def copy_study(source: str, target: str) -> ChainReport:
                     if table.name in SEARCH:
                         continue
                     _copy(session.connection(), connection, table)
+                with Session(connection) as copied:
+                    _leave_for_search(copied)
                 upgrade(connection)
         finally:
             origin.dispose()
-        _prepare_search(into)
+        store.index_texts(into)
         with reading(into) as session:
             return verify(session)
     finally:
@@ -262,17 +264,14 @@ def _copy(source: Connection, target: Connection, table: Table) -> None:
         set_sequence(target, table.name)
 
 
-def _prepare_search(engine: Engine) -> None:
-    """Leave every text for the search, and take them up: a conversation with its criteria, a response with what is said of it."""
-    with writing(engine, patient=True) as session:
-        bulk = store.Bulk(session)
-        for part in _parts(session, EXAMPLE.id):
-            bulk.await_index(_conversations(session, part), are_examples=True)
-        for part in _parts(session, RESPONSE.id):
-            bulk.await_index(_responses(session, part))
-        bulk.await_index(_of_cases(session))
-        store.forget_written(session)  # nobody's act
-    store.index_texts(engine)
+def _leave_for_search(session: Session) -> None:
+    """Leave every text for the search, which takes it up later: a conversation with its criteria, a response with what is said of it."""
+    bulk = store.Bulk(session)
+    for part in _parts(session, EXAMPLE.id):
+        bulk.await_index(_conversations(session, part), are_examples=True)
+    for part in _parts(session, RESPONSE.id):
+        bulk.await_index(_responses(session, part))
+    bulk.await_index(_of_cases(session))
 
 
 def _parts(session: Session, number: Any) -> Iterator[list[int]]:

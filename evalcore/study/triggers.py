@@ -83,9 +83,8 @@ def renew(connection: Connection) -> None:
         connection.exec_driver_sql(header.replace("%", "%%"))
         connection.exec_driver_sql(trigger)
         name, table = _TRIGGER.findall(trigger)[0]
-        connection.exec_driver_sql(
-            f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}"
-        )  # also for who copies as a replica does
+        # also for who copies as a replica does
+        connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}")
 
 
 def _sqlite() -> dict[str, str]:
@@ -147,14 +146,8 @@ def grant(engine: Engine, role: str) -> None:
     with engine.begin() as connection:
         known = connection.exec_driver_sql("SELECT rolsuper FROM pg_roles WHERE rolname = %s", (role,)).scalar()
         owner = connection.exec_driver_sql("SELECT current_user").scalar_one()
-        if known is None or known or role == owner:
-            wrong = (
-                "there is none of this name"
-                if known is None
-                else "it may do everything"
-                if known
-                else "it owns the tables"
-            )
+        wrong = {None: "there is none of this name", True: "it may do everything"}.get(known, "it owns the tables")
+        if known is not False or role == owner:
             msg = f"--app-role: expected a role of PostgreSQL without rights of its own, got {role[:60]!r}: {wrong}"
             raise OverreadError(msg)
         schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()

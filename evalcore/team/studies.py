@@ -15,36 +15,9 @@ from evalcore.team.people import Groups
 from evalcore.team.provider import roles_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-RESERVED = frozenset(
-    {
-        *(
-            "review",
-            "my_reads",
-            "browse",
-            "adjudicate",
-            "models",
-            "judges",
-            "triage",
-            "calibration",
-            "overview",
-            "study",
-            "export",
-            "audit",
-        ),
-        *(
-            "static",
-            "media",
-            "component",
-            "reader",
-            "sign-in",
-            "sign-out",
-            "signed-out",
-            "invitation",
-            "healthz",
-            "readyz",
-        ),
-    }
-)
+_PAGES = ("review", "my_reads", "browse", "adjudicate", "models", "judges", "triage", "calibration", "overview")
+_MORE = ("study", "export", "audit", "static", "media", "component", "reader", "healthz", "readyz")
+RESERVED = frozenset({*_PAGES, *_MORE, "sign-in", "sign-out", "signed-out", "invitation"})
 """First words of our own addresses."""
 
 
@@ -83,8 +56,21 @@ def studies() -> Mapping[str, Study]:
     """The studies by name, in the order of the file; one without a name where there is no file."""
     path = settings().studies
     if path is None:
-        return {"": Study("", settings().db)}
+        return {"": Study("", settings().db, groups=group_roles(settings().group_roles))}
     return _read(path, _written(path))[0]
+
+
+@lru_cache(maxsize=4)
+def group_roles(said: str) -> Groups:
+    """The roles of groups as OVERREAD_GROUP_ROLES has them: `GROUP=ROLE+ROLE`, divided by commas; a group's own name may hold `=`."""
+    groups = {}
+    for part in filter(None, map(str.strip, said.split(","))):
+        group, equals, roles = part.rpartition("=")
+        if not (equals and group.strip()):
+            msg = f"OVERREAD_GROUP_ROLES: expected GROUP=ROLE+ROLE, got {part[:60]!r}"
+            raise OverreadError(msg)
+        groups[group.strip()] = roles_of(map(str.strip, roles.split("+")), where="OVERREAD_GROUP_ROLES")
+    return groups
 
 
 def sign_ins() -> str:

@@ -465,8 +465,9 @@ def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) ->
     @st.fragment(run_every=run_every)
     @wraps(draw)
     def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
+        is_alone = _run.get(None) is None  # else the page around it has looked who is here
         with guarded():
-            if provider() is not None and viewer(pressed=run_every is None) is None:
+            if is_alone and provider() is not None and viewer(pressed=run_every is None) is None:
                 st.rerun()  # their session ended, or a lead let them out: nothing of the page stays on the screen
             draw(*arguments, **named)
 

@@ -45,7 +45,7 @@ def test_a_judge_needs_no_file_where_its_address_is_said(overread, quick_run, ju
 
 def test_a_judge_that_nobody_knows_is_one_sentence(asked, overread, quick_run):
     assert asked.bad("judge", "--judge", "Nobody") == (
-        "Nobody: nobody says where this model is: models.toml has Magpie, expected it there, or a base URL"
+        "Nobody: expected this model in a file of models, or a base URL, got neither: models.toml has Magpie"
     )
     (overread.folder / "models.toml").unlink()
     assert "no file of models was named" in asked.bad("respond", "--model", "Magpie")

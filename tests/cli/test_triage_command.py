@@ -166,7 +166,10 @@ def test_the_words_are_those_of_the_page(db: Path):
             "--judge: expected some of qa=parser, conversation=Magpie, conversation=acuity_rules, conversation=majority of the judges, got 'qa=Magpie'",
         ),
         (("--judge", f"qa={JURY}"), f"got 'qa={JURY}'"),
-        (("--under-weight", "0", "--over-weight", "0"), "--under-weight, --over-weight: both are 0"),
+        (
+            ("--under-weight", "0", "--over-weight", "0"),
+            "--under-weight, --over-weight: expected at least one above 0, got 0 for both",
+        ),
         (("--claim", "all"), "--claim: expected one of benchmark, new_examples, got 'all'"),
         (("--physicians", "all"), "--physicians: expected one of these, in_general, got 'all'"),
         (("--judge", "Nobody"), "got 'Nobody'"),

@@ -171,7 +171,7 @@ def test_a_kind_with_few_reads_gives_way_to_its_sign_and_that_to_all(n_kind, n_s
         ALL: (ALL_CRITERIA, n_kind + n_sign + n_other),
     }
     assert (found["kind"], found["n"]) == expected[shown]
-    assert not found["n"] or found["n_right"] == found["n"]
+    assert found["n_right"] == found["n"]
 
 
 def test_reads_that_cannot_assess_do_not_make_a_kind_known():

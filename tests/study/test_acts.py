@@ -129,7 +129,6 @@ NOBODYS = {
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
     "study.acting.begin": "the first person, where there is none: tested below",
-    "study.backups._prepare_search": "leaves the texts of a copy that was made for the search",
     "team.people.accept": "whoever opens an invitation first",
     "team.people.admit": "who is in a group of the provider that the server lets in",
     "team.sign_in.pressed": "writes that somebody who is signed in has pressed",

@@ -136,6 +136,19 @@ def test_a_server_asks_the_models_of_its_file_alone(small, tmp_path, monkeypatch
     assert runs.start(small.engine, spec, concurrency=1, actor=lead)
 
 
+def test_groups_of_the_provider_have_roles_by_a_setting(monkeypatch):
+    monkeypatch.setenv("OVERREAD_GROUP_ROLES", "cn=readers=reviewer, leads = lead + researcher,")
+    (study,) = studies.studies().values()
+    assert study.groups == {"cn=readers": {Role.REVIEWER}, "leads": {Role.LEAD, Role.RESEARCHER}}
+
+
+@pytest.mark.parametrize("said", ["readers", "=reviewer", "readers=king", "readers="])
+def test_a_map_of_groups_that_is_none_says_what_was_expected(said, monkeypatch):
+    monkeypatch.setenv("OVERREAD_GROUP_ROLES", said)
+    with pytest.raises(OverreadError, match="OVERREAD_GROUP_ROLES: expected"):
+        studies.studies()
+
+
 # ---------------------------------------------------------------- the studies of a server
 
 

@@ -121,7 +121,7 @@ class Members:
         """A member, unpacked."""
         info = self._zip.getinfo(name)
         if info.flag_bits & _ENCRYPTED:
-            self._refuse(f"{shown(name)} is encrypted, expected members that are not")
+            self._refuse(f"expected members without encryption, got {shown(name)}, which is encrypted")
         bound = min(MAX_MEMBER, self._left)
         try:
             if info.compress_type in _ZSTANDARD:
@@ -130,7 +130,9 @@ class Members:
                 with self._zip.open(info) as member:
                     data = _bounded(member, bound)
             else:
-                self._refuse(f"{shown(name)} is packed by method {info.compress_type}, expected deflate or zstandard")
+                self._refuse(
+                    f"expected members packed by deflate or zstandard, got {shown(name)} by method {info.compress_type}"
+                )
         except _DAMAGED as error:
             self._refuse(f"{shown(name)} is damaged: {_words(error)}", error)
         if len(data) > self._left:

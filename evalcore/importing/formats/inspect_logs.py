@@ -339,7 +339,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
         judge = judge_of(score, options.judge, known.grader)
         if holds is Says.VERDICTS:
             if judge is None:
-                msg = f"scores.{score_name}: no judge is named, expected one in its metadata or as --judge"
+                msg = f"scores.{score_name}: expected the name of a judge in its metadata or as --judge, got none"
                 raise RowFault(msg)
             verdicts.append(verdicts_of(score_name, score, judge))
         elif holds is Says.LEVEL:
