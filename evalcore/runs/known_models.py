@@ -88,7 +88,7 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
     if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_WORDS:
         refuse(f"{place}: expected a name of 1 to {LONGEST_WORDS} printable characters")
     if isinstance(table, dict):
-        _check_keys(table, _KEYS, f"{place}.")
+        _check_keys(table, _KEYS, f"{place}: ")
         table = {"name": name, "api_model": name} | table
     try:
         model = msgspec.convert(table, type=ModelSettings)

@@ -308,7 +308,8 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
 def test_a_file_of_models_that_is_wrong_says_where(opened, here):
     (here / "models.toml").write_text('[models.Merlin]\nbase_url = "http://127.0.0.1:1/v1"\napi_key = "sk-invented"\n')
     shown = said(opened(LEAD))
-    assert 'models.toml: models."Merlin".api_key: it is not known' in shown
+    assert 'models.toml: models."Merlin": expected base_url, api_model' in shown
+    assert "got api_key. A key is never kept in this file" in shown
     assert "sk-invented" not in shown
 
 
