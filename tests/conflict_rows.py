@@ -2,10 +2,9 @@
 
 import itertools
 
-import pandas as pd
 from hypothesis import strategies as st
 
-from evalcore.reading.conflicts import Reason, needing
+from evalcore.reading.conflicts import Read, Reason, needing
 from evalcore.study.schema import Rules
 
 SEED = "seed"
@@ -29,9 +28,7 @@ def one(*said, item=(1, 1, 1), points=5, judge=None, wanted=None):
         more = {key: value for key, value in what.items() if key != "said"} if isinstance(what, dict) else {}
         rows.append(
             {
-                "example_id": item[0],
-                "response_id": item[1],
-                "criterion_id": item[2],
+                "item": item,
                 "points": points,
                 "rater_id": reader,
                 "stage": stage or "first",
@@ -46,28 +43,20 @@ def one(*said, item=(1, 1, 1), points=5, judge=None, wanted=None):
     return rows
 
 
-def frame(*items):
-    rows = list(itertools.chain.from_iterable(items))
-    numbered = [{"verdict_id": number, **row} for number, row in enumerate(rows, start=1)]
-    columns = [
-        "verdict_id", "example_id", "response_id", "criterion_id", "points", "rater_id", "stage", "label", "severity", "selection",
-        "judge_label", "n_wanted",
-    ]  # fmt: skip
-    found = pd.DataFrame(numbered, columns=columns)
-    return found.assign(
-        **{name: pd.to_numeric(found[name]) for name in ("response_id", "criterion_id", "points", "n_wanted")}
-    )
+def reads(*items):
+    """The rows of some items as verdicts, numbered in turn."""
+    rows = itertools.chain.from_iterable(items)
+    return [Read(verdict_id=number, **row) for number, row in enumerate(rows, start=1)]
+
+
+def conflicts(*items, rules=None, seed=SEED):
+    return needing(reads(*items), rules or Rules(), seed=seed)
 
 
 def reasons(*items, rules=None):
     """Words of the reasons, by item, of those that need an adjudicator."""
-    found = needing(frame(*items), rules or Rules(), seed=SEED)
     words = {reason: word for word, reason in WHY.items()}
-    keys = zip(found["example_id"], found["response_id"].fillna(0), found["criterion_id"].fillna(0), strict=True)
-    return {
-        tuple(map(int, key)): " ".join(words[reason] for reason in held)
-        for key, held in zip(keys, found["reasons"], strict=True)
-    }
+    return {each.item: " ".join(words[reason] for reason in each.reasons) for each in conflicts(*items, rules=rules)}
 
 
 ITEM = (1, 1, 1)
@@ -116,4 +105,4 @@ def is_unanimous(rows):
 
 
 def key(rows):
-    return tuple(rows[0][name] or 0 for name in ("example_id", "response_id", "criterion_id"))
+    return rows[0]["item"]

@@ -5,17 +5,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
 
 import pandas as pd
 from msgspec import structs
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.reading import queries, read_queries
-from evalcore.reading.conflicts import CASE, Reason, cases as by_case, faulted_criteria, needing, without_judge
+from evalcore.reading.conflicts import Conflict, Key, Reason, cases as by_case, faulted_criteria, needing
 from evalcore.reading.exposing import expose
 from evalcore.reading.queries import Given, Item, Material, subject
-from evalcore.reading.read_queries import Key
 from evalcore.reading.reviewing import as_label, check_answer, check_note
 from evalcore.study import contents, frames, schema, store
 from evalcore.study.acting import allow
@@ -39,7 +37,7 @@ class Waiting:
     language: str | None
     n_items: int
     reasons: tuple[Reason, ...]
-    points: float | None
+    points: int | None
 
 
 @dataclass(frozen=True)
@@ -64,23 +62,19 @@ def cases(engine: Engine, viewer: schema.Viewer) -> Queue:
     """
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
-        rules = contents.rules(session)
-        items = without_judge(_needing(session, rules), rules)
-        by_worst = by_case(items.assign(reasons=items["told_reasons"]))
+        by_worst = by_case(_needing(session, contents.rules(session)))
         read_by = read_queries.readers(session)
         blind = queries.blind_examples(session, viewer)
-        words = read_queries.beginnings(session, [int(number) for number in by_worst["example_id"]])
+        words = read_queries.beginnings(session, [case.key[0] for case in by_worst])
     waiting: list[Waiting] = []
     own: list[int] = []
-    for row in by_worst.to_dict(orient="records"):
-        key = _key(row)
+    for key, n_items, reasons, points in by_worst:
         if key[0] in blind:
             continue
         if not allows(check_can_settle, viewer, read_by.get(key, ())):
             own.append(key[0])
         else:
-            points = None if pd.isna(row["points"]) else float(row["points"])
-            waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
+            waiting.append(Waiting(key, *words[key[0]], n_items, reasons, points))
     hidden = {each.key[0] for each in waiting}
     return Queue(tuple(waiting), sum(example not in hidden for example in own))
 
@@ -89,7 +83,7 @@ def to_settle(session: Session, viewer: schema.Viewer, example_id: int | None = 
     """Conversations with something that waits to be settled by this person; none for who does not adjudicate."""
     if not allows(check_can_adjudicate, viewer):
         return frozenset()
-    keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))
+    keys = {conflict.item[:2] for conflict in _needing(session, contents.rules(session), example_id)}
     read_by = read_queries.readers(session, example_id)
     return frozenset(key[0] for key in keys if allows(check_can_settle, viewer, read_by.get(key, ())))
 
@@ -102,17 +96,13 @@ def hidden_examples(session: Session, viewer: schema.Viewer, example_id: int | N
     return queries.blind_examples(session, viewer) | to_settle(session, viewer, example_id)
 
 
-def _key(row: dict[Any, Any]) -> Key:
-    return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
-
-
 def _needing(
     session: Session, rules: schema.Rules, on: Key | int | None = None, *, settled_too: bool = False
-) -> pd.DataFrame:
+) -> list[Conflict]:
     """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
     verdicts = read_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, on=on)
     if settled_too:
-        verdicts = verdicts.loc[verdicts["stage"].ne(schema.Stage.ADJUDICATED)]
+        verdicts = [verdict for verdict in verdicts if verdict.stage != schema.Stage.ADJUDICATED]
     return needing(verdicts, rules, seed=contents.study_key(session) or "")
 
 
@@ -195,8 +185,7 @@ def _case(session: Session, viewer: schema.Viewer, key: Key) -> Case:
 
 def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Material) -> Iterator[Question]:
     rules = contents.rules(session)
-    items = without_judge(_needing(session, rules, key, settled_too=True), rules)
-    why = {None if pd.isna(row["criterion_id"]) else int(row["criterion_id"]): row for row in items.to_dict("records")}
+    why = {conflict.item[2]: conflict for conflict in _needing(session, rules, key, settled_too=True)}
     said, mine = read_queries.said(session, key), queries.raters_of(session, viewer)
     numbers = _numbers(session, viewer, key, said)
     looked = read_queries.judge_shown(session, viewer.name, subject(*key))
@@ -210,15 +199,16 @@ def _questions(session: Session, viewer: schema.Viewer, key: Key, material: Mate
             continue
         whole = schema.Ask.GOLD_ACUITY if key[1] is None else schema.Ask.RESPONSE_ACUITY
         ask = schema.Ask.RUBRIC if criterion else whole
-        has_looked, row = number in looked, why.get(number, {})
+        has_looked = number in looked
+        conflict = why.get(number)  # None: only settled, by the viewer
         named, judged = judged_on(ask) if has_looked else (None, {})
         given = _shown(on_item, has_looked=has_looked)
         yield Question(
             ask=ask,
             criterion=criterion,
-            reasons=row.get("reasons" if has_looked else "told_reasons", ()),
-            tells_judge=bool(row.get("tells_judge")),
-            differ=bool(row.get("differ")),
+            reasons=() if conflict is None else conflict.reasons if has_looked else conflict.told_reasons,
+            tells_judge=conflict is not None and conflict.tells_judge,
+            differ=conflict is not None and conflict.differ,
             readers=_readers(given, numbers),
             settled=settled,
             seen=_standing(given),

@@ -1,16 +1,19 @@
 """Which items need an adjudicator, and why; and which criteria readers and adjudicators find at fault."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from evalcore.study.schema import CannotReason, Cause, ConflictCause, Label, Rules, Selection, Severity, Stage
 
-ITEM = ["example_id", "response_id", "criterion_id"]
-CASE = ITEM[:2]
+Key = tuple[int, int | None]
+"""What one adjudicator takes up at once: example_id, and response_id or None for the case itself."""
+Item = tuple[int, int | None, int | None]
+"""A key, and criterion_id or None for a level of care."""
 HIGH_POINTS = 7  # from so many points on, either way, physicians who agree against the judge go to adjudication
 LEVELS_APART = 2
 
@@ -39,37 +42,47 @@ OF_JUDGE = frozenset({Reason.SEVERE_HARM, Reason.AGAINST_JUDGE})  # they tell th
 # A boundary between two levels stands for both of them: the least and the most urgent that it may mean.
 LEAST: Mapping[str, int] = {"A": 1, "A/B": 1, "B": 2, "B/C": 2, "C": 3, "C/D": 3, "D": 4}
 MOST: Mapping[str, int] = {"A": 1, "A/B": 2, "B": 2, "B/C": 3, "C": 3, "C/D": 4, "D": 4}
-_FIRST = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
+_FIRST: Mapping[str, int] = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
 
 
-def without_judge(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
-    """Items that need an adjudicator, as one meets them who has not looked at the judge's verdicts.
+class Read(NamedTuple):
+    """A standing verdict of a physician, with what the rule asks of its item.
 
-    Returns:
-        The rows of `items` with told_reasons (without those of `OF_JUDGE`; an item with no other is to be checked, as those that are drawn)
-        and tells_judge (being in question tells by itself what the judge said: nothing else sends the item on, and none like it is drawn).
+    `n_wanted`: readers that the item was assigned to; None where it was not. `judge_label`: None also where the study does not ask for it.
     """
-    told = [tuple(reason for reason in reasons if reason not in OF_JUDGE) for reasons in items["reasons"]]
-    none_drawn = items["n_reads"].eq(1) | (rules.check_share == 0)
-    return items.assign(
-        told_reasons=pd.Series([reasons or (Reason.CHECK,) for reasons in told], index=items.index, dtype=object),
-        tells_judge=pd.Series([not reasons for reasons in told], index=items.index, dtype=bool) & none_drawn,
-    )
+
+    verdict_id: int
+    item: Item
+    rater_id: int
+    stage: str
+    label: str
+    severity: str | None
+    selection: str | None
+    points: int | None
+    n_wanted: int | None
+    judge_label: str | None
 
 
-def first_reads(reads: pd.DataFrame) -> pd.DataFrame:
-    """Of each reader and item the read that decides: the first one, else the open one, else (imported alone) the revised one.
+@dataclass(frozen=True)
+class Conflict:
+    """An item that needs an adjudicator.
 
-    Of several open ones the assigned one, as it was submitted.
+    `n_reads`: readers. `reasons`: the worst first. `differ`: first reads conflict or are levels apart. `told_reasons`: as one meets the item who has
+    not looked at the judge's verdict, without those of `OF_JUDGE`; an item with no other is to be checked, as those that are drawn. `tells_judge`:
+    being in question tells by itself what the judge said, since nothing else sends the item on, and none like it is drawn.
     """
-    order = reads["stage"].map(_FIRST)
-    ranked = reads.assign(_order=order, _own=reads["selection"].eq(Selection.VOLUNTEERED)).loc[order.notna()]
-    ranked = ranked.sort_values(["_order", "_own", "verdict_id"])
-    return ranked.drop_duplicates([*ITEM, "rater_id"]).drop(columns=["_order", "_own"])
+
+    item: Item
+    points: int | None
+    n_reads: int
+    reasons: tuple[Reason, ...]
+    differ: bool
+    told_reasons: tuple[Reason, ...]
+    tells_judge: bool
 
 
-def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
-    """The items that need an adjudicator: one row each, with the reasons.
+def needing(reads: Iterable[Read], rules: Rules, *, seed: str) -> list[Conflict]:
+    """The items that need an adjudicator, in the order of their numbers.
 
     First reads decide; what a reader changed after the judge was shown settles no conflict. An answer is met, not met, cannot
     assess, remove, or a level of care, and two different answers are a conflict. Two levels of care are as far apart as the smallest
@@ -79,115 +92,110 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
     read is amended later.
 
     Args:
-        reads: One row a verdict, as `read_queries.reads` gives them; n_wanted: readers that the item was assigned to (missing where it was not).
         seed: Draws the items to be checked: the same seed draws the same items, and a larger share draws those of a smaller one too.
-
-    Returns:
-        example_id, response_id, criterion_id (missing as in `reads`), points, n_reads (readers), reasons (a tuple, worst first), differ (first
-        reads conflict or are levels apart), sorted by item.
     """
-    keyed = reads.assign(**{name: pd.to_numeric(reads[name]).fillna(0).astype("int64") for name in ITEM})
-    settled = keyed.loc[keyed["stage"].eq(Stage.ADJUDICATED), ITEM].drop_duplicates()
-    of_readers = keyed.loc[keyed["stage"].isin(list(_FIRST))]
-    items = _items(first_reads(of_readers))
-    severe = of_readers.loc[of_readers["severity"].eq(Severity.SEVERE), ITEM].drop_duplicates()
-    items["is_severe"] = items.index.isin(pd.MultiIndex.from_frame(severe))
-    is_due = items["n_wanted"].isna() | items["n_assigned"].ge(items["n_wanted"])
-    items = items.loc[is_due & ~items.index.isin(pd.MultiIndex.from_frame(settled))].sort_index()
-    holds = _reasons(items, rules)
-    unanimous = items["n_reads"].gt(1) & items["n_answers"].eq(1) & items["apart"].le(0)
-    unasked = unanimous & ~holds.any(axis=1)
-    holds[Reason.CHECK] = [
-        asked and rules.check_share > 0 and check_place(seed, item) < rules.check_share
-        for asked, item in zip(unasked, items.index, strict=True)
-    ]
-    items["differ"] = holds[Reason.CONFLICT] | holds[Reason.LEVELS_APART]
-    ordered = holds[list(Reason)]
-    rows = ordered.to_numpy()
-    items["reasons"] = [tuple(reason for reason, held in zip(Reason, row, strict=True) if held) for row in rows]
-    found = items.loc[ordered.any(axis=1)].reset_index()
-    found[CASE[1:] + ITEM[2:]] = found[ITEM[1:]].astype("Int64").where(found[ITEM[1:]].ne(0))
-    return found[[*ITEM, "points", "n_reads", "reasons", "differ"]]
+    by_item: dict[Item, list[Read]] = {}
+    for read in reads:
+        by_item.setdefault(read.item, []).append(read)
+    each = (_conflict(item, by_item[item], rules, seed) for item in sorted(by_item, key=_numbers))
+    return [conflict for conflict in each if conflict is not None]
 
 
-def _items(first: pd.DataFrame) -> pd.DataFrame:
-    least, most = first["label"].map(LEAST), first["label"].map(MOST)
-    told = first.assign(
-        answer=first["label"].mask(least.notna(), "level"),
-        least=least.astype(float),
-        most=most.astype(float),
-        cannot=first["label"].eq(Label.CANNOT_ASSESS),
-        assigned=first["selection"].ne(Selection.VOLUNTEERED),
-    )
-    items = told.groupby(ITEM).agg(
-        n_reads=("rater_id", "size"),
-        n_assigned=("assigned", "sum"),
-        n_wanted=("n_wanted", "max"),
-        points=("points", "first"),
-        n_answers=("answer", "nunique"),
-        answer=("answer", "first"),
-        judge_label=("judge_label", "first"),
-        cannot=("cannot", "any"),
-        least=("least", "max"),
-        most=("most", "min"),
-    )
+def _numbers(item: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(number or 0 for number in item)
+
+
+def _conflict(item: Item, reads: Sequence[Read], rules: Rules, seed: str) -> Conflict | None:
+    first = _first_reads(reads)
+    n_wanted = max((read.n_wanted or 0 for read in first), default=0)
+    n_assigned = sum(read.selection != Selection.VOLUNTEERED for read in first)
+    if not first or n_assigned < n_wanted or any(read.stage == Stage.ADJUDICATED for read in reads):
+        return None
+    labels = {read.label for read in first}
+    levels = labels & LEAST.keys()
+    answers = labels - levels | {"level" for _ in levels}
     # Over all pairs of votes the largest distance is that between the highest lower letter and the lowest upper letter.
-    items["apart"] = (items["least"] - items["most"]).clip(lower=0).fillna(0)
-    return items
+    n_apart = max(map(LEAST.__getitem__, levels), default=0) - min(map(MOST.__getitem__, levels), default=0)
+    points = next((read.points for read in first if read.points is not None), None)
+    held = {
+        Reason.SEVERE_HARM: any(read.severity == Severity.SEVERE and read.stage in _FIRST for read in reads),
+        Reason.LEVELS_APART: n_apart >= LEVELS_APART,
+        Reason.CONFLICT: len(answers) > 1,
+        Reason.AGAINST_JUDGE: rules.both_against_judge and _against_judge(first, answers, points),
+        Reason.CANNOT_ASSESS: Label.CANNOT_ASSESS in labels,
+    }
+    if not any(held.values()) and len(first) > 1 and n_apart <= 0:
+        held[Reason.CHECK] = rules.check_share > 0 and check_place(seed, item) < rules.check_share
+    reasons = tuple(reason for reason, holds in held.items() if holds)
+    if not reasons:
+        return None
+    told = tuple(reason for reason in reasons if reason not in OF_JUDGE)
+    return Conflict(
+        item,
+        points,
+        len(first),
+        reasons,
+        differ=held[Reason.CONFLICT] or held[Reason.LEVELS_APART],
+        told_reasons=told or (Reason.CHECK,),
+        tells_judge=not told and (len(first) == 1 or rules.check_share == 0),
+    )
 
 
-def _reasons(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
-    agree = items["n_reads"].gt(1) & items["answer"].isin([Label.MET, Label.NOT_MET]) & items["n_answers"].eq(1)
-    against = items["judge_label"].notna() & items["judge_label"].ne(items["answer"])
-    is_high = pd.to_numeric(items["points"]).abs().ge(HIGH_POINTS)
-    return pd.DataFrame(
-        {
-            Reason.SEVERE_HARM: items["is_severe"],
-            Reason.LEVELS_APART: items["apart"].ge(LEVELS_APART),
-            Reason.CONFLICT: items["n_answers"].gt(1),
-            Reason.AGAINST_JUDGE: agree & against & is_high & rules.both_against_judge,
-            Reason.CANNOT_ASSESS: items["cannot"],
-        }
-    ).astype(bool)
+def _first_reads(reads: Sequence[Read]) -> list[Read]:
+    """Of each reader the read that decides: the first one, else the open one, else (imported alone) the revised one.
+
+    Of several open ones the assigned one, as it was submitted.
+    """
+    deciding: dict[int, Read] = {}
+    for read in sorted(
+        (read for read in reads if read.stage in _FIRST),
+        key=lambda read: (_FIRST[read.stage], read.selection == Selection.VOLUNTEERED, read.verdict_id),
+    ):
+        deciding.setdefault(read.rater_id, read)
+    return list(deciding.values())
 
 
-def check_place(seed: str, item: tuple[Any, ...]) -> float:
+def _against_judge(first: Sequence[Read], answers: set[str], points: int | None) -> bool:
+    judge_label = next((read.judge_label for read in first if read.judge_label is not None), None)
+    agreed = len(first) > 1 and answers in ({Label.MET}, {Label.NOT_MET})
+    return agreed and judge_label is not None and judge_label not in answers and abs(points or 0) >= HIGH_POINTS
+
+
+def check_place(seed: str, item: Item) -> float:
     """Where an item stands in the drawing of checks, in [0, 1), evenly spread over the items.
 
     >>> check_place("seed", (1, 2, 3)) == check_place("seed", (1, 2, 3)) != check_place("seed", (1, 2, 4))
     True
     """
-    words = ":".join([seed, *(str(int(number)) for number in item)])
+    words = ":".join([seed, *map(str, _numbers(item))])
     digest = hashlib.blake2b(words.encode(), digest_size=6).digest()
     return int.from_bytes(digest) / 2**48  # 48 bits: a float holds them exactly, and none becomes 1
 
 
-def cases(items: pd.DataFrame) -> pd.DataFrame:
-    """What one adjudicator takes up at once: the items of one response, or of one case; the worst first.
+class Case(NamedTuple):
+    """The items of one response, or of one case, that need an adjudicator, as one meets them who has not looked at the judge's verdicts.
 
-    Ordered by the worst reason, then by the most points that an item with it is worth either way, then by number.
-
-    Returns:
-        example_id, response_id (missing for a case), n_items, reasons (a tuple, worst first), points (largest of the items with the
-        worst reason, without its sign; missing where none has points).
+    `reasons`: the worst first. `points`: the most that an item with the worst is worth, without its sign; None where none has points.
     """
+
+    key: Key
+    n_items: int
+    reasons: tuple[Reason, ...]
+    points: int | None
+
+
+def cases(conflicts: Iterable[Conflict]) -> list[Case]:
+    """What waits, by response or case: the worst reason first, then the most points, then the lowest numbers."""
+    by_key: dict[Key, list[Conflict]] = {}
+    for conflict in conflicts:
+        by_key.setdefault(conflict.item[:2], []).append(conflict)
     order = list(Reason)
-    each = items.explode("reasons")
-    each = each.assign(
-        response_id=each["response_id"].fillna(0),
-        rank=[order.index(reason) for reason in each["reasons"]],
-        points=pd.to_numeric(each["points"]).abs().astype(float),
-    )
-    grouped = each.groupby(CASE)
-    table = grouped.agg(rank=("rank", "min"))
-    table["n_items"] = grouped["criterion_id"].nunique(dropna=False)
-    table["reasons"] = [tuple(order[rank] for rank in sorted(set(ranks))) for _, ranks in grouped["rank"]]
-    worst = each.loc[each["rank"].eq(grouped["rank"].transform("min"))]
-    table["points"] = worst.groupby(CASE)["points"].max()
-    table = table.reset_index().assign(stake=lambda rows: rows["points"].fillna(0))
-    table = table.sort_values(["rank", "stake", *CASE], ascending=[True, False, True, True], ignore_index=True)
-    table["response_id"] = table["response_id"].astype("Int64").where(table["response_id"].ne(0))
-    return table[[*CASE, "n_items", "reasons", "points"]]
+    waiting = []
+    for key, items in by_key.items():
+        reasons = sorted({reason for each in items for reason in each.told_reasons}, key=order.index)
+        worst = [abs(each.points) for each in items if each.points is not None and reasons[0] in each.told_reasons]
+        waiting.append(Case(key, len(items), tuple(reasons), max(worst, default=None)))
+    return sorted(waiting, key=lambda case: (order.index(case.reasons[0]), -(case.points or 0), _numbers(case.key)))
 
 
 FAULTS: Mapping[tuple[str, str], str] = {

@@ -1,14 +1,15 @@
 """What physicians have said: one item, one person, one conversation, and what adjudication is to look at."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
+from sqlalchemy import ColumnElement, RowMapping, Select, case, func, or_, select
 from sqlmodel import Session, col, select as select_rows
 
+from evalcore.reading.conflicts import Key, Read
 from evalcore.reading.queries import Given, given, raters_of, shown_judges
 from evalcore.reading.reference import TASK
 from evalcore.study import schema
@@ -16,7 +17,6 @@ from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repe
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
 from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
-Key = tuple[int, int | None]  # a case of adjudication: example_id, and response_id or None for the case itself
 RECENT = 500  # so many readings at most, the newest, tell how long the next will take
 
 
@@ -264,63 +264,64 @@ def _on(on: Key | int | None) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | int | None = None) -> pd.DataFrame:
+def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | int | None = None) -> list[Read]:
     """Physicians' standing verdicts, as `conflicts.needing` takes them: all, on one response or case, or on everything of an example.
 
     Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
     """
     verdict, criterion = TABLES["verdict"], TABLES["criterion"]
-    names = ("example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
+    names = ("id", "example_id", "response_id", "criterion_id", "rater_id", "stage", "label", "severity", "selection")
     drawn = verdict.c.selection.in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
     submitted = (verdict.c.stage == schema.Stage.OPEN) & drawn
     statement = (
-        select(verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in names), criterion.c.points, _ASK)
+        select(*(verdict.c[name] for name in names), criterion.c.points, _ASK)
         .select_from(verdict.outerjoin(criterion, criterion.c.id == verdict.c.criterion_id))
         .where(verdict.c.label.is_not(None), or_(not_superseded(), submitted), *_on(on))
     )
-    table = _numbered(frame(session, statement), "response_id", "criterion_id", "points")
-    table = table.astype({"ask": "str"}).merge(_wanted(session, on), on=TASK, how="left")
-    # chosen and assigned: such reads fill a place too
-    table["selection"] = table["selection"].mask(table.pop("chosen").eq(1), None)
-    if not with_judge:
-        return table.assign(judge_label=None)
-    return table.merge(_judged(session, judge, on), on=["response_id", "criterion_id"], how="left")
+    wanted = _wanted(session, on)
+    judged = _judged(session, judge, on) if with_judge else {}
+    standing = []
+    for number, *item, rater_id, stage, label, severity, selection, points, ask in _rows(session, statement):
+        n_wanted, is_chosen = wanted.get((ask, *item[:2]), (None, False))
+        # chosen and assigned: such reads fill a place too
+        place = None if is_chosen else selection
+        judge_label = judged.get((item[1], item[2]))
+        standing.append(
+            Read(number, tuple(item), rater_id, stage, label, severity, place, points, n_wanted, judge_label)
+        )
+    return standing
 
 
-def _numbered(table: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Numbers that may be missing as such, and the example's as a plain one, also where there is no row to tell by."""
-    table = table.assign(**{name: pd.to_numeric(table[name]).astype("Int64") for name in names})
-    return table.astype({"example_id": "int64"}) if "example_id" in table else table
+def _rows(session: Session, statement: Select[Any]) -> Sequence[Any]:
+    return session.connection().execute(statement).all()
 
 
-def _wanted(session: Session, on: Key | int | None) -> pd.DataFrame:
-    """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
+def _wanted(session: Session, on: Key | int | None) -> dict[tuple[str, int, int | None], tuple[int, bool]]:
+    """How many readers each assigned item gets, by ask, example_id and response_id; and whether somebody chose it and assigned it."""
     task = TABLES["task"].c
     chosen = case((col(Assignment.selection) == schema.Selection.VOLUNTEERED, 1), else_=0)
     names: tuple[Any, ...] = (col(Assignment.ask), task.example_id, task.response_id)
     statement = (
-        select(*names, func.max(col(Assignment.n_readers)).label("n_wanted"), func.max(chosen).label("chosen"))
+        select(*names, func.max(col(Assignment.n_readers)), func.max(chosen))
         .join(Task, col(Task.assignment_id) == col(Assignment.id))
         .group_by(*names)
     )
     if on is not None:
         statement = statement.where(task.example_id == (on if isinstance(on, int) else on[0]))
-    table = _numbered(frame(session, statement), "response_id")
-    whole = {name: pd.to_numeric(table[name]).astype("int64") for name in ("n_wanted", "chosen")}
-    return table.assign(ask=table["ask"].astype("str"), **whole)
+    return {tuple(names): (n_wanted, bool(is_chosen)) for *names, n_wanted, is_chosen in _rows(session, statement)}
 
 
-def _judged(session: Session, judge: str | None, on: Key | int | None) -> pd.DataFrame:
-    """The labels of the judge that each response shows, on responses that physicians read: response_id, criterion_id, judge_label."""
+def _judged(session: Session, judge: str | None, on: Key | int | None) -> dict[tuple[int, int], str]:
+    """The labels of the judge that each response shows, on responses that physicians read, by response_id and criterion_id."""
     verdict = TABLES["verdict"].c
     judges = shown_judges(select(verdict.response_id).where(verdict.response_id.is_not(None), *_on(on)), judge)
     shown = (judges.c.response_id == verdict.response_id) & (judges.c.rater_id == verdict.rater_id)
     statement = (
-        select(verdict.response_id, verdict.criterion_id, verdict.label.label("judge_label"))
+        select(verdict.response_id, verdict.criterion_id, verdict.label)
         .join(judges, shown)
         .where(verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded())
     )
-    return _numbered(frame(session, statement), "response_id", "criterion_id")
+    return {(response, criterion): label for response, criterion, label in _rows(session, statement)}
 
 
 def readers(session: Session, on: Key | int | None = None) -> dict[Key, set[str]]:

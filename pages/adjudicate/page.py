@@ -8,8 +8,7 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication, read_queries
 from evalcore.reading.adjudication import Queue
-from evalcore.reading.conflicts import SENTENCES
-from evalcore.reading.read_queries import Key
+from evalcore.reading.conflicts import SENTENCES, Key
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted
 from evalcore.study import contents
@@ -67,7 +66,7 @@ def waiting(queue: Queue) -> None:
         "Why": ["; ".join(SENTENCES[reason] for reason in row.reasons) for row in queue.waiting],
         "Conversation": [row.first_words for row in queue.waiting],
         "In question": [row.n_items for row in queue.waiting],
-        "Points at stake": [NO_VALUE if row.points is None else f"{row.points:.0f}" for row in queue.waiting],
+        "Points at stake": [NO_VALUE if row.points is None else str(row.points) for row in queue.waiting],
         "Language": [LANGUAGES.get(row.language or "", "–") for row in queue.waiting],
     }
     widths = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS.items()}

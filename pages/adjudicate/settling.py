@@ -9,9 +9,8 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Question, Settling
-from evalcore.reading.conflicts import SENTENCES, Reason
+from evalcore.reading.conflicts import SENTENCES, Key, Reason
 from evalcore.reading.queries import Given
-from evalcore.reading.read_queries import Key
 from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study.schema import Acuity, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now

@@ -4,9 +4,9 @@ import itertools
 
 from hypothesis import given, strategies as st
 
-from evalcore.reading.conflicts import check_place, needing
+from evalcore.reading.conflicts import check_place
 from evalcore.study.schema import Rules
-from tests.conflict_rows import drawn_items, frame, is_unanimous, key, one, reasons
+from tests.conflict_rows import conflicts, drawn_items, is_unanimous, key, one, reasons
 
 
 @given(drawn_items())
@@ -31,7 +31,8 @@ def test_a_larger_share_draws_the_items_of_a_smaller_one_too(one_share, other, e
 def test_the_share_is_met_and_another_seed_draws_others():
     items = [one("+", "+", item=(1, 1, number)) for number in range(1, 2001)]
     drawn = {
-        seed: set(needing(frame(*items), Rules(check_share=0.2), seed=seed)["criterion_id"]) for seed in ("one", "two")
+        seed: {each.item for each in conflicts(*items, rules=Rules(check_share=0.2), seed=seed)}
+        for seed in ("one", "two")
     }
     # 2000 draws of 0.2: 400, standard deviation 17.9; five of them either way
     assert all(abs(len(found) - 400) < 90 for found in drawn.values())

@@ -2,12 +2,11 @@
 
 import itertools
 
-import pandas as pd
 from hypothesis import given, strategies as st
 
 from evalcore.reading.conflicts import needing
 from evalcore.study.schema import Rules
-from tests.conflict_rows import ACUITY, LETTERS, SEED, drawn_items, frame, key, reasons, why
+from tests.conflict_rows import ACUITY, LETTERS, SEED, drawn_items, key, reads, reasons, why
 
 
 def expected(rows, rules):
@@ -44,18 +43,17 @@ def test_every_mixture_follows_the_rule(items, both):
 @given(drawn_items(), st.randoms(use_true_random=False), st.sampled_from([0.0, 0.5, 1.0]))
 def test_the_order_of_the_rows_does_not_matter(items, random, share):
     rules = Rules(check_share=share, both_against_judge=True)
-    rows = frame(*items)
-    order = list(rows.index)
-    random.shuffle(order)
-    pd.testing.assert_frame_equal(needing(rows.loc[order], rules, seed=SEED), needing(rows, rules, seed=SEED))
+    rows = reads(*items)
+    shuffled = random.sample(rows, len(rows))
+    assert needing(shuffled, rules, seed=SEED) == needing(rows, rules, seed=SEED)
 
 
 @given(drawn_items(), st.permutations([1, 2, 3, 4]), st.sampled_from([0.0, 0.5, 1.0]))
 def test_who_the_readers_are_does_not_matter(items, others, share):
     rules = Rules(check_share=share, both_against_judge=True)
-    rows = frame(*items)
-    swapped = rows.assign(rater_id=rows["rater_id"].map(dict(enumerate(others, start=1))).fillna(9))
-    pd.testing.assert_frame_equal(needing(swapped, rules, seed=SEED), needing(rows, rules, seed=SEED))
+    rows, names = reads(*items), dict(enumerate(others, start=1))
+    swapped = [read._replace(rater_id=names.get(read.rater_id, 9)) for read in rows]
+    assert needing(swapped, rules, seed=SEED) == needing(rows, rules, seed=SEED)
 
 
 @given(st.sampled_from([*"+-?"]), st.integers(1, 4), st.sampled_from([*LETTERS, "R"]))
@@ -67,6 +65,6 @@ def test_one_more_read_that_says_the_same_never_makes_a_conflict(label, n_reads,
 
 @given(drawn_items(), drawn_items())
 def test_an_item_is_judged_by_its_own_reads_alone(items, others):
-    moved = [[{**row, "example_id": 2} for row in rows] for rows in others]
+    moved = [[{**row, "item": (2, *row["item"][1:])} for row in rows] for rows in others]
     together = reasons(*items, *moved)
     assert together == reasons(*items) | reasons(*moved)

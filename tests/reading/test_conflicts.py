@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from evalcore.reading.conflicts import LEAST, MOST, SENTENCES, Reason, cases, needing
+from evalcore.reading.conflicts import LEAST, MOST, SENTENCES, Reason, cases
 from evalcore.study.schema import Acuity, Rules
-from tests.conflict_rows import LETTERS, SEED, drawn_items, frame, one, reasons, why
+from tests.conflict_rows import LETTERS, conflicts, drawn_items, one, reasons, why
 
 # ---------------------------------------------------------------- drawn
 
@@ -117,19 +117,16 @@ def test_items_apart_do_not_mix_and_stand_in_order():
         one("+", item=(1, 1, 1)),
         one("-", item=(1, 2, 1)),
     )
-    assert list(found.items()) == [((1, 1, 0), "apart"), ((1, 1, 2), "conflict"), ((2, 0, 0), "apart")]
+    assert list(found.items()) == [((1, 1, None), "apart"), ((1, 1, 2), "conflict"), ((2, None, None), "apart")]
 
 
 def test_what_is_not_there_is_missing_and_not_zero():
-    found = needing(frame(one("A", "D", item=(2, None, None), points=None)), Rules(), seed=SEED)
-    assert found[["response_id", "criterion_id", "points"]].isna().all(axis=None)
-    assert found["n_reads"].tolist() == [2]
+    (conflict,) = conflicts(one("A", "D", item=(2, None, None), points=None))
+    assert (conflict.item, conflict.points, conflict.n_reads) == ((2, None, None), None, 2)
 
 
 def test_nothing_read_needs_nobody():
-    found = needing(frame(), Rules(check_share=1, both_against_judge=True), seed=SEED)
-    assert found.empty
-    assert cases(found).empty
+    assert conflicts(rules=Rules(check_share=1, both_against_judge=True)) == cases([]) == []
 
 
 def test_every_reason_has_a_sentence_and_every_level_its_letters():
@@ -142,33 +139,33 @@ def test_every_reason_has_a_sentence_and_every_level_its_letters():
 
 
 def test_the_worst_case_comes_first():
-    found = cases(
-        needing(
-            frame(
-                one("+", "+", item=(7, 7, 1), points=10),
-                one("?", "?", item=(6, 6, 1), points=10),
-                one("+", "-", item=(5, 5, 1), points=3),
-                one("+", "-", item=(5, 5, 2), points=-4),
-                one("?", "?", item=(5, 5, 3), points=10),  # not a conflict: its points do not lift the case
-                one("+", "-", item=(4, 4, 1), points=-9),
-                one("A", "D", item=(3, None, None), points=None),
-                one("+", {"said": "+", "severity": "severe"}, item=(2, 2, 1), points=1),
-                one("+", "-", item=(1, 1, 1), points=None),
-            ),
-            Rules(check_share=1),
-            seed=SEED,
+    waiting = cases(
+        conflicts(
+            one("+", "+", item=(7, 7, 1), points=10),
+            one("?", "?", item=(6, 6, 1), points=10),
+            one("+", "-", item=(5, 5, 1), points=3),
+            one("+", "-", item=(5, 5, 2), points=-4),
+            one("?", "?", item=(5, 5, 3), points=10),  # not a conflict: its points do not lift the case
+            one("+", "-", item=(4, 4, 1), points=-9),
+            one("A", "D", item=(3, None, None), points=None),
+            one(
+                "+", {"said": "+", "severity": "severe"}, item=(2, 2, 1), points=1
+            ),  # tells of the judge: it moves nothing up
+            one("+", "-", item=(1, 1, 1), points=None),
+            rules=Rules(check_share=1),
         )
     )
-    assert found["example_id"].tolist() == [2, 3, 4, 5, 1, 6, 7]
-    assert found["response_id"].fillna(0).tolist() == [2, 0, 4, 5, 1, 6, 7]
-    assert found["n_items"].tolist() == [1, 1, 1, 3, 1, 1, 1]
-    assert found["points"].fillna(-1).tolist() == [1, -1, 9, 4, -1, 10, 10]
-    assert found["reasons"].iloc[3] == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
+    assert [case.key for case in waiting] == [(3, None), (4, 4), (5, 5), (1, 1), (6, 6), (7, 7), (2, 2)]
+    assert [case.n_items for case in waiting] == [1, 1, 3, 1, 1, 1, 1]
+    assert [case.points for case in waiting] == [None, 9, 4, None, 10, 10, 1]
+    assert waiting[2].reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
 
 
 @given(drawn_items())
-def test_every_item_is_in_one_case_and_no_reason_is_lost(items):
-    found = needing(frame(*items), Rules(check_share=1, both_against_judge=True), seed=SEED)
-    grouped = cases(found)
-    assert grouped["n_items"].sum() == len(found)
-    assert set(grouped["reasons"].explode()) == set(found["reasons"].explode())
+def test_every_item_is_in_one_case_and_no_reason_that_is_told_is_lost(items):
+    found = conflicts(*items, rules=Rules(check_share=1, both_against_judge=True))
+    waiting = cases(found)
+    assert sum(case.n_items for case in waiting) == len(found)
+    assert {reason for case in waiting for reason in case.reasons} == {
+        reason for each in found for reason in each.told_reasons
+    }
