@@ -3,11 +3,25 @@
 import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
 from statistics import median
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, Subquery, and_, exists, func, or_, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    Subquery,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select as select_rows
 
@@ -25,7 +39,7 @@ MANY = 500  # with more names or numbers than this all are read: a database take
 # ---------------------------------------------------------------- who has seen others' verdicts on what
 
 
-def has_seen(person_id: int, example: Any, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+def has_seen(person_id: int | BindParameter[int], example: Any, *where: ColumnElement[bool]) -> ColumnElement[bool]:
     """The condition that somebody has seen others' verdicts on an example (a number or a column), or has been released from reading it blind."""
     mine, number = (col(Exposure.person_id) == person_id, *where), func.coalesce(col(Exposure.example_id), 0)
     reaches = or_(col(Exposure.through).is_(None), col(Exposure.through) >= example)
@@ -109,34 +123,55 @@ def _asked(row: Sequence[Any]) -> Asked:
 
 def next_task(session: Session, viewer: schema.Viewer, at: datetime) -> Asked | None:
     """The first task in the random order that has a place for this reader."""
-    waiting = _open_to(viewer, at, *_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
-    row = session.connection().execute(waiting).first()
+    row = session.connection().execute(_next(), _reader(viewer, at)).first()
     return _asked(row) if row is not None else None
 
 
 def has_place(session: Session, asked: Asked, viewer: schema.Viewer, at: datetime) -> bool:
     """Whether fewer others than are wanted have read the task or are reading it."""
-    taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == asked.task_id, _taken(viewer, at))
-    return int(session.connection().execute(taken).scalar_one()) < asked.n_readers
+    taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == asked.task_id, _taken())
+    return int(session.connection().execute(taken, _reader(viewer, at)).scalar_one()) < asked.n_readers
 
 
-def _taken(viewer: schema.Viewer, at: datetime | None) -> ColumnElement[bool]:
-    """Somebody else's reading that keeps its place: locked, or (at a time) reserved still."""
+# What waits for a reader is asked on every page and at every press, and SQLAlchemy takes five times as long to build the statement as the
+# database to answer it: it is built once, with these parameters.
+_PERSON: BindParameter[int] = bindparam("person_id", type_=Integer)
+_NAME: BindParameter[str] = bindparam("name", type_=String)
+_LANGUAGES: BindParameter[str] = bindparam("languages", type_=String, expanding=True)
+_AT: BindParameter[datetime] = bindparam("at", type_=TABLES["reading"].c.reserved_until.type)
+
+
+def _reader(viewer: schema.Viewer, at: datetime | None = None) -> dict[str, Any]:
+    return {"person_id": viewer.person_id, "name": viewer.name, "languages": languages_of(viewer), "at": at}
+
+
+@cache
+def _next() -> Select[Any]:
+    return _open_to(*_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
+
+
+@cache
+def _n_waiting() -> Select[Any]:
+    return _open_to(func.count())
+
+
+def _taken(*, reserved: bool = True) -> ColumnElement[bool]:
+    """Somebody else's reading that keeps its place: locked, or reserved still."""
     locked = col(Reading.state) != schema.ReadingState.READING
-    kept = locked if at is None else or_(locked, col(Reading.reserved_until) > at)
-    return (col(Reading.person_id) != viewer.person_id) & kept
+    kept = or_(locked, col(Reading.reserved_until) > _AT) if reserved else locked
+    return (col(Reading.person_id) != _PERSON) & kept
 
 
-def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
-    """Tasks that wait for this reader: in a language of theirs, with a place free, on nothing that they have seen verdicts on.
+def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
+    """Tasks that wait for a reader: in a language of theirs, with a place free, on nothing that they have seen verdicts on.
 
-    At no time: also those whose places others have reserved and may yet give back.
+    Not reserved: also those whose places others have reserved and may yet give back.
     """
     other, of_other, reader = aliased(Task), aliased(Assignment), TABLES["assignment_reader"].c
     mine = (
         exists()
         .where(
-            col(Reading.person_id) == viewer.person_id,
+            col(Reading.person_id) == _PERSON,
             col(Reading.task_id) == col(other.id),
             col(of_other.id) == col(other.assignment_id),
             col(of_other.ask) == col(Assignment.ask),
@@ -145,7 +180,8 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
         )
         .correlate(Task, Assignment)
     )
-    n_taken = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id), _taken(viewer, at))
+    of_task = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id))
+    n_taken = of_task.where(_taken(reserved=reserved)).correlate(Task).scalar_subquery()
     reads_open = exists().where(TABLES["study"].c.reading_mode == schema.ReadingMode.OPEN)
     return (
         select(*columns)
@@ -154,12 +190,12 @@ def _open_to(viewer: schema.Viewer, at: datetime | None, *columns: Any) -> Selec
         .join(TABLES["assignment_reader"], reader.assignment_id == col(Task.assignment_id))
         .join(Example, col(Example.id) == col(Task.example_id))
         .where(
-            reader.person_id == viewer.person_id,
-            or_(col(Example.language).is_(None), col(Example.language).in_(languages_of(viewer))),
+            reader.person_id == _PERSON,
+            or_(col(Example.language).is_(None), col(Example.language).in_(_LANGUAGES)),
             ~mine,
-            ~_spoken_on(viewer),
-            or_(reads_open, ~has_seen(viewer.person_id, col(Task.example_id))),
-            n_taken.correlate(Task).scalar_subquery() < col(Assignment.n_readers),
+            ~_spoken_on(),
+            or_(reads_open, ~has_seen(_PERSON, col(Task.example_id))),
+            n_taken < col(Assignment.n_readers),
         )
     )
 
@@ -169,13 +205,13 @@ def languages_of(viewer: schema.Viewer) -> tuple[str, ...]:
     return viewer.languages or ("en",)
 
 
-def _spoken_on(viewer: schema.Viewer) -> ColumnElement[bool]:
+def _spoken_on() -> ColumnElement[bool]:
     """The reader has answered the same question on the item already, or has seen others' verdicts on it: such a read is not blind.
 
     Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
     settled a conflict, had everything on the response before them.
     """
-    given = is_read(Verdict) & col(Verdict.rater_id).in_(_raters_of(viewer))
+    given = is_read(Verdict) & col(Verdict.rater_id).in_(_raters())
     drawn = func.coalesce(col(Verdict.selection), "").in_([schema.Selection.RANDOM, schema.Selection.IMPORTANCE])
     saw_all = (col(Verdict.stage) == schema.Stage.ADJUDICATED) | ((col(Verdict.stage) == schema.Stage.OPEN) & ~drawn)
     of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == schema.Ask.RUBRIC
@@ -187,14 +223,14 @@ def _spoken_on(viewer: schema.Viewer) -> ColumnElement[bool]:
     return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
 
 
-def _raters_of(viewer: schema.Viewer) -> Select[Any]:
-    mine = or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name)
+def _raters() -> Select[Any]:
+    mine = or_(col(Rater.person_id) == _PERSON, col(Rater.name) == _NAME)
     return select(col(Rater.id)).where(col(Rater.kind) == schema.RaterKind.REVIEWER, mine)
 
 
 def raters_of(session: Session, viewer: schema.Viewer) -> list[int]:
     """The numbers under which somebody's verdicts stand, those too that were imported under the name."""
-    return list(session.connection().execute(_raters_of(viewer)).scalars())
+    return list(session.connection().execute(_raters(), _reader(viewer)).scalars())
 
 
 def rater_of(session: Session, person_id: int) -> int:
@@ -208,8 +244,8 @@ def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
     connection, table = session.connection(), TABLES["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != schema.ReadingState.READING
     in_hand = select(func.count()).select_from(table).where(mine, ~locked)
-    waiting = _open_to(viewer, at, func.count())
-    n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
+    n_waiting = connection.execute(_n_waiting(), _reader(viewer, at)).scalar_one()
+    n_left = connection.execute(in_hand).scalar_one() + n_waiting
     newest = select(table.c.seconds, col(Task.example_id)).join(Task, col(Task.id) == table.c.task_id)
     newest = newest.where(locked).order_by(table.c.locked_at.desc())
     seconds = [time for time, _ in connection.execute(newest.where(mine).limit(RECENT))]
@@ -236,39 +272,48 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
 
     In a study that is set to blind: for a reader who has not been released, everything that they have not read.
     """
+    reader = _reader(viewer)
 
     def of(statement: Select[Any], column: Any) -> frozenset[int]:
         if among is None:
-            return numbers(session, statement)
+            return numbers(session, statement, reader)
         few = statement.where(column.in_(among)) if len(among) <= FEW else statement
-        return numbers(session, few) & frozenset(among)
+        return numbers(session, few, reader) & frozenset(among)
 
-    in_hand = (
-        select(col(Task.example_id))
-        .join(Reading, col(Reading.task_id) == col(Task.id))
-        .where(
-            col(Reading.person_id) == viewer.person_id,
-            col(Reading.state) != schema.ReadingState.DONE,
-            col(Reading.blinded).is_(True),
-        )
-    )
+    in_hand, waiting, is_there, unread = _blind()
     blind = of(in_hand, col(Task.example_id))
     chosen = rules(session)
     if chosen.mode is schema.ReadingMode.OPEN:
         return blind
-    blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
-    named = exists().where(TABLES["assignment_reader"].c.person_id == viewer.person_id)
+    blind |= of(waiting, col(Task.example_id))
+    is_named, is_released = session.connection().execute(is_there, reader).one()
+    if not chosen.blind or is_released or not (is_named or schema.Role.REVIEWER in viewer.roles):
+        return blind
+    return blind | of(unread, col(Example.id))
+
+
+@cache
+def _blind() -> tuple[Select[Any], Select[Any], Select[Any, Any], Select[Any]]:
+    """What a reader has in hand, what waits for them, whether they are a reader and whether released, and what they have not read."""
+    in_hand: Select[Any] = (
+        select(col(Task.example_id))
+        .join(Reading, col(Reading.task_id) == col(Task.id))
+        .where(
+            col(Reading.person_id) == _PERSON,
+            col(Reading.state) != schema.ReadingState.DONE,
+            col(Reading.blinded).is_(True),
+        )
+    )
+    named = exists().where(TABLES["assignment_reader"].c.person_id == _PERSON)
     released = exists().where(
-        col(Exposure.person_id) == viewer.person_id,
+        col(Exposure.person_id) == _PERSON,
         col(Exposure.what) == schema.Seen.RELEASED,
         col(Exposure.example_id).is_(None),
     )
-    is_named, is_released = session.connection().execute(select(named, released)).one()
-    if not chosen.blind or is_released or not (is_named or schema.Role.REVIEWER in viewer.roles):
-        return blind
-    read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
+    read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters()))
     unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
-    return blind | of(unread, col(Example.id))
+    is_there: Select[Any, Any] = select(named, released)
+    return in_hand, _open_to(col(Task.example_id), reserved=False), is_there, unread
 
 
 # ---------------------------------------------------------------- readings and their drafts

@@ -3,7 +3,7 @@
 Wide joins of text would make SQL send every name a million times: verdicts come as numbers, and names are joined here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -33,10 +33,10 @@ def frame(session: Session, statement: Select[Any], columns: list[str] | None = 
     return pd.DataFrame.from_records(rows, columns=columns or list(result.keys()))
 
 
-def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
+def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, Any] | None = None) -> frozenset[int]:
     """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
     listed = cast(statement.subquery().c[0], String)
-    together = session.connection().execute(select(func.aggregate_strings(listed, ","))).scalar()
+    together = session.connection().execute(select(func.aggregate_strings(listed, ",")), parameters).scalar()
     return frozenset(map(int, together.split(","))) if together else frozenset()
 
 

@@ -84,7 +84,11 @@ _place: ContextVar[str] = ContextVar("place")
 
 def location() -> str:
     """Where the database is of the study whose pages these are."""
-    return _place.get("") or _study().db
+    run = _run.get(None)
+    if run is None or _place.get(""):
+        return _place.get("") or _study().db
+    run.place = run.place or _study().db
+    return run.place
 
 
 @contextmanager
@@ -397,6 +401,7 @@ class _Run:
     fault: str = ""
     is_second: bool = False
     known: dict[Hashable, Any] = field(default_factory=dict)
+    place: str = ""
 
     def say(self, fault: DatabaseFault) -> None:
         _log.warning("%s (%s)", fault, fault.reason)
@@ -442,7 +447,7 @@ def guarded() -> Iterator[None]:
     elif outer is not None and outer.is_second:
         run.fault, run.is_second = outer.fault, True
     if outer is not None:
-        run.known = outer.known
+        run.known, run.place = outer.known, outer.place
     token, request = _run.set(run), REQUEST.set(uuid4().hex)
     try:
         yield
