@@ -5,14 +5,15 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: run test test-slow bench check unit browser lock clean help
+.PHONY: run test tests test-slow bench check unit browser lock clean help
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINNED := $(PIP) install --quiet --require-hashes
 OURSELVES := $(PIP) install --quiet --no-deps --no-build-isolation --editable .
-# A file's tests stay together: they share servers and studies. By name, since the long ones come early; else files of few long tests come last.
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A file's tests stay together: they share servers and studies. In the order of tests/conftest.py, since files of few long tests would come last else.
+# One process more than there are cores: browser tests and tests of servers wait more than they compute.
+SIDE_BY_SIDE := --numprocesses $(shell cores=$$(nproc); echo $$(( cores < 4 ? cores + 1 : 5 ))) --dist loadfile --no-loadscope-reorder
 TEST_MARK := \# For the tests only
 
 # The newest Python of these that is at least 3.11 and can make a virtual environment; `make run PYTHON=...` overrides.
@@ -31,9 +32,12 @@ test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and
 ifdef ROOM
 	$(MAKE) --no-print-directory unit
 else
-	$(MAKE) --no-print-directory --jobs 2 check unit  # beside each other: types are checked on one core, for a minute or two
-	$(MAKE) --no-print-directory browser
+	$(MAKE) --no-print-directory --jobs 2 check tests  # beside each other: types are checked on one core, for a minute or two
 endif
+
+tests: .venv/.for-tests
+	$(BIN)/python tests/chromium.py
+	$(BIN)/pytest -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 check: .venv/.for-tests  ## format, lint, types and import contracts alone
 	$(BIN)/ruff format --check .
@@ -44,9 +48,9 @@ check: .venv/.for-tests  ## format, lint, types and import contracts alone
 unit: .venv/.for-tests  ## unit and page tests alone; ROOM as above, ARGS go to pytest
 	$(BIN)/pytest --ignore tests/browser -m "not slow" $(SIDE_BY_SIDE) $(IN_ROOM) $(ARGS)
 
-browser: .venv/.for-tests  ## browser tests alone, which wait more than they compute: three at once; ARGS go to pytest
+browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
 	$(BIN)/python tests/chromium.py
-	$(BIN)/pytest tests/browser -m "not slow" $(SIDE_BY_SIDE) --numprocesses 3 $(ARGS)
+	$(BIN)/pytest tests/browser -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py

@@ -1,6 +1,7 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
 import gc
+import itertools
 import os
 import shutil
 import sqlite3
@@ -132,7 +133,7 @@ ON_BOTH_DATABASES = (
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the slow tests what the everyday run tries on SQLite alone."""
+    """Leave to the slow tests what the everyday run tries on SQLite alone; and spread the browser tests among the others, whose computing fills their waits."""
     for item in items:
         drawn = getattr(item, "callspec", None)
         if drawn is None or not any(value == "postgresql" for value in drawn.params.values() if isinstance(value, str)):
@@ -140,6 +141,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_told = item.path in ON_BOTH_DATABASES or item.path.parent in ON_BOTH_DATABASES
         if item.get_closest_marker("slow_on_postgresql") or not is_told:
             item.add_marker(pytest.mark.slow)
+    files = [list(each) for _, each in itertools.groupby(items, key=lambda item: item.path)]
+    of_browser = [each for each in files if each[0].path.parent == HERE / "browser"]
+    others = [each for each in files if each not in of_browser]
+    apart = max(len(others) // (len(of_browser) + 2), 1)
+    for number, each in enumerate(of_browser):
+        others.insert(number * (apart + 1), each)
+    items[:] = itertools.chain.from_iterable(others)
 
 
 def pytest_collection_finish() -> None:

@@ -1,11 +1,14 @@
 """A small study in a real database, in one line: invented examples, a model's responses, a judge's verdicts, people."""
 
+import atexit
 import json
 import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +87,32 @@ def made(
     """The world: a rubric an example with these points, the judge's labels in order, the same for each model.
 
     Args:
-        location: Where to make it.
+        location: Where to make it; a SQLite file there is written over.
         points: Of each criterion of each example.
         judged: The judge's label on each criterion; a space: none.
         models: Each has one response to each example.
         languages: Of the examples that are not in English, by their place from 0.
     """
+    how = (points, judged, models, tuple(sorted((languages or {}).items())))
+    is_file = location != "sqlite://" and not location.startswith("postgresql")
+    return copied(_kept(*how), location) if is_file else _made(location, *how)
+
+
+@cache
+def _kept(*how: Any) -> World:
+    """A world at rest, made once a process."""
+    folder = tempfile.mkdtemp(prefix="overread-world-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return at_rest(_made(f"{folder}/made.db", *how))
+
+
+def _made(
+    location: str,
+    points: tuple[tuple[int | None, ...], ...],
+    judged: str,
+    models: tuple[str, ...],
+    languages: tuple[tuple[int, str | None], ...],
+) -> World:
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)
@@ -98,7 +121,7 @@ def made(
         responses, criteria = [], []
         numbers = [_number(session, Model(name=model)) for model in models]
         for index, rubric in enumerate(points):
-            example = _number(session, _example(index, (languages or {}).get(index, "en")))
+            example = _number(session, _example(index, dict(languages).get(index, "en")))
             criteria.append([_number(session, _criterion(example, n, p)) for n, p in enumerate(rubric, start=1)])
             for model, number in zip(models, numbers, strict=True):
                 apart = "" if model == models[0] else f"-{model}"

@@ -1,4 +1,4 @@
-"""Fixtures for the browser tests: a server for each file, one Chromium for the run, a fresh context for each test."""
+"""Fixtures for the browser tests: a server and a Chromium for each file, a fresh context for each test."""
 
 import shutil
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory, demo_file: Path) -> Pa
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Headless Chromium."""
+    """Headless Chromium, closed with the file: the loop that drives it would be in the way of tests with a loop of their own."""
     found = chromium.find()
     if found is None:
         pytest.fail("No Chromium: run `python tests/chromium.py`")

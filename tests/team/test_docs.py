@@ -37,6 +37,7 @@ def drilled(folder: Path, study: str, spare: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # ten commands, each a process
 def test_the_drill_of_the_docs_restores_a_study_and_proves_it(sqlite_database_url, tmp_path):
     made = world.made(sqlite_database_url)
     folder = tmp_path / "drill"
