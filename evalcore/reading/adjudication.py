@@ -1,7 +1,8 @@
 """Adjudication: what waits for an adjudicator, one response at a time, its readers without names; settle, and correct what was settled."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -47,6 +48,8 @@ class Queue:
     waiting: tuple[Waiting, ...]
     n_own: int
     """Further ones that the viewer has read and somebody else has to settle, of those on which the viewer sees everything."""
+    n_foreign: Mapping[str, int]
+    """Further ones in languages that the viewer does not read, by language."""
 
     @property
     def n_items(self) -> int:
@@ -57,8 +60,9 @@ class Queue:
 def cases(engine: Engine, viewer: schema.Viewer) -> Queue:
     """What waits for this adjudicator, the worst first.
 
-    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
-    theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
+    Left out and counted: what they have read themselves, and what is in languages that they do not read. Left out and not counted, since how many of
+    those conflict is not for a blind reader: conversations that wait for their own first read or another settlement of theirs. What tells the judge's
+    verdict moves nothing up or down.
     """
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
@@ -68,15 +72,19 @@ def cases(engine: Engine, viewer: schema.Viewer) -> Queue:
         words = read_queries.beginnings(session, [case.key[0] for case in by_worst])
     waiting: list[Waiting] = []
     own: list[int] = []
+    foreign: Counter[str] = Counter()
     for key, n_items, reasons, points in by_worst:
         if key[0] in blind:
             continue
+        first_words, language = words[key[0]]
         if not allows(check_can_settle, viewer, read_by.get(key, ())):
             own.append(key[0])
+        elif language is not None and language not in queries.languages_of(viewer):
+            foreign[language] += 1
         else:
-            waiting.append(Waiting(key, *words[key[0]], n_items, reasons, points))
+            waiting.append(Waiting(key, first_words, language, n_items, reasons, points))
     hidden = {each.key[0] for each in waiting}
-    return Queue(tuple(waiting), sum(example not in hidden for example in own))
+    return Queue(tuple(waiting), sum(example not in hidden for example in own), foreign)
 
 
 def to_settle(session: Session, viewer: schema.Viewer, example_id: int | None = None) -> frozenset[int]:

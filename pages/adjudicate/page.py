@@ -24,6 +24,7 @@ NOTHING = (
     "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
     "conflict, a reader cannot assess, or the item is to be checked."
 )
+SITTING = "sitting"
 VIEWS = {"waiting": "Waiting", "settled": "Settled by you", "faults": "For the rubric's authors"}
 WIDTHS = {"Why": 250, "Conversation": 375, "Points at stake": 110, "Language": 95}
 FAULTS = {
@@ -121,7 +122,8 @@ def fault(row: dict[Any, Any]) -> str:
 
 
 def lists(queue: Queue) -> None:
-    """What waits, what the viewer has settled, and what goes to the rubric's authors."""
+    """What waits, what the viewer has settled, and what goes to the rubric's authors. A sitting ends here."""
+    st.session_state.pop(SITTING, None)
     n, wait = len(queue.waiting), f"with {counted(queue.n_items, 'item')} in question"
     line = f"{counted(n, 'response')} {'waits' if n == 1 else 'wait'}, {wait}" if n else "Nothing waits"
     st.html(html.heading(TITLE, line))
@@ -136,6 +138,9 @@ def lists(queue: Queue) -> None:
     if queue.n_own:
         own = f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them."
         st.html(html.quiet(own))
+    if queue.n_foreign:
+        counts = " and ".join(f"{n:,} in {LANGUAGES.get(code, code)}" for code, n in sorted(queue.n_foreign.items()))
+        st.html(html.quiet(f"Further ones wait in languages that your profile does not name: {counts}."))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))
     st.html(
@@ -156,14 +161,22 @@ def to_list() -> None:
         st.rerun()
 
 
+def sitting(queue: Queue, key: Key) -> list[Key]:
+    """What waited when the viewer began, in the order of then: what is settled, or raised meanwhile, moves nothing. What came since begins a new one."""
+    order: list[Key] = st.session_state.get(SITTING, [])
+    if key not in order:
+        order = st.session_state[SITTING] = [row.key for row in queue.waiting]
+    return order
+
+
 def steps(queue: Queue, key: Key) -> Key | None:
-    """Where the viewer is in what waits, and the ways on. Returns what comes next."""
-    order = [row.key for row in queue.waiting]
-    place = order.index(key) if key in order else None
-    before = order[place - 1] if place else None
-    after = order[place + 1] if place is not None and place + 1 < len(order) else None
+    """Where the viewer is in this sitting, and the ways on. Returns what comes next: behind this one, then from the head of what waits."""
+    order, still = sitting(queue, key), [row.key for row in queue.waiting]
+    place = order.index(key) if key in order else -1
+    before = next((other for other in reversed(order[: max(place, 0)]) if other in still), None)
+    after = next((other for other in order[place + 1 :] if other in still), None) if place >= 0 else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settling_top"):
-        words = f"{place + 1:,} of {len(order):,} waiting" if place is not None else "Not waiting"
+        words = f"Response {place + 1:,} of {len(order):,}" if place >= 0 else "Not waiting"
         saved = html.escaped(st.session_state.get("settling_saved", ""))
         stamp = f'<span class="or-stamp or-saved" role="status">{saved}</span>' if saved else ""
         st.html(f'<div class="or-settling-top"><h1>{html.escaped(words)}</h1>{stamp}</div>', width="stretch")
@@ -173,7 +186,7 @@ def steps(queue: Queue, key: Key) -> Key | None:
                 open_(target or key)
         to_list()
         st.toggle("Formatted text", key="formatted", persist_state="session")
-    return after or next((other for other in order if other != key), None)
+    return after or next((other for other in still if other != key), None)
 
 
 def opened(queue: Queue, key: Key) -> None:

@@ -1,5 +1,6 @@
 """The right side of Adjudicate: the item in question, its readers, and how it is settled. One key an act."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from evalcore.reading.queries import Given
 from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study.schema import Acuity, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
-from pages.review.html import KEYS_HINT, QUESTIONS, stamp
+from pages.review.html import KEYS_HINT, QUESTIONS, rows, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
 from pages.shared import common, html, keys, suspects
 from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
@@ -117,6 +118,9 @@ class _Adjudicating(ItemPanel):
             notice = notice or CHANGED
         if notice:
             st.html(html.notice(notice, kind="warning"))
+        if len(self.keys) > 1:
+            drafts = [st.session_state.get(f"draft_{self.number}_{key or 0}") for key in self.keys]
+            st.html(all_items(self._case.questions, drafts, self.at))
         st.html(item_reads(question, self.at, len(self.keys)))
         self._judge()
         with st.container(key="settling_form"):
@@ -134,7 +138,10 @@ class _Adjudicating(ItemPanel):
                 keys.press(Press.GUIDELINE, "Guideline", "settling_guide", on_click=_toggle_guideline)
             st.html(KEYS_HINT, width="content")
         st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
-        keys.listen(self.panel, question.ask, self._status())
+        clicked = keys.listen(self.panel, question.ask, self._status())
+        if clicked is not None and clicked != self.at:
+            self._move(clicked - self.at)
+            common.draw_anew()
 
     def _judge(self) -> None:
         with st.container(key="settling_judge"):
@@ -169,7 +176,12 @@ class _Adjudicating(ItemPanel):
 
     def _missing(self) -> list[str]:
         is_unexplained = self._question.differ and self._draft.cause is None
-        return ["a label"] * (self._draft.label is None) + ["why they differed"] * is_unexplained
+        missing = {
+            "a label": self._draft.label is None,
+            "why they differed": is_unexplained,
+            "the rationale": not self._draft.rationale.strip(),
+        }
+        return [what for what, is_missing in missing.items() if is_missing]
 
     def _settle(self) -> None:
         draft = self._draft
@@ -221,9 +233,26 @@ def _toggle_guideline() -> None:
     st.session_state["settling_guideline"] = not st.session_state.get("settling_guideline", False)
 
 
+def all_items(questions: Sequence[Question], drafts: Sequence[Draft | None], at: int) -> str:
+    """Every item in question on the response, in one list: what the readers say, and how far its settlement is. A click takes one in hand."""
+    lines = []
+    for place, (question, draft) in enumerate(zip(questions, drafts, strict=True)):
+        said = "".join(_label(reader.said[0].label) for reader in question.readers)
+        state = "settled" if question.settled else "begun" if draft and draft != Draft() else ""
+        current = ' or-current" aria-current="true' if place == at else ""
+        item = question.criterion
+        number, words = (item.position, item.text) if item else ("", QUESTIONS[question.ask])
+        lines.append(
+            f'<li class="or-row{current}" data-or-row="{place}"><span class="or-position">{number}</span>'
+            f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(words)}</span></div>'
+            f'<span class="or-mark">{said}<small>{state}</small></span></li>'
+        )
+    return rows(lines, "Items in question")
+
+
 def item_reads(question: Question, place: int, n_questions: int) -> str:
     """The item in hand, why it is in question, and what each reader says on it, without names. One element, so that the next one begins at its top."""
-    number = f"<b>{place + 1} of {n_questions} in question here</b>" if n_questions > 1 else ""
+    number = f"<b>Item {place + 1} of {n_questions}</b>" if n_questions > 1 else ""
     why = "".join(f"<span>{html.escaped(SENTENCES[Reason(reason)])}</span>" for reason in question.reasons)
     settled = "<span>You have settled this</span>" if question.settled else ""
     item = question.criterion

@@ -1,5 +1,7 @@
 """The page Adjudicate: what an adjudicator sees, does by key, and does not see."""
 
+import re
+
 import pytest
 from sqlalchemy import text
 
@@ -156,7 +158,7 @@ def test_a_link_opens_a_case_with_its_readers_and_neither_names_nor_model_nor_ju
     app = open_page(location, "adjudicate", SOL, case=f"r{made.responses[0]}")
     shown = check(app)
     for seen in (
-        "1 of 1 waiting",
+        "Response 1 of 1",
         "First reads conflict",
         "Reader 1",
         "Reader 2",
@@ -182,8 +184,8 @@ def test_a_link_opens_a_case_with_its_readers_and_neither_names_nor_model_nor_ju
 def test_a_settlement_is_saved_and_the_next_item_and_then_the_next_response_come(small, open_page):
     first, second = keys(small)
     app = open_page(small.location, "adjudicate", SOL, case=first)
-    assert "1 of 2 waiting" in words(app)
-    assert "1 of 2 in question here" in words(app)
+    assert "Response 1 of 2" in words(app)
+    assert "Item 1 of 2" in words(app)
     for label in ("met", "not_met"):
         press(app, f"settle_{label}")
         press(app, f"because_{ConflictCause.CLINICAL_DISAGREEMENT}")
@@ -194,7 +196,7 @@ def test_a_settlement_is_saved_and_the_next_item_and_then_the_next_response_come
         ("not_met", "clinical_disagreement", "Because not_met.", 1),
     ]
     assert case_of(app) == second
-    assert "1 of 1 waiting" in words(app)
+    assert "Response 2 of 2" in words(app)  # of this sitting, whose order stays
     press(app, "settle_met")
     press(app, f"because_{ConflictCause.READER_SLIPPED}")
     write(app, "Last.")
@@ -202,6 +204,38 @@ def test_a_settlement_is_saved_and_the_next_item_and_then_the_next_response_come
     assert "Nothing waits to be settled" in shown
     assert "Settled, saved" in shown
     assert len(settled(small)) == 3
+
+
+def test_the_order_of_a_sitting_stays_when_an_item_is_settled_and_then_what_was_passed_over_comes(small, open_page):
+    first, second = keys(small)
+    app = open_page(small.location, "adjudicate", SOL, case=first)
+    press(
+        app, "settle_met"
+    )  # of two items: what is left of this response waits on, with one item fewer than the second
+    press(app, f"because_{ConflictCause.READER_SLIPPED}")
+    write(app, "Said twice.")
+    press(app, "settle")
+    assert "Response 1 of 2" in words(app)
+    press(app, "case_NEXT_CASE")
+    assert (case_of(app), "Response 2 of 2" in words(app)) == (second, True)
+    press(app, "settle_met")
+    press(app, f"because_{ConflictCause.READER_SLIPPED}")
+    write(app, "The second.")
+    press(app, "settle")
+    assert (case_of(app), "Response 1 of 2" in words(app)) == (first, True)
+
+
+def test_all_items_of_a_response_stand_in_one_list_with_what_its_readers_say_and_what_is_still_needed(small, open_page):
+    app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
+    assert "still needed: a label, why they differed, the rationale" in words(app)
+    assert "still needed: why they differed, the rationale" in press(app, "settle_met")
+    press(app, "next_settling")
+    (listed,) = [each.proto.body for each in app.get("html") if "Items in question" in each.proto.body]
+    assert re.findall(r"<small>(\w*)</small>", listed) == ["begun", ""]
+    assert (listed.count("or-met"), listed.count("or-not_met")) == (
+        2,
+        2,
+    )  # one reader says met throughout, the other not met
 
 
 def test_what_is_missing_is_said_and_nothing_is_kept(small, open_page):
@@ -218,7 +252,7 @@ def test_what_was_said_stays_while_one_looks_at_another_item(small, open_page):
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
     press(app, "settle_met")
     app.text_area[0].set_value("Half a sentence")
-    assert "2 of 2 in question here" in press(app, "next_settling")  # typed and moved in one run
+    assert "Item 2 of 2" in press(app, "next_settling")  # typed and moved in one run
     assert app.text_area[0].value == ""
     press(app, "settle_not_met")
     press(app, "back_settling")

@@ -64,6 +64,19 @@ def test_nothing_waits_where_nobody_has_read(both, database_url):
     made.engine.dispose()
 
 
+def test_conversations_in_languages_that_one_does_not_read_are_counted_and_not_offered(sqlite_database_url):
+    made = world.made(sqlite_database_url, languages={1: "hi"}, judged="    ")
+    world.add_researcher(made.engine, SOL, Role.ADJUDICATOR, languages=("en", "es"))
+    world.add_researcher(made.engine, RUNE, Role.ADJUDICATOR, languages=("en", "hi"))
+    for example in (0, 1):
+        for name, label in (("One", Label.MET), ("Two", Label.NOT_MET)):
+            world.said(made, label, name=name, example=example)
+    queue, of_both = waiting(made), waiting(made, RUNE)
+    assert ([case.language for case in queue.waiting], queue.n_foreign) == (["en"], {"hi": 1})
+    assert ([case.language for case in of_both.waiting], of_both.n_foreign) == (["en", "hi"], {})  # 7 points, then 5
+    made.engine.dispose()
+
+
 def test_only_adjudicators_settle(conflicting):
     for act in (
         lambda viewer: adjudication.cases(conflicting.engine, viewer),
