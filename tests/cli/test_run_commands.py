@@ -69,7 +69,9 @@ def test_a_model_is_asked_for_samples_of_its_answers(asked, quick_run, judge):
 def test_the_responses_of_some_models_of_the_demo_study_are_judged(overread, sqlite_demo_url, judge):
     models_file(overread.folder, judge.base_url)
     told = ("judge", "--judge", "Magpie", "--models", "Alder-2, Briar-1", "--dataset", "overread-demo")
-    found = json.loads(overread.good(*told, "--concurrency", "100", "--json", "--db", sqlite_demo_url))
+    done = overread(*told, "--concurrency", "100", "--json", "--db", sqlite_demo_url)
+    assert done.returncode == 0, done.stderr  # which tells how far it is, on a busy machine
+    found = json.loads(done.stdout)
     scores = json.loads(overread.good("runs", "--json", "--db", sqlite_demo_url))
     each = {}
     for model in ("Alder-2", "Briar-1"):
