@@ -10,7 +10,7 @@ from evalcore.reading import adjudication, read_queries
 from evalcore.reading.adjudication import Queue
 from evalcore.reading.conflicts import SENTENCES, Key
 from evalcore.stats.intervals import NO_VALUE
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, listed
 from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
@@ -139,7 +139,7 @@ def lists(queue: Queue) -> None:
         own = f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them."
         st.html(html.quiet(own))
     if queue.n_foreign:
-        counts = " and ".join(f"{n:,} in {LANGUAGES.get(code, code)}" for code, n in sorted(queue.n_foreign.items()))
+        counts = listed(f"{n:,} in {LANGUAGES.get(code, code)}" for code, n in sorted(queue.n_foreign.items()))
         st.html(html.quiet(f"Further ones wait in languages that your profile does not name: {counts}."))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))

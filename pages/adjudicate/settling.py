@@ -247,7 +247,7 @@ def all_items(questions: Sequence[Question], drafts: Sequence[Draft | None], at:
             f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(words)}</span></div>'
             f'<span class="or-mark">{said}<small>{state}</small></span></li>'
         )
-    return rows(lines, "Items in question")
+    return rows(lines, "Items in question", " or-brief")
 
 
 def item_reads(question: Question, place: int, n_questions: int) -> str:
@@ -267,7 +267,7 @@ def item_reads(question: Question, place: int, n_questions: int) -> str:
         for reader in question.readers
     )
     head = f'<div class="or-why-here">{number}{why}{settled}</div>'
-    return f'<div class="or-case-reads" tabindex="0">{head}{asked}{readers}</div>'
+    return f'<div class="or-case-reads" tabindex="0">{head}{asked}<div class="or-readers">{readers}</div></div>'
 
 
 def _said(said: Given, before: Given | None) -> str:
