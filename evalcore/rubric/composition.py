@@ -14,7 +14,7 @@ from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
 from evalcore.rubric.composition_queries import MadeOf
 from evalcore.stats.arrays import quotient
-from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_interval, share_words
+from evalcore.stats.intervals import LEVEL, NO_VALUE, grouped_shares, interval_words, percent_words, share_words
 from evalcore.stats.wording import decimal, listed
 from evalcore.study.languages import LANGUAGES
 
@@ -122,10 +122,16 @@ def parts(
 
 
 def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
-    units = tallied.loc[tallied.index.repeat(tallied[column].astype("int64")), ["group", "example_id"]]
-    shares = [share_interval(units["group"].eq(name), units["example_id"], level=level) for name in groups]
-    names = ["share", "low", "high"]
-    return pd.DataFrame([[getattr(one, name) for name in names] for one in shares], groups, names, dtype=float)
+    """The share of each group among all units: every unit is counted once for each group, as a hit where it is of that group."""
+    counted = tallied.loc[tallied[column].gt(0)]
+    n_units = counted[column].to_numpy(dtype=float)
+    clusters = np.asarray(pd.factorize(counted["example_id"])[0])
+    own = pd.Index(groups).get_indexer(pd.Index(counted["group"]))
+    each = np.repeat(np.arange(len(groups)), len(counted))
+    hits = np.where(np.tile(own, len(groups)) == each, np.tile(n_units, len(groups)), 0.0)
+    sizes, clusters = np.tile(n_units, len(groups)), np.tile(clusters, len(groups))
+    shares = grouped_shares(hits, clusters, each, len(groups), sizes=sizes, level=level)
+    return shares[["share", "low", "high"]].set_axis(pd.Index(groups))
 
 
 def _tallied(
