@@ -1,7 +1,7 @@
 """The weighted confusion of a rater's labels with physicians': every measure of a judge's quality is a view of it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,19 @@ from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.intervals import LEVEL, AnyNumbers, grouped_shares
 
 ACCURACY, SENSITIVITY, SPECIFICITY = "accuracy", "sensitivity", "specificity"
+MEASURES = (ACCURACY, SENSITIVITY, SPECIFICITY)
 _ROUNDING = 1e-9
 
 
 def rates(
-    counts: AnyNumbers, weights: Floats, examples: AnyNumbers, groups: AnyNumbers, n_groups: int
+    counts: AnyNumbers,
+    weights: Floats,
+    examples: AnyNumbers,
+    groups: AnyNumbers,
+    n_groups: int,
+    measures: Collection[str] = MEASURES,
 ) -> dict[str, pd.DataFrame]:
-    """Accuracy, sensitivity and specificity of each group, weighted, with intervals clustered by example.
+    """Accuracy, sensitivity and specificity of each group, or some of them, weighted, with intervals clustered by example.
 
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
@@ -31,7 +37,8 @@ def rates(
         SPECIFICITY: (neither, rater_only),
     }
     tables = {}
-    for measure, (right, wrong) in parts.items():
+    for measure in measures:
+        right, wrong = parts[measure]
         n = right + wrong
         kept = np.flatnonzero(n)
         of_items = right[kept], examples[kept], groups[kept]

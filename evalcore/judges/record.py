@@ -137,7 +137,8 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
         examples, weights = pd.factorize(of_judge["example_id"])[0][kept], of_judge["weight"].to_numpy()[kept]
         for grouping in (ALL, SIGN, KIND):
             group, kinds = pd.factorize(of_judge[grouping].to_numpy(dtype=object), sort=True)
-            accuracy = confusion.rates(counts, weights, examples, group[kept], len(kinds))[confusion.ACCURACY]
+            of_kinds = (counts, weights, examples, group[kept], len(kinds))
+            accuracy = confusion.rates(*of_kinds, [confusion.ACCURACY])[confusion.ACCURACY]
             table = accuracy.rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"}).assign(
                 judge=judge,
                 grouping=grouping,
