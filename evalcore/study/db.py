@@ -33,7 +33,7 @@ from evalcore.settings import settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
+    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
     "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
@@ -83,7 +83,8 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     # What is in memory is one connection's own: it has no pool of several.
-    pool: dict[str, Any] = {"max_overflow": _MOST_BEYOND_FIVE} if is_postgres or url.database else {}
+    several = {"max_overflow": _MOST_BEYOND_FIVE, "pool_timeout": wait_seconds}
+    pool: dict[str, Any] = several if is_postgres or url.database else {}
     pool |= {"pool_pre_ping": is_postgres, "execution_options": {_WAIT: wait_seconds}}
     engine = create_engine(url, hide_parameters=True, connect_args=limits, **pool)
     event.listen(engine, "handle_error", _hide_values)
