@@ -34,7 +34,7 @@ from evalcore.study import triggers
 
 __all__ = [
     "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
-    "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
+    "import_lock", "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -65,7 +65,7 @@ _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
-_MIGRATION_LOCK = 0x6F766572  # any constant: "over"
+_MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
 
 def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
@@ -240,6 +240,20 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
         if fault := _as_fault(error, engine, saving=True, ended=ended):
             raise fault from error
         raise
+
+
+@contextmanager
+def import_lock(engine: Engine) -> Iterator[bool]:
+    """Hold the lock of imports of a study in PostgreSQL, which ends with the process; gives whether nobody else has it."""
+    of_study, key = "(:lock, hashtext(current_schema()))", {"lock": _IMPORT_LOCK}
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        is_ours = bool(connection.execute(text(f"SELECT pg_try_advisory_lock{of_study}"), key).scalar_one())
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                with suppress(DBAPIError):  # the server is away, and the lock with it
+                    connection.execute(text(f"SELECT pg_advisory_unlock{of_study}"), key)
 
 
 def trail_file(session: Session) -> Path | None:

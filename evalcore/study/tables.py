@@ -243,6 +243,22 @@ class UnfinishedImport(Row, table=True):
         )
 
 
+class ImportUnderWay(Row, table=True):
+    """The import that somebody is at just now; at most one. `seen_at`: when it last said how far it is; a while later it has died."""
+
+    id: int = Field(default=1, primary_key=True)
+    name: str
+    actor: str
+    started_at: datetime = moment()
+    seen_at: datetime = moment()
+    megabytes: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """Who is at it, since when, and how far."""
+        return f"{self.actor} has been importing {self.name} since {self.started_at:%H:%M} UTC: {self.megabytes:,.1f} MB of it are read."
+
+
 # ---------------------------------------------------------------- what is read
 
 

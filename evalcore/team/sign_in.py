@@ -25,6 +25,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
+from evalcore.importing.uploads import UPLOAD
 from evalcore.study.db import Engine, reading, writing
 from evalcore.study.policies import check_can_import, reason
 from evalcore.team import people, queries, store
@@ -35,7 +36,7 @@ from evalcore.team.studies import Study, studies
 _log = logging.getLogger(__name__)
 COOKIE, FLOW_COOKIE = "__Host-overread", "__Host-overread-sign-in"
 SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT = "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"
-INVITATION, UPLOAD = "/invitation/", "/_stcore/upload_file"
+INVITATION = "/invitation/"
 STUDY_HEADER = b"x-overread-study"
 """By this header of its socket a page knows its study; of no use to who forges it, since the person is looked up in that study."""
 FLOW_SECONDS = 600

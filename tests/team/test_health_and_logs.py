@@ -54,7 +54,9 @@ def test_a_server_whose_connections_are_all_in_use_is_not_ready_and_says_so(smal
             held.enter_context(engine.connect())
         answer = Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["faults"] == [f"{name}: every connection to the database is in use" for name in ("study", "sign-ins")]
+    assert answer.json()["faults"] == [
+        f"{name}: every connection to the database is in use" for name in ("study", "sign-ins")
+    ]
     assert Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz").status_code == 200
     engine.dispose()
 
