@@ -261,16 +261,18 @@ def trail_file(session: Session) -> Path | None:
     kept = settings().trail
     if kept is None or not kept.is_dir():
         return kept
-    return kept / f"{Path(session.get_bind().engine.url.database or 'study').stem}.trail"
+    key = session.connection().exec_driver_sql("SELECT key FROM study").scalar()  # two databases may be called the same
+    return kept / f"{Path(session.get_bind().engine.url.database or 'study').stem}-{str(key)[:8]}.trail"
 
 
 def keep(session: Session) -> None:
     """End a writing transaction: what was done in it is kept. What the session does next is another one."""
+    head = session.info.pop(TRAIL_HEAD, None)
+    kept = None if head is None else trail_file(session)
     session.commit()
     for act in session.info.pop(ACTS, ()):
         seconds = round(time.monotonic() - session.info[BEGUN], 3)
         _acts.info("act", extra={"act": act, "person_id": session.info.get(PERSON), "seconds": seconds})
-    head, kept = session.info.pop(TRAIL_HEAD, None), trail_file(session)
     if kept is not None and head is not None:
         try:
             with kept.open("a", encoding="utf-8") as lines:

@@ -146,10 +146,14 @@ class Person(Numbered, table=True):
     languages: str = "[]"
     active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     created_at: datetime = moment()
+    group_roles: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
 
 
 class Identity(Numbered, table=True):
-    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address."""
+    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address.
+
+    `unbound_at`: since then the account is nobody's, until another invitation binds it.
+    """
 
     __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
 
@@ -157,6 +161,7 @@ class Identity(Numbered, table=True):
     issuer: str
     subject: str
     created_at: datetime = moment()
+    unbound_at: datetime | None = moment(nullable=True)
 
 
 class Invitation(Numbered, table=True):

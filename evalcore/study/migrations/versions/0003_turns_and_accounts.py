@@ -1,4 +1,4 @@
-"""Who is importing just now, for everybody who waits for it."""
+"""Who is importing just now; accounts that are nobody's any more; roles that groups of the provider gave."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -21,3 +21,5 @@ def upgrade() -> None:
         sa.Column("seen_at", TIME, nullable=False),
         sa.Column("megabytes", sa.Float, nullable=False),
     )
+    op.add_column("identity", sa.Column("unbound_at", TIME, nullable=True))
+    op.add_column("person", sa.Column("group_roles", sa.String, nullable=False, server_default="[]"))
