@@ -65,9 +65,9 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> ImportReport:
-    """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults, or since somebody else is importing; NotAllowed: whoever acts is no
-    researcher and no lead.
+    """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults; NotAllowed: whoever acts is no researcher and no lead.
 
+    ImportFailed as well while somebody else is importing.
     `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
     whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read.
     """

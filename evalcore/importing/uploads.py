@@ -89,7 +89,7 @@ class ToDisk:
                     block, is_more = message.get("body", b""), message.get("more_body", False)
                     n_bytes += len(block)
                     await run_in_threadpool(part.write, block)
-            if is_more or path.stat().st_size > MOST_BYTES:
+            if is_more or part.n_bytes > MOST_BYTES:
                 await PlainTextResponse("The file is larger than 1 GB.", 413)(scope, receive, send)
                 return
             if part.n_parts != 1:
@@ -116,7 +116,7 @@ class ToDisk:
         finally:
             if not was_taken:
                 forget(session_id, file_id)
-                path.unlink(missing_ok=True)
+                await run_in_threadpool(path.unlink, missing_ok=True)
 
 
 class _Part:
@@ -126,13 +126,17 @@ class _Part:
         _, options = multipart.parse_options_header(Headers(scope=scope).get("content-type", ""))
         self._boundary = options.get(b"boundary", b"")
         self._head = bytearray()
-        self.n_parts = 0
-        told = {"on_part_data": lambda data, start, end: file.write(data[start:end]), "on_part_begin": self._begin}
+        self._file = file
+        self.n_parts = self.n_bytes = 0
+        told = {"on_part_data": self._held, "on_part_begin": self._begin}
         told |= {"on_header_field": self._named, "on_header_value": self._valued, "on_header_end": self._ended}
         self._parser = multipart.MultipartParser(self._boundary, told)  # type: ignore[arg-type]
 
     def _begin(self) -> None:
         self.n_parts += 1
+
+    def _held(self, data: bytes, start: int, end: int) -> None:
+        self.n_bytes += self._file.write(data[start:end])
 
     def _named(self, data: bytes, start: int, end: int) -> None:
         self._head += data[start:end]

@@ -34,7 +34,7 @@ from evalcore.study import triggers
 
 __all__ = [
     "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
-    "import_lock", "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
+    "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -311,8 +311,18 @@ def is_known(revision: str) -> bool:
 
 def is_up_to_date(engine: Engine) -> bool:
     """Whether the tables are those of this version."""
+    return _revision(engine) == _scripts().get_current_head()
+
+
+def is_usable(engine: Engine) -> bool:
+    """Whether this process may go on: with tables of its own version, or of a newer one, to which migrations only add. It would not start with those."""
+    present = _revision(engine)
+    return present == _scripts().get_current_head() or (present is not None and not is_known(present))
+
+
+def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision() == _scripts().get_current_head()
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def migrate(engine: Engine) -> Path | None:

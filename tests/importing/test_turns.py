@@ -86,13 +86,13 @@ def test_who_may_not_import_takes_no_turn_and_a_file_with_faults_gives_it_back(s
 
 
 def test_an_import_that_died_is_shown_no_longer_after_two_minutes_and_keeps_nobody_waiting(small, file, monkeypatch):
-    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as killed:
+    def die(_done: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
         killed.setattr(turns.store, "end_import", lambda _session: None)
-
-        def die(_done: int) -> None:
-            raise KeyboardInterrupt
-
-        import_file(small.engine, file, actor=ADMINISTRATOR, progress=die)
+        with pytest.raises(KeyboardInterrupt):
+            import_file(small.engine, file, actor=ADMINISTRATOR, progress=die)
     assert under_way(small.engine) is not None
     with monkeypatch.context() as later:
         later.setattr(lookups, "now", lambda: now() + lookups.LOST)

@@ -41,7 +41,7 @@ def test_a_database_that_cannot_be_used_a_full_disk_and_older_tables_are_told(sm
     with small.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '1'")
     engine = connect(small.location)
-    assert "study: the tables are of another version of Overread" in health.faults(lambda _: engine)
+    assert "study: the tables are of an older version of Overread" in health.faults(lambda _: engine)
     engine.dispose()
 
 

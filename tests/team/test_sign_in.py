@@ -9,7 +9,6 @@ import pytest
 from authlib.integrations.base_client.async_openid import AsyncOpenIDMixin
 from httpx2 import HTTPError
 from sqlalchemy import text
-
 from sqlmodel import select
 
 from evalcore.errors import NotAllowed
