@@ -298,7 +298,7 @@ def _forget_uploads() -> None:
         from_memory(manager, session_id)
         uploads.forget(session_id)
 
-    MemoryUploadedFileManager.remove_session_files = from_both  # type: ignore[method-assign]
+    setattr(MemoryUploadedFileManager, "remove_session_files", from_both)  # noqa: B010 - it is a method for the type checker
 
 
 @cache

@@ -11,7 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import BinaryIO
 
-from python_multipart import multipart
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -109,7 +110,7 @@ class ToDisk:
             headers = [pair for pair in scope["headers"] if pair[0] != b"content-length"]
             changed = {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
             await self._app(changed, _again([body]), noted)
-        except (multipart.MultipartParseError, OSError):
+        except (MultipartParseError, OSError):
             await PlainTextResponse("The file could not be kept on the server: it may have no room left.", 507)(
                 scope, receive, send
             )
@@ -123,14 +124,14 @@ class _Part:
     """The one file of a form, written down as it comes."""
 
     def __init__(self, scope: Scope, file: BinaryIO) -> None:
-        _, options = multipart.parse_options_header(Headers(scope=scope).get("content-type", ""))
+        _, options = parse_options_header(Headers(scope=scope).get("content-type", ""))
         self._boundary = options.get(b"boundary", b"")
         self._head = bytearray()
         self._file = file
         self.n_parts = self.n_bytes = 0
         told = {"on_part_data": self._held, "on_part_begin": self._begin}
         told |= {"on_header_field": self._named, "on_header_value": self._valued, "on_header_end": self._ended}
-        self._parser = multipart.MultipartParser(self._boundary, told)  # type: ignore[arg-type]
+        self._parser = MultipartParser(self._boundary, told)  # type: ignore[arg-type]
 
     def _begin(self) -> None:
         self.n_parts += 1

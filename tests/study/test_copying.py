@@ -1,6 +1,8 @@
 """A study from SQLite to PostgreSQL and back: the same rows, the same trail, the same exports, the same search."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -182,3 +184,18 @@ def test_a_source_that_is_not_there_is_not_made(tmp_path):
     with pytest.raises(OverreadError, match=r"found no file .*none\.db"):
         copy_study(str(tmp_path / "none.db"), str(tmp_path / "copy.db"))
     assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_copies_runs_and_finds_the_same_exports():
+    script = Path(__file__).parents[1] / "benchmarks" / "copy_speed.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script, "--verdicts", "400"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "400 verdicts there and back" in done.stdout
+    assert done.stdout.count("floor") == 2
