@@ -25,6 +25,7 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evalcore.errors import OverreadError
+from evalcore.importing import uploads
 from evalcore.settings import shipped
 from evalcore.study.acting import opened
 from evalcore.study.db import PRESS_SECONDS, Engine
@@ -287,6 +288,20 @@ def serve(
 
 
 @cache
+def _forget_uploads() -> None:
+    """When a tab has ended for Streamlit, what was uploaded in it is removed from the disk as well."""
+    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+    from_memory = MemoryUploadedFileManager.remove_session_files
+
+    def from_both(manager: MemoryUploadedFileManager, session_id: str) -> None:
+        from_memory(manager, session_id)
+        uploads.forget(session_id)
+
+    setattr(MemoryUploadedFileManager, "remove_session_files", from_both)  # noqa: B010 - it is a method for the type checker
+
+
+@cache
 def _engine_at(location: str) -> Engine:
     return opened(location, wait_seconds=PRESS_SECONDS)
 
@@ -307,6 +322,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         return listening
 
     starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
+    _forget_uploads()
     PagesManager.uses_pages_directory = False
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     if signing_in is None:
@@ -326,6 +342,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         Middleware(Headers, policy=content_security_policy(index)),
         Middleware(OwnPages, hosts=hosts),
         who,
+        Middleware(uploads.ToDisk),
     ]
     _launched.set()
     return streamlit.App(str(shipped("app.py")), middleware=middleware)

@@ -24,6 +24,7 @@ class Settings(BaseSettings):
         public_url, oidc_issuer, oidc_client_id, oidc_client_secret: People sign in where all are set: where browsers reach this server, and
             the OpenID Connect provider. `oidc_client_secret_file` names a file that holds the secret.
         oidc_scopes, oidc_groups_claim: What the provider is asked for, and the claim in which it names groups.
+        oidc_sign_out: Whether who signs out is led on to the provider's own sign-out, where it has one.
         allowed_domains, allowed_groups: Separated by commas; who else signs in is refused.
         group_roles: Roles that groups have, such as `readers=reviewer, leads=lead+researcher`, on a server with one study; with several the file has them.
         idle_minutes, session_hours: How long a session lasts without a press, and at all.
@@ -47,6 +48,7 @@ class Settings(BaseSettings):
     oidc_client_secret_file: Path | None = None
     oidc_scopes: str = "openid profile email"
     oidc_groups_claim: str = "groups"
+    oidc_sign_out: bool = True
     allowed_domains: str = ""
     allowed_groups: str = ""
     group_roles: str = ""

@@ -9,6 +9,7 @@ import typer
 from evalcore.cli.console import Db, Json, actor, out, print_json, show, study
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
+from evalcore.stats.wording import counted
 
 team_app = typer.Typer(help="Who signs in, and as whom.", no_args_is_help=True)
 studies_app = typer.Typer(help="The studies of a server.", no_args_is_help=True)
@@ -91,6 +92,40 @@ def deactivate(name: Name, db: Db = None) -> None:
 def activate(name: Name, db: Db = None) -> None:
     """Let somebody in again."""
     _set_active(name, db, active=True)
+
+
+@team_app.command()
+def unbind(name: Name, db: Db = None) -> None:
+    """Forget the account of somebody who lost or changed it, at once. `team invite` then gives a link for the new one. Their reads stay."""
+    from evalcore.team import people as acts
+
+    with study(db) as engine:
+        n_accounts = acts.unbind(engine, name, actor=actor(engine))
+    out.print(f"{name}: {counted(n_accounts, 'account')} unbound.", markup=False)
+
+
+@team_app.command("sign-out")
+def sign_out(
+    name: Annotated[str, typer.Argument(help="Of a person of the study.")] = "",
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody, in all studies of the server.")] = False,
+    db: Db = None,
+) -> None:
+    """End the sessions of somebody, or of everybody; they may sign in again. To let somebody in no longer: `team deactivate`."""
+    from evalcore.study.acting import opened
+    from evalcore.team import people as acts
+    from evalcore.team.studies import sign_ins
+
+    if bool(name) == everybody:
+        msg = f"sign-out: expected the name of a person or --all, got {'both' if name else 'neither'}."
+        raise OverreadError(msg)
+    with study(db) as engine:
+        sessions = opened(sign_ins()) if settings().studies else engine
+        try:
+            n_sessions = acts.sign_out(engine, sessions, name or None, actor=actor(engine))
+        finally:
+            if sessions is not engine:
+                sessions.dispose()
+    out.print(f"{counted(n_sessions, 'session')} ended.", markup=False)
 
 
 def _set_active(name: str, db: str | None, *, active: bool) -> None:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from evalcore.errors import ImportFailed
-from evalcore.importing import staging
+from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.study.db import Engine
@@ -67,6 +67,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 ) -> ImportReport:
     """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults; NotAllowed: whoever acts is no researcher and no lead.
 
+    ImportFailed as well while somebody else is importing.
     `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
     whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read.
     """
@@ -83,10 +84,11 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     content_hash = sha256(f"{source_hash} {file.format.name} {options}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
-    try:
-        report = staging.at_once(engine, work, actor, progress)
-    except staging.TooLong:
-        report = staging.in_parts(engine, work, actor, progress)
+    with turns.turn(engine, work, actor, progress) as told:
+        try:
+            report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
+        except staging.TooLong:
+            report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
         report.levels_read.extend(read_levels(engine, actor=actor).sentences())  # an act of its own, with its own event
     return report

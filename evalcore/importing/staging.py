@@ -208,8 +208,8 @@ def _asked(said: str) -> dict[str, Any]:
     return asked | {"name": ""}
 
 
-def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
-    """Check the file in a copy of the study, then write it in parts.
+def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress, *, checking: Progress) -> ImportReport:
+    """Check the file in a copy of the study, then write it in parts. `checking`: the progress while nothing of the study is locked.
 
     ImportFailed leaves the study as it was, unless somebody changed it between check and writing so that the rest does not fit: what was written stays.
     """
@@ -219,7 +219,7 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> I
             raise ImportFailed([f"{work.file.name}: this file is being imported already. Nothing was imported."])
         try:
             work = _with_copy(engine, work, path)
-            checked = _checked(engine, work, progress)
+            checked = _checked(engine, work, checking)
             if work.dry_run or checked.adds_nothing:
                 path.unlink()
                 return checked

@@ -35,7 +35,8 @@ TELL_NO_LABEL = frozenset(
     {
         "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
         "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "roles changed",
+        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "identity unbound",
+        "roles changed",
         "person deactivated", "person let in again",
     }
 )  # fmt: skip

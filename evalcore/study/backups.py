@@ -22,7 +22,7 @@ from sqlmodel import Session, SQLModel
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.auditing import ChainReport, verify
-from evalcore.study.db import connect, is_known, migrations, open_study, reading, upgrade
+from evalcore.study.db import DBAPIError, connect, is_known, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -218,12 +218,12 @@ def copy_study(source: str, target: str) -> ChainReport:
         source, target: Database URLs, or paths of SQLite files.
 
     Raises:
-        OverreadError: The target has tables already, or a table has not as many rows as its source.
+        OverreadError: The target has tables already, the source has those of another version, or a table has not as many rows as its source.
     """
     into = connect(target)
     try:
         _check_is_empty(into)
-        origin = open_study(source)
+        origin = _current(source)
         try:
             with reading(origin) as session, into.execution_options(immediate=True).begin() as connection:
                 command.upgrade(migrations(connection), "head")
@@ -241,6 +241,27 @@ def copy_study(source: str, target: str) -> ChainReport:
             return verify(session)
     finally:
         into.dispose()
+
+
+def _current(source: str) -> Engine:
+    """The study that is copied, which stays as it is: tables of an older version are not brought up to date on the way."""
+    engine = connect(source)
+    path = Path(engine.url.database or "")
+    if engine.dialect.name == "sqlite" and not path.is_file():
+        msg = f"--from: expected a study, found no file {path}"
+        raise OverreadError(msg)
+    try:
+        if not is_up_to_date(engine):
+            shown = path if engine.dialect.name == "sqlite" else engine.url.render_as_string()
+            msg = (
+                f"--from: expected a study with the tables of this version, found another version or something else in {shown}. "
+                f"Bring it up to date first: overread --db {shown} migrate. Nothing was copied."
+            )
+            raise OverreadError(msg)
+    except DBAPIError as error:
+        msg = f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}"
+        raise OverreadError(msg) from error
+    return engine
 
 
 def _check_is_empty(engine: Engine) -> None:

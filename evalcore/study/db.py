@@ -33,8 +33,8 @@ from evalcore.settings import settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
-    "is_known", "is_up_to_date", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
+    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
+    "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -65,7 +65,7 @@ _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
-_MIGRATION_LOCK = 0x6F766572  # any constant: "over"
+_MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
 
 def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
@@ -83,7 +83,8 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     # What is in memory is one connection's own: it has no pool of several.
-    pool: dict[str, Any] = {"max_overflow": _MOST_BEYOND_FIVE} if is_postgres or url.database else {}
+    several = {"max_overflow": _MOST_BEYOND_FIVE, "pool_timeout": wait_seconds}
+    pool: dict[str, Any] = several if is_postgres or url.database else {}
     pool |= {"pool_pre_ping": is_postgres, "execution_options": {_WAIT: wait_seconds}}
     engine = create_engine(url, hide_parameters=True, connect_args=limits, **pool)
     event.listen(engine, "handle_error", _hide_values)
@@ -241,21 +242,37 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
         raise
 
 
+@contextmanager
+def import_lock(engine: Engine) -> Iterator[bool]:
+    """Hold the lock of imports of a study in PostgreSQL, which ends with the process; gives whether nobody else has it."""
+    of_study, key = "(:lock, hashtext(current_schema()))", {"lock": _IMPORT_LOCK}
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        is_ours = bool(connection.execute(text(f"SELECT pg_try_advisory_lock{of_study}"), key).scalar_one())
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                with suppress(DBAPIError):  # the server is away, and the lock with it
+                    connection.execute(text(f"SELECT pg_advisory_unlock{of_study}"), key)
+
+
 def trail_file(session: Session) -> Path | None:
     """Where the last hashes of this study's trail are kept: OVERREAD_TRAIL, or a file of its own in it where that is a folder."""
     kept = settings().trail
     if kept is None or not kept.is_dir():
         return kept
-    return kept / f"{Path(session.get_bind().engine.url.database or 'study').stem}.trail"
+    key = session.connection().exec_driver_sql("SELECT key FROM study").scalar()  # two databases may be called the same
+    return kept / f"{Path(session.get_bind().engine.url.database or 'study').stem}-{str(key)[:8]}.trail"
 
 
 def keep(session: Session) -> None:
     """End a writing transaction: what was done in it is kept. What the session does next is another one."""
+    head = session.info.pop(TRAIL_HEAD, None)
+    kept = None if head is None else trail_file(session)
     session.commit()
     for act in session.info.pop(ACTS, ()):
         seconds = round(time.monotonic() - session.info[BEGUN], 3)
         _acts.info("act", extra={"act": act, "person_id": session.info.get(PERSON), "seconds": seconds})
-    head, kept = session.info.pop(TRAIL_HEAD, None), trail_file(session)
     if kept is not None and head is not None:
         try:
             with kept.open("a", encoding="utf-8") as lines:
@@ -294,8 +311,18 @@ def is_known(revision: str) -> bool:
 
 def is_up_to_date(engine: Engine) -> bool:
     """Whether the tables are those of this version."""
+    return _revision(engine) == _scripts().get_current_head()
+
+
+def is_usable(engine: Engine) -> bool:
+    """Whether this process may go on: with tables of its own version, or of a newer one, to which migrations only add. It would not start with those."""
+    present = _revision(engine)
+    return present == _scripts().get_current_head() or (present is not None and not is_known(present))
+
+
+def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision() == _scripts().get_current_head()
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def migrate(engine: Engine) -> Path | None:

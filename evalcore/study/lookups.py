@@ -1,14 +1,17 @@
 """What an import needs to know of the study. The statements are made once: that takes longer than running one on a small file."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
 from sqlmodel import Session
 
 from evalcore.study.schema import CASES, Stage
-from evalcore.study.tables import TABLES, UnfinishedImport
+from evalcore.study.tables import TABLES, ImportUnderWay, UnfinishedImport, now
 
+LOST = timedelta(minutes=2)
+"""An import that has not said for so long how far it is has died, or writes its last part."""
 _CHUNK = 500  # bound variables in one statement
 _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
 _EXAMPLE, _CASE, _RESPONSE, _VERDICT = (TABLES[name] for name in ("example", "acuity_case", "response", "verdict"))
@@ -100,3 +103,10 @@ def unfinished_import(session: Session) -> UnfinishedImport | None:
     """The large import that is not in the study whole, if there is one."""
     row = session.connection().execute(select(TABLES["unfinished_import"])).mappings().first()
     return None if row is None else UnfinishedImport(**row)
+
+
+def import_under_way(session: Session) -> ImportUnderWay | None:
+    """The import that somebody is at; None where there is none, or it is lost."""
+    table = TABLES["import_under_way"]
+    row = session.connection().execute(select(table).where(table.c.seen_at > now() - LOST)).mappings().first()
+    return None if row is None else ImportUnderWay(**row)

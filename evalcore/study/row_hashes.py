@@ -28,7 +28,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
     "example": ("category", "dataset", "messages", "prompt_id", "tags", "theme"),
     "exposure": ("at", "example_id", "person_id", "through", "what"),
     "guideline": ("created_by", "text"),
-    "identity": ("issuer", "person_id", "subject"),
+    "identity": ("issuer", "person_id", "subject", "unbound_at"),
     "model": ("name",),
     "person": ("name",),
     "rater": ("kind", "name", "prompt_version"),

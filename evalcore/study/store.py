@@ -381,6 +381,23 @@ def add_imported_file(session: Session, *, content_hash: str, name: str, format_
     session.connection().execute(insert(TABLES["imported_file"]), row)
 
 
+def begin_import(session: Session, begun: tables.ImportUnderWay) -> None:
+    """Say that somebody imports from now on."""
+    end_import(session)
+    session.connection().execute(insert(TABLES["import_under_way"]), begun.model_dump())
+
+
+def note_import(session: Session, *, megabytes: float | None = None) -> None:
+    """Say that the import goes on, and how far it is."""
+    far = {} if megabytes is None else {"megabytes": megabytes}
+    session.connection().execute(update(TABLES["import_under_way"]).values(seen_at=now(), **far))
+
+
+def end_import(session: Session) -> None:
+    """Nobody imports any more."""
+    session.connection().execute(sa.delete(TABLES["import_under_way"]))
+
+
 def begin_parts(session: Session, begun: tables.UnfinishedImport) -> None:
     """Remember what is to be written in parts; in place of the same that was broken off."""
     end_parts(session)
@@ -390,6 +407,7 @@ def begin_parts(session: Session, begun: tables.UnfinishedImport) -> None:
 def note_part(session: Session, *, n_done: int, report: str) -> None:
     """Remember how far the file is in the study, and what came of that."""
     session.connection().execute(update(TABLES["unfinished_import"]).values(n_done=n_done, report=report))
+    note_import(session)
 
 
 def append_part(session: Session, begun: tables.UnfinishedImport, *, n_done: int) -> None:

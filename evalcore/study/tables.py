@@ -146,10 +146,14 @@ class Person(Numbered, table=True):
     languages: str = "[]"
     active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     created_at: datetime = moment()
+    group_roles: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
 
 
 class Identity(Numbered, table=True):
-    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address."""
+    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address.
+
+    `unbound_at`: since then the account is nobody's, until another invitation binds it.
+    """
 
     __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
 
@@ -157,6 +161,7 @@ class Identity(Numbered, table=True):
     issuer: str
     subject: str
     created_at: datetime = moment()
+    unbound_at: datetime | None = moment(nullable=True)
 
 
 class Invitation(Numbered, table=True):
@@ -241,6 +246,22 @@ class UnfinishedImport(Row, table=True):
             f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
             "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
         )
+
+
+class ImportUnderWay(Row, table=True):
+    """The import that somebody is at just now; at most one. `seen_at`: when it last said how far it is; a while later it has died."""
+
+    id: int = Field(default=1, primary_key=True)
+    name: str
+    actor: str
+    started_at: datetime = moment()
+    seen_at: datetime = moment()
+    megabytes: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """Who is at it, since when, and how far."""
+        return f"{self.actor} has been importing {self.name} since {self.started_at:%H:%M} UTC: {self.megabytes:,.1f} MB of it are read."
 
 
 # ---------------------------------------------------------------- what is read

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evalcore.errors import DatabaseFault, OverreadError
-from evalcore.study.db import DBAPIError, Engine, is_up_to_date
+from evalcore.study.db import DBAPIError, Engine, NoneFree, is_usable
 from evalcore.team.studies import sign_ins, studies
 
 LEAST_BYTES = 200 * 1024 * 1024
@@ -50,8 +50,10 @@ def faults(engine_at: Callable[[str], Engine]) -> list[str]:
 def _fault(engine_at: Callable[[str], Engine], location: str) -> str:
     try:
         engine = engine_at(location)
-        if not is_up_to_date(engine):
-            return "the tables are of another version of Overread"
+        if not is_usable(engine):
+            return "the tables are of an older version of Overread"
+    except NoneFree:
+        return "every connection to the database is in use"
     except (DatabaseFault, OverreadError, DBAPIError):
         return "the database cannot be used"
     if engine.dialect.name == "sqlite" and engine.url.database:

@@ -14,6 +14,7 @@ from evalcore.team.queries import SignedIn
 
 Groups = Mapping[str, frozenset[Role]]
 """The roles of each group of a provider in a study."""
+BY_GROUPS = "groups of the provider"
 
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
@@ -40,27 +41,43 @@ def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) ->
 
     Args:
         held: The groups that the provider has just said they are in.
-        groups: Where it names one of those, they come in without an invitation, and have its roles from now on.
+        groups: Where it names one of those, they come in without an invitation, and have its roles as long as they are in it. What a lead gave stays.
     """
-    held = list(held)
-    roles = frozenset(role for group in held for role in groups.get(group, ()))
+    named = frozenset(role for group in held for role in groups.get(group, ()))
     with reading(engine) as session:
-        person = queries.person_of(session, who.issuer, who.subject)
-        is_known = queries.number_of(session, who.issuer, who.subject) is not None
-    if not roles or (is_known and person is None) or (person is not None and person.roles == roles):
-        return person
+        if queries.is_unbound(session, who.issuer, who.subject):
+            return None
+        number = queries.number_of(session, who.issuer, who.subject)
+        if not _differs(session, number, named):
+            return queries.person_of(session, who.issuer, who.subject)
     with writing(engine) as session:
         study_store.wait_for_others(session)
-        person = queries.person_of(session, who.issuer, who.subject)
-        if person is not None:
-            kept = frozenset({Role.LEAD}) if _is_only_lead(session, person) else frozenset()
-            store.set_roles(session, person.person_id, roles | kept, actor="groups of the provider")
-        else:
+        number = queries.number_of(session, who.issuer, who.subject)
+        if not _differs(session, number, named):  # another request was first
+            return queries.person_of(session, who.issuer, who.subject)
+        given: frozenset[Role] = named
+        if number is None:
             taken = {one.name for one in contents.people(session, everybody=True)}
             name = next(name for name in _names(who.name.strip() or "Somebody") if name not in taken)
-            added = study_store.add_person(session, name, roles=sorted(roles), actor="groups of the provider")
-            store.bind(session, added.id or 0, issuer=who.issuer, subject=who.subject)
+            number = study_store.add_person(session, name, roles=sorted(named), actor=BY_GROUPS).id or 0
+            store.bind(session, number, issuer=who.issuer, subject=who.subject)
+        else:
+            given = queries.roles_by_groups(session, number)
+        person = contents.person(session, number)
+        if person is not None:
+            by_hand = person.roles - given
+            kept = frozenset({Role.LEAD}) if _is_only_lead(session, person) else frozenset()
+            store.set_roles(
+                session, number, by_hand | named | kept, actor=BY_GROUPS, by_groups=named | (kept - by_hand)
+            )
     return member(engine, who)
+
+
+def _differs(session: Session, number: int | None, named: frozenset[Role]) -> bool:
+    """Whether groups name other roles than somebody has from them. They change nothing for who was deactivated."""
+    if number is not None:
+        return contents.person(session, number) is not None and queries.roles_by_groups(session, number) != named
+    return bool(named)
 
 
 def _names(name: str) -> Iterator[str]:
@@ -93,6 +110,28 @@ def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> Non
         if not active:
             _check_lead_stays(session, person)
         store.set_active(session, person.person_id, active=active, actor=actor.signature)
+
+
+def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
+    """Whoever signed in as this person is nobody in the study any more, by a lead; the next invitation binds anew. Returns how many accounts it was."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_add_people)
+        study_store.wait_for_others(session)
+        return store.unbind(session, _person(session, name).person_id, actor=actor.signature)
+
+
+def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewer) -> int:
+    """End the sessions of a person of the study, by a lead; or all of the server. Returns how many it was.
+
+    Args:
+        sign_ins: The database that keeps the sessions.
+        name: None: everybody's.
+    """
+    with reading(engine) as session:
+        allow(session, actor, check_can_add_people)
+        accounts = None if name is None else queries.accounts_of(session, _person(session, name).person_id)
+    with writing(sign_ins) as session:
+        return store.end_all(session, accounts, actor=actor.signature)
 
 
 def _is_only_lead(session: Session, person: Viewer) -> bool:

@@ -24,6 +24,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         domains: Of verified e-mail addresses, in lower case; empty: any.
         groups: One of which somebody must be in; empty: none needed.
         idle, longest: How long a session lasts without a press, and at all.
+        signs_out: Whether who signs out here is led to the provider's own sign-out.
     """
 
     public_url: str
@@ -36,6 +37,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     groups: frozenset[str]
     idle: timedelta
     longest: timedelta
+    signs_out: bool
 
     @property
     def host(self) -> str:
@@ -46,6 +48,14 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         """The groups that a token names; a provider may send one as plain text."""
         said = claims.get(self.groups_claim) or []
         return frozenset(map(str, [said] if isinstance(said, str) else said))
+
+    def lacks(self, claims: Mapping[str, Any]) -> bool:
+        """Whether a token leaves out what this server goes by: providers may keep it for UserInfo."""
+        return (
+            self.groups_claim not in claims
+            or not (claims.get("name") or claims.get("preferred_username"))
+            or (bool(self.domains) and "email" not in claims)
+        )
 
     def refusal(self, claims: Mapping[str, Any]) -> str:
         """Why somebody whom the provider knows is not let in, as a sentence; empty where they are."""
@@ -105,6 +115,7 @@ def provider_of(said: Settings) -> Provider | None:
         groups=frozenset(_words(said.allowed_groups)),
         idle=timedelta(minutes=said.idle_minutes),
         longest=timedelta(hours=said.session_hours),
+        signs_out=said.oidc_sign_out,
     )
 
 

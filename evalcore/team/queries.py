@@ -9,9 +9,10 @@ from sqlalchemy import select
 from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study import contents
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import Identity, Person, SignIn, now
 
+_IS_BOUND = col(Identity.unbound_at).is_(None)
 SEEN_EVERY = timedelta(minutes=1)
 """A session's last press is written no more often than this."""
 
@@ -57,20 +58,38 @@ def find(session: Session, token: str, *, idle: timedelta, longest: timedelta) -
 
 
 def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:
-    """The person of this study whom a provider calls so; None where there is none, or they are not active any more."""
+    """The person of this study whom a provider calls so; None where there is none, or they are not let in any more: not active, or without a role."""
     number = number_of(session, issuer, subject)
-    return None if number is None else contents.person(session, number)
+    person = None if number is None else contents.person(session, number)
+    return person if person is not None and person.roles else None
 
 
 def number_of(session: Session, issuer: str, subject: str) -> int | None:
     """The number of that person, active or not."""
     who = select(col(Identity.person_id)).where(col(Identity.issuer) == issuer, col(Identity.subject) == subject)
-    return session.connection().execute(who).scalar()
+    return session.connection().execute(who.where(_IS_BOUND)).scalar()
+
+
+def accounts_of(session: Session, person_id: int) -> list[tuple[str, str]]:
+    """Issuer and subject of each account of a person."""
+    whose = select(col(Identity.issuer), col(Identity.subject)).where(col(Identity.person_id) == person_id, _IS_BOUND)
+    return [(issuer, subject) for issuer, subject in session.connection().execute(whose.order_by(col(Identity.id)))]
+
+
+def is_unbound(session: Session, issuer: str, subject: str) -> bool:
+    """Whether this account was somebody's and is nobody's now: only an invitation lets it in again."""
+    who = select(col(Identity.id)).where(col(Identity.issuer) == issuer, col(Identity.subject) == subject)
+    return session.connection().execute(who.where(~_IS_BOUND)).first() is not None
+
+
+def roles_by_groups(session: Session, person_id: int) -> frozenset[Role]:
+    """The roles that a person has because of groups of the provider."""
+    return frozenset(map(Role, json.loads(session.get_one(Person, person_id).group_roles)))
 
 
 def everybody(session: Session) -> list[tuple[Viewer, bool, bool]]:
     """All people of the study by name: each, whether they are let in, and whether they have signed in once."""
-    bound = set(session.exec(select_rows(Identity.person_id)))
+    bound = set(session.exec(select_rows(Identity.person_id).where(_IS_BOUND)))
     active = set(session.exec(select_rows(Person.id).where(col(Person.active))))
     people = contents.people(session, everybody=True)
     return [(person, person.person_id in active, person.person_id in bound) for person in people]

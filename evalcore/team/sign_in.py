@@ -25,20 +25,28 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
+from evalcore.importing.uploads import UPLOAD
 from evalcore.study.db import Engine, reading, writing
 from evalcore.study.policies import check_can_import, reason
 from evalcore.team import people, queries, store
 from evalcore.team.provider import Provider
 from evalcore.team.queries import SignedIn
-from evalcore.team.studies import Study, studies
+from evalcore.team.studies import NAME, Study, studies
 
 _log = logging.getLogger(__name__)
 COOKIE, FLOW_COOKIE = "__Host-overread", "__Host-overread-sign-in"
+HINT_COOKIE = "__Secure-overread-sign-out"
+"""The ID token, for the provider's sign-out alone; `__Host-` would send it with every request."""
 SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT = "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"
-INVITATION, UPLOAD = "/invitation/", "/_stcore/upload_file"
+INVITATION = "/invitation/"
+NO_STUDY = "There is no such study, or you are not in it"
 STUDY_HEADER = b"x-overread-study"
 """By this header of its socket a page knows its study; of no use to who forges it, since the person is looked up in that study."""
 FLOW_SECONDS = 600
+MOST_HINT = 3_000
+"""Characters of an ID token that a cookie takes; with a longer one the provider asks who signs out."""
+_AWAY = (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError)
+"""What comes of a provider that does not answer, or says what it should not."""
 _FORGED = (
     b"forwarded", b"remote-user", b"x-remote-user", b"x-forwarded-user", b"x-forwarded-email", b"x-forwarded-preferred-username",
     b"x-forwarded-groups", b"x-forwarded-access-token", b"x-auth-request-user", b"x-auth-request-email", b"x-webauth-user",
@@ -161,10 +169,14 @@ class SignedInOnly:
         study = listed.get("") or listed.get(first)
         if study is None and first == "static":  # Streamlit's own files, the same for everybody
             return scope
+        if study is None and not first and _is_navigation(scope):
+            return self._choice(who)
+        if "" not in listed and scope["path"] == f"/{first}" and NAME.fullmatch(first):
+            return _to(f"/{first}/")
         if study is None:
-            return self._choice(who) if _is_navigation(scope) else PlainTextResponse("There is no such study.", 404)
-        if study.name and scope["path"] == study.prefix:
-            return _to(f"{study.prefix}/")
+            if f"/{rest}".startswith(INVITATION) and _is_navigation(scope):
+                return _no_invitation(store.NO_INVITATION, f"/{first}/")
+            return _no_study(scope, who)
         if study.name:
             header = (STUDY_HEADER, study.name.encode())
             scope = {
@@ -179,7 +191,7 @@ class SignedInOnly:
         """A part of a page, a socket, a file that goes up or down: for people of the study, as they are now."""
         person = people.member(self._study_engine(study), who)
         if person is None:
-            return PlainTextResponse("You are not in this study.", 403)
+            return _no_study(scope, who)
         if scope["path"].startswith(UPLOAD) and (why := reason(check_can_import, person)):
             return PlainTextResponse(why, 403)
         return scope
@@ -190,16 +202,10 @@ class SignedInOnly:
             try:
                 people.accept(engine, scope["path"].removeprefix(INVITATION), who)
             except NotAllowed as refusal:
-                return _page("You cannot come in by this link", str(refusal), status=403, link=f"{study.prefix}/")
+                return _no_invitation(str(refusal), f"{study.prefix}/")
             return _to(f"{study.prefix}/")
         if people.admit(engine, who, who.groups, study.groups) is None:
-            return _page(
-                "You are not in this study",
-                f"You are signed in as {who.name or 'somebody without a name'}. Ask a lead of the study for an invitation.",
-                status=403,
-                link=SIGN_OUT,
-                link_words="Sign out",
-            )
+            return _no_study(scope, who)
         pressed(self._sign_ins(), who)
         return scope
 
@@ -246,7 +252,7 @@ class SignedInOnly:
             answer: Response = await self._oauth.overread.authorize_redirect(
                 request, self._provider.public_url + CALLBACK
             )
-        except (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError):
+        except _AWAY:
             return _page(
                 "The sign-in of your institution cannot be reached", "Try again in a minute.", status=502, link=SIGN_IN
             )
@@ -258,10 +264,9 @@ class SignedInOnly:
         wanted = local_path(request.session.get("next", "/"))
         try:
             options = {"iss": {"essential": True, "value": self._provider.issuer}}
-            claims = (await self._oauth.overread.authorize_access_token(request, claims_options=options)).get(
-                "userinfo"
-            ) or {}
-        except (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError) as error:
+            said = await self._oauth.overread.authorize_access_token(request, claims_options=options)
+            claims = await self._claims(said)
+        except _AWAY as error:
             await run_in_threadpool(self._tell_refused, "somebody", type(error).__name__)
             why = "It took more than ten minutes, was begun in another window, or your institution said no."
             return _page("You are not signed in", why, status=403, link=SIGN_IN, link_words="Try again")
@@ -273,7 +278,24 @@ class SignedInOnly:
         token = await run_in_threadpool(self._kept, claims, token_of(request.cookies))
         answer = _to(wanted)
         answer.set_cookie(COOKIE, token, secure=True, httponly=True, samesite="lax", path="/")
+        if self._provider.signs_out and len(hint := str(said.get("id_token", ""))) <= MOST_HINT:
+            answer.set_cookie(HINT_COOKIE, hint, secure=True, httponly=True, samesite="lax", path=SIGN_OUT)
         return answer
+
+    async def _claims(self, said: Any) -> dict[str, Any]:
+        """What the ID token says of somebody, and what only UserInfo does where the token is a short one."""
+        claims = dict(said.get("userinfo") or {})
+        metadata = await self._oauth.overread.load_server_metadata()
+        if not self._provider.lacks(claims) or "userinfo_endpoint" not in metadata:
+            return claims
+        try:
+            more = await self._oauth.overread.userinfo(token=said)
+        except (HTTPError, AuthlibBaseError):  # what the token says has to do
+            return claims
+        if more.get("sub") != claims.get("sub"):
+            msg = "UserInfo is of somebody else than the ID token"
+            raise ValueError(msg)
+        return {**more, **claims}
 
     def _kept(self, claims: Any, earlier: str) -> str:
         """A new session, by a new token, in place of the one that this browser had."""
@@ -291,20 +313,51 @@ class SignedInOnly:
         if request.headers.get("sec-fetch-site") not in ("same-origin", "none"):
             return _page("You are still signed in", "Another site asked to sign you out.", status=403, link="/")
         await run_in_threadpool(self._ended, token_of(request.cookies))
-        answer = _to(SIGNED_OUT)
+        answer = await self._signed_out_there(request)
+        answer.headers["cache-control"] = "no-store"
         answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax", path="/")
+        answer.delete_cookie(HINT_COOKIE, secure=True, httponly=True, samesite="lax", path=SIGN_OUT)
         return answer
+
+    async def _signed_out_there(self, request: Request) -> Response:
+        """The way to the provider's own sign-out, where it has one, which leads back; else to our page."""
+        if self._provider.signs_out:
+            with suppress(*_AWAY, RuntimeError):  # it names none
+                there: Response = await self._oauth.overread.logout_redirect(
+                    request,
+                    self._provider.public_url + SIGNED_OUT,
+                    request.cookies.get(HINT_COOKIE),
+                    client_id=self._provider.client_id,
+                )
+                return there
+        return _to(SIGNED_OUT)
 
     def _ended(self, token: str) -> None:
         with writing(self._sign_ins()) as session:
             store.end(session, token)
 
-    async def _signed_out(self, _request: Request) -> Response:
-        return _page(
-            "You are signed out",
-            "Your reads are saved. On a shared machine, sign out of your institution as well.",
-            link=SIGN_IN,
-        )
+    async def _signed_out(self, request: Request) -> Response:
+        came_back = "state" in request.query_params
+        request.session.clear()
+        elsewhere = "" if came_back else " On a shared machine, sign out of your institution as well."
+        return _page("You are signed out", f"Your reads are saved.{elsewhere}", link=SIGN_IN)
+
+
+def _no_study(scope: Scope, who: SignedIn) -> Response:
+    """The same answer whether there is no such study or somebody is not in it: names of studies are nobody else's business."""
+    if not _is_navigation(scope):
+        return PlainTextResponse(NO_STUDY, 404)
+    return _page(
+        NO_STUDY,
+        f"You are signed in as {who.name or 'somebody without a name'}. Ask a lead of the study for an invitation.",
+        status=404,
+        link=SIGN_OUT,
+        link_words="Sign out",
+    )
+
+
+def _no_invitation(why: str, link: str) -> Response:
+    return _page("You cannot come in by this link", why, status=403, link=link)
 
 
 def _cookies(scope: Scope) -> dict[str, str]:

@@ -5,16 +5,18 @@ import secrets
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sqlalchemy import delete, select, update
-from sqlmodel import Session, col
+from sqlalchemy import delete, func, tuple_, update
+from sqlmodel import Session, col, select as select_rows
 
 from evalcore.errors import NotAllowed
 from evalcore.study import store
 from evalcore.study.schema import SIGN_IN_REFUSED, SIGNED_IN, SIGNED_OUT, Role
 from evalcore.study.tables import Identity, Invitation, Person, SignIn, now
-from evalcore.team.queries import hashed, number_of
+from evalcore.team.queries import accounts_of, hashed, number_of
 
 INVITED_FOR = timedelta(days=14)
+KEPT_FOR = timedelta(days=30)
+"""A session's row, after its end; of one that ended by itself, after the last press."""
 NO_INVITATION = (
     "This invitation was used, or is older than 14 days, or there never was one. Ask a lead of the study for a new one."
 )
@@ -24,7 +26,9 @@ NO_INVITATION = (
 
 
 def begin(session: Session, *, issuer: str, subject: str, name: str, groups: Iterable[str]) -> str:
-    """Begin a session. Returns its token, which only the browser keeps."""
+    """Begin a session. Returns its token, which only the browser keeps. Rows of sessions that ended long ago are removed."""
+    old = now() - KEPT_FOR
+    session.connection().execute(delete(SignIn).where(func.coalesce(SignIn.ended_at, SignIn.seen_at) < old))
     token = secrets.token_urlsafe(32)
     held = json.dumps(sorted(groups), ensure_ascii=False)
     session.add(SignIn(token_hash=hashed(token), issuer=issuer, subject=subject, name=name, groups=held))
@@ -50,12 +54,18 @@ def end(session: Session, token: str) -> None:
         store.append_event(session, actor=f"{issuer} {subject}", action=SIGNED_OUT, subject="session")
 
 
-def end_all(session: Session, person_id: int) -> None:
-    """End every session of a person in this database."""
-    who = select(col(Identity.issuer), col(Identity.subject)).where(col(Identity.person_id) == person_id)
-    for issuer, subject in session.connection().execute(who).all():
-        theirs = (col(SignIn.issuer) == issuer, col(SignIn.subject) == subject, col(SignIn.ended_at).is_(None))
-        session.connection().execute(update(SignIn).where(*theirs).values(ended_at=now()))
+def end_all(session: Session, accounts: Iterable[tuple[str, str]] | None = None, *, actor: str) -> int:
+    """End every session of some accounts in this database, or all there are. Returns how many it was."""
+    present = update(SignIn).where(col(SignIn.ended_at).is_(None)).values(ended_at=now())
+    if accounts is not None:
+        wanted = sorted(accounts)
+        present = present.where(tuple_(col(SignIn.issuer), col(SignIn.subject)).in_(wanted))
+    ended = session.connection().execute(present.returning(col(SignIn.issuer), col(SignIn.subject))).all()
+    for issuer, subject in ended:
+        store.append_event(
+            session, actor=actor, action=SIGNED_OUT, subject="session", detail={"issuer": issuer, "subject": subject}
+        )
+    return len(ended)
 
 
 def refused(session: Session, *, who: str, why: str) -> None:
@@ -110,7 +120,9 @@ def bind(session: Session, person_id: int, *, issuer: str, subject: str) -> None
     if number_of(session, issuer, subject) is not None:
         msg = "Your account belongs to somebody in this study already. Ask a lead to look at the list of people."
         raise NotAllowed(msg)
-    row = Identity(person_id=person_id, issuer=issuer, subject=subject)
+    again = select_rows(Identity).where(Identity.issuer == issuer, Identity.subject == subject)
+    row = session.exec(again).first() or Identity(person_id=person_id, issuer=issuer, subject=subject)
+    row.person_id, row.unbound_at = person_id, None
     session.add(row)
     session.flush()
     store.written(session).content("identity", [row.id or 0])
@@ -119,10 +131,35 @@ def bind(session: Session, person_id: int, *, issuer: str, subject: str) -> None
     store.append_event(session, actor=name, action="identity bound", subject=name, detail=detail)
 
 
-def set_roles(session: Session, person_id: int, roles: frozenset[Role], *, actor: str) -> None:
-    """Give somebody other roles."""
+def unbind(session: Session, person_id: int, *, actor: str) -> int:
+    """No account is this person any more, and no invitation of theirs works. Returns how many accounts it was."""
+    session.connection().execute(
+        delete(Invitation).where(col(Invitation.person_id) == person_id, col(Invitation.used_at).is_(None))
+    )
+    bound = session.exec(
+        select_rows(Identity).where(Identity.person_id == person_id, col(Identity.unbound_at).is_(None))
+    ).all()
+    for row in bound:
+        row.unbound_at = now()
+        session.add(row)
+        session.flush()
+        store.written(session).content("identity", [row.id or 0])
+        detail = {"issuer": row.issuer, "subject": row.subject}
+        store.append_event(
+            session, actor=actor, action="identity unbound", subject=_name(session, person_id), detail=detail
+        )
+    return len(bound)
+
+
+def set_roles(
+    session: Session, person_id: int, roles: frozenset[Role], *, actor: str, by_groups: frozenset[Role] | None = None
+) -> None:
+    """Give somebody other roles. `by_groups`: those of them that groups of the provider gave; None: of what is left, the same as before."""
     person = session.get_one(Person, person_id)
     before, wanted = sorted(json.loads(person.roles)), sorted(roles)
+    given = json.loads(person.group_roles) if by_groups is None else by_groups
+    person.group_roles = json.dumps(sorted(set(given) & set(wanted)))
+    session.add(person)
     if before == wanted:
         return
     detail = {"before": before, "roles": wanted}
@@ -139,7 +176,7 @@ def set_active(session: Session, person_id: int, *, active: bool, actor: str) ->
     person.active = active
     session.add(person)
     if not active:
-        end_all(session, person_id)
+        end_all(session, accounts_of(session, person_id), actor=actor)
     act = "person let in again" if active else "person deactivated"
     store.append_event(session, actor=actor, action=act, subject=person.name)
 

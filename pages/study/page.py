@@ -1,8 +1,9 @@
 """Bring data in, plan its reading, and say who reads."""
 
-import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import import_file, told_by_name
 from evalcore.importing.formats import FORMATS
+from evalcore.importing.uploads import path_of
 from evalcore.stats.wording import counted
+from evalcore.study import lookups
 from evalcore.study.acting import prepare_search
 from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
@@ -29,13 +32,14 @@ MEANINGS = {
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
 MEANS = "What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right."
-BLOCK = 1 << 20
+EVERY_SECONDS = 5
 
 
 def _importing(viewer: Viewer) -> None:
     if why_not := reason(check_can_import, viewer):
         st.html(html.notice(why_not))
         return
+    _under_way()
     upload = st.file_uploader(
         "A file of examples, results, verdicts, or cases of triage",
         key="upload",
@@ -85,6 +89,25 @@ def _importing(viewer: Viewer) -> None:
         )
 
 
+@contextmanager
+def _on_disk(upload: UploadedFile) -> Iterator[Path]:
+    """The file of an upload: a large one is on the disk already."""
+    if (kept := path_of(upload.file_id)) is not None:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "upload"
+        path.write_bytes(upload.getvalue())
+        yield path
+
+
+@partial(common.fragment, run_every=EVERY_SECONDS)
+def _under_way() -> None:
+    """Who is importing at the moment, for everybody who would."""
+    if (found := common.ask(lookups.import_under_way)) is not None:
+        st.html(html.notice(f"{found.sentence} Another file can be imported when that is done."))
+
+
 def _run(upload: UploadedFile, **options: Any) -> None:
     bar = st.progress(0.0, text="Reading")
     began = time.monotonic()
@@ -92,13 +115,10 @@ def _run(upload: UploadedFile, **options: Any) -> None:
     def progress(done: int) -> None:
         seconds = time.monotonic() - began
         rate = done / 1e6 / seconds if seconds else 0.0
-        bar.progress(min(done / max(upload.size, 1), 1.0), text=f"Read {done / 1e6:.1f} MB, {rate:.1f} MB a second")
+        bar.progress(min(done / size, 1.0), text=f"Read {done / 1e6:.1f} MB, {rate:.1f} MB a second")
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "upload"
-        with path.open("wb") as stream:
-            shutil.copyfileobj(upload, stream, BLOCK)
-        upload.seek(0)
+    with _on_disk(upload) as path:
+        size = max(path.stat().st_size, 1)
         try:
             report = import_file(common.engine(), path, name=upload.name, progress=progress, **options)
         except (NotAllowed, ImportFailed) as refused:

@@ -29,20 +29,20 @@ N_VERDICTS, N_RESPONSES, BATCH = 1_200_000, 50_000, 2_000
 SENTENCE = "The answer names fever, stiff neck and rash as reasons to be seen today but leaves the dose out and does not ask how old the child is."
 
 
-def made(path: Path, n_verdicts: int) -> None:
+def made(path: Path, n_verdicts: int, *, n_examples: int = 1, n_responses: int = N_RESPONSES) -> None:
     """A study with so many levels of care, read by as many judges as that takes, written as an import writes them."""
     engine = open_study(str(path))
-    n_responses = min(N_RESPONSES, n_verdicts)
+    n_responses = min(n_responses, n_verdicts)
     with writing(engine) as session:
         store.ensure_study(session)
         bulk = store.Bulk(session)
-        example = {
-            "dataset": "invented", "prompt_id": "p", "messages": "[]", "n_turns": 1, "first_words": "", "tags": "[]", "provisional": False
-        }  # fmt: skip
-        bulk.insert(Example.__tablename__, [example])
+        example = {"dataset": "invented", "messages": "[]", "n_turns": 1, "first_words": "", "tags": "[]"}
+        named = [example | {"prompt_id": f"p{n}", "provisional": False} for n in range(n_examples)]
+        bulk.insert(Example.__tablename__, named)
         bulk.insert(Model.__tablename__, [{"name": "model"}])
         bulk.insert(Response.__tablename__, [
-            {"example_id": 1, "model_id": 1, "dataset": "invented", "sample_index": n, "text": SENTENCE * 10} for n in range(n_responses)
+            {"example_id": 1 + n % n_examples, "model_id": 1, "dataset": "invented", "sample_index": n, "text": SENTENCE * 10}
+            for n in range(n_responses)
         ])  # fmt: skip
         store.append_event(session, actor="benchmark", action="responses made", subject="study")
     for judge in range(-(-n_verdicts // n_responses)):
@@ -51,7 +51,7 @@ def made(path: Path, n_verdicts: int) -> None:
             for start in range(1, n_responses + 1, BATCH):
                 bulk.verdicts([
                     Verdict(
-                        example_id=1, response_id=number, criterion_id=None, rater_id=rater, stage=Stage.JUDGE, label=Label.MET,
+                        example_id=1 + (number - 1) % n_examples, response_id=number, criterion_id=None, rater_id=rater, stage=Stage.JUDGE, label=Label.MET,
                         confidence=0.9, explanation=SENTENCE, created_at=at,
                     )
                     for number in range(start, min(start + BATCH, n_responses + 1))

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests import invented, world
 from tests.browser import steps
 from tests.browser.server import AppServer, free_port, running_app, served
 
@@ -235,3 +236,29 @@ def test_the_start_page_has_no_menu_no_deploy_button_and_no_export_of_tables(pag
     expect(page.get_by_role("button", name="Download")).to_have_count(0)
     expect(page.get_by_test_id("stMainMenu")).to_have_count(0)
     expect(page.get_by_test_id("stAppDeployButton")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_large_upload_lies_on_the_disk_and_not_in_memory_until_its_tab_ends(page: Page, tmp_path: Path):
+    lies, text = tmp_path / "uploads", "long " * 4_000
+    lies.mkdir()
+    world.made(str(tmp_path / "overread.db")).engine.dispose()
+    content = invented.lines(
+        *(
+            invented.example(f"n{number}", prompt=[{"role": "user", "content": f"{number} {text}"}])
+            for number in range(1_500)
+        )
+    )  # 30 MB
+    (tmp_path / "large.jsonl").write_bytes(content)
+    with running_app(tmp_path, environment={"TMPDIR": str(lies)}) as server:
+        steps.choose_reader(page, server, "Ana Ruiz")
+        steps.go(page, "study")
+        steps.keyed(page, "upload").locator("input[type=file]").set_input_files(tmp_path / "large.jsonl")
+        expect(steps.keyed(page, "import")).to_be_visible()
+        (file,) = lies.glob("overread-upload-*")
+        assert file.read_bytes() == content
+        steps.keyed(page, "import").get_by_role("button").click()
+        expect(page.get_by_text("1,500 rows, imported")).to_be_visible(timeout=60_000)
+        steps.keyed(page, "upload").get_by_role("button", name="Remove").click()
+        expect(steps.keyed(page, "import")).to_be_hidden()
+        assert list(lies.glob("overread-upload-*")) == []

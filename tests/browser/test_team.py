@@ -127,6 +127,7 @@ def test_an_invited_physician_reads_signs_in_again_in_the_same_tab_and_the_serve
             assert labels(page)[:2] == ["met", "open"]
             works(page, "2", 1, "not met")
             page.get_by_role("link", name="Sign out").click()
+            page.get_by_role("button", name="End session").click()  # at the provider, which leads back
             expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
             page.goto(f"{url}/review")
             expect(page.get_by_role("button", name="ana", exact=True)).to_be_visible()  # at the provider again

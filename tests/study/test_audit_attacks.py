@@ -16,8 +16,9 @@ from evalcore.errors import OverreadError
 from evalcore.importing import import_file
 from evalcore.settings import settings
 from evalcore.study import store, trail, triggers
+from evalcore.study.acting import opened
 from evalcore.study.auditing import verify
-from evalcore.study.db import connect, open_study, reading, writing
+from evalcore.study.db import connect, open_study, reading, trail_file, writing
 from evalcore.study.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
 from evalcore.study.schema import Administrator
 from tests import world
@@ -291,6 +292,26 @@ def test_the_hashes_of_acts_are_kept_in_a_file_and_compared(database_url, tmp_pa
     rewritten(small.engine)
     assert f"({kept} line 1)" in report_on(small.engine, kept=kept).sentence
     small.engine.dispose()
+
+
+def test_studies_of_the_same_file_name_keep_their_hashes_apart_in_a_folder(tmp_path, monkeypatch):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.setenv("OVERREAD_TRAIL", str(kept))
+    made = []
+    for name in ("cardio", "skin"):
+        (tmp_path / name).mkdir()
+        opened(str(tmp_path / name / "study.db")).dispose()
+        made.append(world.made(str(tmp_path / name / "study.db")))
+    files = set()
+    for small in made:
+        with reading(small.engine) as session:
+            files.add(path := trail_file(session))
+        assert [line.split()[-1] for line in path.read_text().splitlines()] == heads(small.engine)[-1:]
+        assert report_on(small.engine, kept=path).holds
+        small.engine.dispose()
+    assert files == set(kept.iterdir())
+    assert len(files) == 2
 
 
 def test_an_act_is_saved_also_where_its_hash_cannot_be_kept(database_url, tmp_path, monkeypatch, caplog):

@@ -1,5 +1,11 @@
 """A study from SQLite to PostgreSQL and back: the same rows, the same trail, the same exports, the same search."""
 
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from sqlalchemy import make_url
 
@@ -152,3 +158,44 @@ def test_sqlite_has_no_roles(sqlite_database_url):
     with pytest.raises(OverreadError, match="got SQLite"):
         grant(engine, "x")
     engine.dispose()
+
+
+def test_an_older_study_is_not_brought_up_to_date_by_being_copied(sqlite_database_url, tmp_path):
+    path = Path(make_url(sqlite_database_url).database or "")
+    with closing(sqlite3.connect(path)) as study:
+        study.execute("UPDATE alembic_version SET version_num = '2'")
+        study.commit()
+    before = path.read_bytes()
+    with pytest.raises(
+        OverreadError, match=r"expected a study with the tables of this version.* --db .*overread\.db migrate"
+    ):
+        copy_study(str(path), str(tmp_path / "copy.db"))
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.glob("*migration*")] == []
+    assert not (tmp_path / "copy.db").exists() or not copied_tables(tmp_path / "copy.db")
+
+
+def copied_tables(path: Path) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(path)) as study:
+        return study.execute("SELECT name FROM sqlite_master").fetchall()
+
+
+def test_a_source_that_is_not_there_is_not_made(tmp_path):
+    with pytest.raises(OverreadError, match=r"found no file .*none\.db"):
+        copy_study(str(tmp_path / "none.db"), str(tmp_path / "copy.db"))
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_copies_runs_and_finds_the_same_exports():
+    script = Path(__file__).parents[1] / "benchmarks" / "copy_speed.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script, "--verdicts", "400"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "400 verdicts there and back" in done.stdout
+    assert done.stdout.count("floor") == 2

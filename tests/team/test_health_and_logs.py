@@ -1,5 +1,6 @@
 """What a server says to its proxy, and what it writes down of its work."""
 
+import contextlib
 import io
 import json
 import logging
@@ -7,7 +8,7 @@ import logging
 import pytest
 
 from evalcore import serving
-from evalcore.study import acting
+from evalcore.study import acting, db
 from evalcore.study.db import connect, open_study
 from evalcore.team import health, logs, people
 from tests.team.conftest import ADMINISTRATOR, Browser, echo
@@ -40,7 +41,23 @@ def test_a_database_that_cannot_be_used_a_full_disk_and_older_tables_are_told(sm
     with small.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '1'")
     engine = connect(small.location)
-    assert "study: the tables are of another version of Overread" in health.faults(lambda _: engine)
+    assert "study: the tables are of an older version of Overread" in health.faults(lambda _: engine)
+    engine.dispose()
+
+
+def test_a_server_whose_connections_are_all_in_use_is_not_ready_and_says_so(small, monkeypatch):
+    monkeypatch.setenv("OVERREAD_DB", small.location)
+    monkeypatch.setattr(db, "_MOST_BEYOND_FIVE", 0)
+    engine = connect(small.location, wait_seconds=0.1)
+    with contextlib.ExitStack() as held:
+        for _ in range(5):
+            held.enter_context(engine.connect())
+        answer = Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["faults"] == [
+        f"{name}: every connection to the database is in use" for name in ("study", "sign-ins")
+    ]
+    assert Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz").status_code == 200
     engine.dispose()
 
 

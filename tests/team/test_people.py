@@ -7,9 +7,9 @@ from evalcore import runs
 from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.settings import Settings
 from evalcore.study import contents
-from evalcore.study.db import reading
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import Role
-from evalcore.team import people, studies
+from evalcore.team import people, store, studies
 from evalcore.team.provider import provider_of
 from tests import run_world, world
 from tests.team.conftest import ADMINISTRATOR
@@ -206,3 +206,23 @@ def test_a_file_that_is_none_of_studies_says_what_was_expected(content, listed):
     listed.write_text(content)
     with pytest.raises(OverreadError, match="expected"):
         studies.studies()
+
+
+# ---------------------------------------------------------------- commands
+
+
+def test_commands_unbind_an_account_and_end_sessions(overread, sqlite_database_url):
+    small = world.made(sqlite_database_url)
+    with writing(small.engine) as session:
+        for _ in range(2):
+            store.begin(session, issuer="https://id.example", subject="ana", name="Ana", groups=())
+        store.bind(session, small.viewer(IMANI).person_id, issuer="https://id.example", subject="ana")
+        store.begin(session, issuer="https://id.example", subject="bo", name="Bo", groups=())
+    assert "expected the name of a person or --all, got neither" in overread.bad("team", "sign-out")
+    assert "got both" in overread.bad("team", "sign-out", IMANI, "--all")
+    db = ("--db", sqlite_database_url)
+    assert overread.good("team", "sign-out", IMANI, *db) == "2 sessions ended.\n"
+    assert overread.good("team", "sign-out", "--all", *db) == "1 session ended.\n"
+    assert overread.good("team", "unbind", IMANI, *db) == f"{IMANI}: 1 account unbound.\n"
+    assert overread.good("team", "unbind", IMANI, *db) == f"{IMANI}: 0 accounts unbound.\n"
+    small.engine.dispose()

@@ -6,16 +6,21 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from authlib.integrations.base_client.async_openid import AsyncOpenIDMixin
+from httpx2 import HTTPError
 from sqlalchemy import text
+from sqlmodel import select
 
-from evalcore.study import frames, trail
+from evalcore.errors import NotAllowed
+from evalcore.study import contents, frames, trail
+from evalcore.study.auditing import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Role, Viewer
-from evalcore.study.tables import now
+from evalcore.study.tables import SignIn, now
 from evalcore.team import people, queries, store
-from evalcore.team.sign_in import COOKIE, FLOW_COOKIE, session_of
+from evalcore.team.sign_in import COOKIE, FLOW_COOKIE, HINT_COOKIE, session_of
 from tests import world
-from tests.team.conftest import ADMINISTRATOR, PUBLIC, MakeServer, Server
+from tests.team.conftest import ADMINISTRATOR, PUBLIC, Browser, MakeServer, Server
 
 IMANI, TOVE, LEAD = "Dr. Imani Noor", "Dr. Tove Lind", "Ana Ruiz"
 PARTS = (
@@ -185,6 +190,32 @@ def test_who_is_let_in(said: dict[str, str], subject: str, is_let_in: bool, serv
     assert refused == ([] if is_let_in else [f"{server.provider.issuer} {subject}"])  # never the e-mail address
 
 
+@pytest.mark.parametrize(
+    ("asks", "is_let_in"), [("UserInfo", True), ("UserInfo of somebody else", False), ("no UserInfo", False)]
+)
+def test_what_a_short_token_leaves_out_comes_from_userinfo(asks: str, is_let_in: bool, serve: MakeServer, monkeypatch):
+    """As Okta's own issuer and Shibboleth have it by default: the ID token has the subject alone."""
+    whole, info = AsyncOpenIDMixin.parse_id_token, AsyncOpenIDMixin.userinfo
+
+    async def short(*arguments, **named):
+        claims = await whole(*arguments, **named)
+        return {name: claims[name] for name in claims.keys() - {"name", "email", "email_verified", "groups"}}
+
+    async def of(client, **named):
+        said = await info(client, **named)
+        if asks == "no UserInfo":
+            msg = "away"
+            raise HTTPError(msg)
+        return said | ({"sub": "bo"} if asks != "UserInfo" else {})
+
+    monkeypatch.setattr(AsyncOpenIDMixin, "parse_id_token", short)
+    monkeypatch.setattr(AsyncOpenIDMixin, "userinfo", of)
+    server = serve(allowed_domains="hospital.example", allowed_groups="readers")
+    browser = server.browser()
+    assert (browser.sign_in("ana").status_code == 303) is is_let_in
+    assert (COOKIE in browser.cookies) is is_let_in
+
+
 def test_a_token_of_another_issuer_is_refused(server: Server):
     claims = {"iss": "https://other.example", "sub": "ana", "email_verified": True}
     assert server.provider.refusal(claims)
@@ -203,8 +234,8 @@ def test_a_name_is_not_who_somebody_is(server: Server):
     server.signed_in("ana", IMANI)
     namesake = server.browser()
     namesake.sign_in("eve")
-    assert namesake.get("/browse").status_code == 403
-    assert namesake.part("/media/abc.csv").status_code == 403
+    assert namesake.get("/browse").status_code == 404
+    assert namesake.part("/media/abc.csv").status_code == 404
     assert namesake.socket() is None
 
 
@@ -234,14 +265,41 @@ def test_what_a_header_says_of_who_somebody_is_reaches_nothing(name: str, server
 def test_after_sign_out_the_token_is_worth_nothing(server: Server):
     browser = server.signed_in("ana", IMANI)
     kept = dict(browser.cookies)
-    answer = browser.get("/sign-out", sec_fetch_site="same-origin")
-    assert answer.headers["location"] == "/signed-out"
+    assert browser.get("/sign-out", sec_fetch_site="same-origin").status_code in (302, 303)
     assert COOKIE not in browser.cookies
     browser.cookies = kept
     assert browser.get("/browse").status_code == 303
     assert browser.part("/media/abc.csv").status_code == 401
     assert browser.socket() is None
     assert [action for action, _ in actions(server)][-1] == "signed out"
+
+
+def test_who_signs_out_is_led_to_the_providers_own_sign_out_and_back(server: Server, issuer: str):
+    browser = server.signed_in("ana", IMANI)
+    there = urlsplit(browser.get("/sign-out", sec_fetch_site="same-origin").headers["location"])
+    asked = {name: values[0] for name, values in parse_qs(there.query).items()}
+    assert f"{there.scheme}://{there.netloc}" == issuer
+    assert asked["post_logout_redirect_uri"] == f"{PUBLIC}/signed-out"
+    assert asked["client_id"] == "overread"
+    assert asked["id_token_hint"].count(".") == 2  # a token of the provider's own; the server has kept none
+    assert HINT_COOKIE not in browser.cookies
+    back = httpx.post(
+        f"{issuer}/oauth2/end_session/confirm", data={"redirect_uri": f"{PUBLIC}/signed-out?state={asked['state']}"}
+    )
+    shown = browser.get(back.headers["location"].removeprefix(PUBLIC)).text
+    assert "You are signed out" in shown
+    assert "sign out of your institution" not in shown
+
+
+@pytest.mark.parametrize("how", ["by the setting", "since the provider has no sign-out"])
+def test_where_the_provider_is_not_asked_the_page_says_so(how: str, serve: MakeServer, monkeypatch):
+    server = serve(oidc_sign_out=how != "by the setting")
+    browser = server.signed_in("ana", IMANI)
+    if how != "by the setting":
+        client = server.app._oauth.overread
+        monkeypatch.setitem(client.server_metadata, "end_session_endpoint", None)
+    assert browser.get("/sign-out", sec_fetch_site="same-origin").headers["location"] == "/signed-out"
+    assert "sign out of your institution" in browser.get("/signed-out").text
 
 
 def test_another_site_signs_nobody_out(server: Server):
@@ -293,7 +351,7 @@ def test_who_is_deactivated_gets_nothing_any_more(server: Server):
     assert browser.part("/media/abc.csv").status_code == 401
     assert browser.socket() is None
     browser.sign_in("ana")
-    assert browser.get("/browse").status_code == 403
+    assert browser.get("/browse").status_code == 404
     people.set_active(server.engine, IMANI, active=True, actor=ADMINISTRATOR)
     assert browser.get("/browse").status_code == 200
 
@@ -302,6 +360,68 @@ def test_only_who_may_import_uploads_a_file(server: Server):
     reader, lead = server.signed_in("ana", IMANI), server.signed_in("eve", LEAD)
     assert "Importing takes the role" in reader.part("/_stcore/upload_file/a/b").text
     assert lead.part("/_stcore/upload_file/a/b").status_code == 200
+
+
+def test_who_lost_their_account_comes_in_by_another_and_the_old_one_is_nobodys(serve: MakeServer):
+    server = serve(groups={"readers": frozenset({Role.REVIEWER})})
+    old = server.signed_in("ana", IMANI)
+    unused = server.invitation(IMANI)
+    assert people.unbind(server.engine, IMANI, actor=ADMINISTRATOR) == 1
+    assert old.get("/browse").status_code == 404  # nor by the group that they are in
+    assert old.socket() is None
+    assert old.get(unused).status_code == 403
+    new = server.signed_in("eve", IMANI)
+    assert new.get("/browse").status_code == 200
+    assert person_of(server, "eve").name == IMANI
+    assert people.unbind(server.engine, IMANI, actor=ADMINISTRATOR) == 1
+    assert old.get(server.invitation(IMANI)).status_code == 303  # the old account is found again
+    assert person_of(server).name == IMANI
+    with reading(server.engine) as session:
+        assert verify(session).holds
+    told = [action for action, _ in actions(server) if action.startswith("identity")]
+    assert told == ["identity bound", "identity unbound", "identity bound", "identity unbound", "identity bound"]
+
+
+def test_a_lead_ends_the_sessions_of_somebody_and_an_administrator_those_of_all(server: Server):
+    ana, lead = server.signed_in("ana", IMANI), server.signed_in("lena", LEAD)
+    of_lead = person_of(server, "lena")
+    assert people.sign_out(server.engine, server.engine, IMANI, actor=of_lead) == 1
+    assert ana.part("/media/abc.csv").status_code == 401
+    assert lead.part("/media/abc.csv").status_code == 200
+    assert actions(server)[-1] == ("signed out", of_lead.signature)
+    with pytest.raises(NotAllowed):
+        people.sign_out(server.engine, server.engine, LEAD, actor=small_viewer(server))
+    ana.sign_in("ana")
+    assert people.sign_out(server.engine, server.engine, None, actor=ADMINISTRATOR) == 2
+    for browser in (ana, lead):
+        assert browser.part("/media/abc.csv").status_code == 401
+
+
+def small_viewer(server: Server) -> Viewer:
+    """Dr. Imani Noor, who reads."""
+    with reading(server.engine) as session:
+        return next(person for person in contents.people(session) if person.name == IMANI)
+
+
+def test_a_session_is_forgotten_30_days_after_its_end_at_somebodys_next_sign_in(server: Server):
+    days = {
+        "ended long ago": (40, 31),
+        "ended lately": (40, 29),
+        "ran out long ago": (31, None),
+        "ran out lately": (29, None),
+    }
+    with writing(server.engine) as session:
+        for name in days:
+            store.begin(session, issuer="i", subject=name, name=name, groups=())
+        for name, (seen, ended) in days.items():
+            row = session.exec(select(SignIn).where(SignIn.subject == name)).one()
+            row.seen_at = row.created_at = now() - timedelta(days=seen)
+            row.ended_at = None if ended is None else now() - timedelta(days=ended)
+            session.add(row)
+    server.browser().sign_in("ana")
+    with server.engine.connect() as connection:
+        kept = set(connection.execute(text("SELECT subject FROM sign_in")).scalars())
+    assert kept == {"ended lately", "ran out lately", "ana"}
 
 
 # ---------------------------------------------------------------- invitations
@@ -314,7 +434,7 @@ def test_an_invitation_is_for_whoever_opens_it_first(server: Server):
     second.sign_in("eve")
     assert first.get(link).status_code == 303
     assert second.get(link).status_code == 403
-    assert second.get("/browse").status_code == 403
+    assert second.get("/browse").status_code == 404
     assert first.get("/browse").status_code == 200
 
 
@@ -362,19 +482,58 @@ def test_who_is_in_a_group_of_the_study_comes_in_with_its_roles(serve: MakeServe
     assert (person.name, person.roles) == ("Ana Lund", {Role.REVIEWER, Role.ADJUDICATOR})
     other = server.browser()
     other.sign_in("eve")
-    assert other.get("/browse").status_code == 403
+    assert other.get("/browse").status_code == 404
 
 
-def test_roles_follow_the_groups_at_the_next_sign_in(serve: MakeServer):
+def test_groups_give_roles_and_take_those_alone_that_they_gave(serve: MakeServer):
     server = serve(groups={"readers": frozenset({Role.REVIEWER})})
     browser = server.signed_in("ana", LEAD)
     assert person_of(server).roles == {Role.LEAD}
     browser.get("/browse")
-    assert person_of(server).roles == {Role.REVIEWER, Role.LEAD}  # a study keeps a lead
-    people.set_roles(server.engine, TOVE, [Role.LEAD], actor=ADMINISTRATOR)
-    browser.get("/browse")
-    assert person_of(server).roles == {Role.REVIEWER}
+    assert person_of(server).roles == {Role.REVIEWER, Role.LEAD}
     assert ("roles changed", "groups of the provider") in actions(server)
+    people.set_roles(server.engine, LEAD, [Role.REVIEWER, Role.LEAD, Role.RESEARCHER], actor=ADMINISTRATOR)
+    left(server, "ana").get("/browse")
+    assert person_of(server).roles == {Role.LEAD, Role.RESEARCHER}
+
+
+def left(server: Server, subject: str) -> Browser:
+    """Somebody signs in anew, and the provider says that they are in no group any more."""
+    browser = server.browser()
+    browser.sign_in(subject)
+    with server.engine.begin() as connection:
+        connection.execute(text("UPDATE sign_in SET groups = '[]' WHERE subject = :who"), {"who": subject})
+    return browser
+
+
+def test_who_leaves_the_groups_that_let_them_in_is_let_in_no_longer_and_may_come_again(serve: MakeServer):
+    server = serve(groups={"readers": frozenset({Role.REVIEWER})})
+    first = server.browser()
+    first.sign_in("ana")
+    assert first.get("/browse").status_code == 200
+    gone = left(server, "ana")
+    assert gone.get("/browse").status_code == 404
+    assert gone.part("/media/abc.csv").status_code == 404
+    assert gone.socket() is None
+    again = server.browser()
+    again.sign_in("ana")
+    assert again.get("/browse").status_code == 200
+    assert person_of(server).roles == {Role.REVIEWER}
+
+
+def test_the_only_lead_stays_one_until_there_is_another(serve: MakeServer):
+    server = serve(groups={"readers": frozenset({Role.LEAD})})
+    people.set_roles(server.engine, TOVE, [Role.LEAD], actor=ADMINISTRATOR)
+    browser = server.browser()
+    browser.sign_in("ana")
+    browser.get("/browse")
+    for name in (LEAD, TOVE):
+        people.set_roles(server.engine, name, [Role.REVIEWER], actor=ADMINISTRATOR)
+    gone = left(server, "ana")
+    assert gone.get("/browse").status_code == 200
+    assert person_of(server).roles == {Role.LEAD}
+    people.set_roles(server.engine, TOVE, [Role.LEAD], actor=ADMINISTRATOR)
+    assert gone.get("/browse").status_code == 404
 
 
 def test_a_group_does_not_let_in_who_was_deactivated(serve: MakeServer):
@@ -382,7 +541,7 @@ def test_a_group_does_not_let_in_who_was_deactivated(serve: MakeServer):
     browser = server.signed_in("ana", IMANI)
     people.set_active(server.engine, IMANI, active=False, actor=ADMINISTRATOR)
     browser.sign_in("ana")
-    assert browser.get("/browse").status_code == 403
+    assert browser.get("/browse").status_code == 404
 
 
 # ---------------------------------------------------------------- several studies
@@ -406,14 +565,41 @@ def test_an_address_names_its_study_and_nobody_sees_another(second: str, serve: 
     reached = browser.get("/first/browse").json()
     assert (reached["path"], reached["headers"]["x-overread-study"]) == ("/browse", "first")
     assert browser.get("/first").headers["location"] == "/first/"
-    assert browser.get("/second/browse").status_code == 403
-    assert browser.part("/second/media/abc.csv").status_code == 403
+    assert browser.get("/second/browse").status_code == 404
+    assert browser.part("/second/media/abc.csv").status_code == 404
     assert browser.socket("/second/_stcore/stream") is None
     assert browser.socket("/_stcore/stream") is None
     reached = browser.socket("/first/_stcore/stream", **{"x-overread-study": "second"})
     assert reached is not None
     assert reached["headers"]["x-overread-study"] == "first"
-    assert browser.get("/third/browse").status_code != 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "/browse",
+        "/invitation/abc",
+        "/review?item=3",
+        "/static/js/index.js",
+        "/media/abc.csv",
+        "/_stcore/stream",
+    ],
+)
+def test_a_study_of_others_cannot_be_told_from_one_that_does_not_exist(path: str, second: str, serve: MakeServer):
+    server = serve(others={"second": second})
+    browser = server.browser()
+    browser.sign_in("ana")
+    for ask in (browser.get, browser.part):
+        theirs, none = ask(f"/second{path}"), ask(f"/nowhere{path}")
+        assert theirs.status_code == none.status_code
+        assert theirs.status_code in ((303, 404, 403) if path in ("", "/invitation/abc") else (404,))
+        assert theirs.text == none.text.replace("nowhere", "second")
+        assert dict(theirs.headers) == {
+            name: value.replace("nowhere", "second") for name, value in none.headers.items()
+        } | {"content-length": theirs.headers["content-length"]}
+    assert browser.socket(f"/second{path}") is browser.socket(f"/nowhere{path}") is None
 
 
 def test_an_invitation_is_of_its_study_alone(second: str, serve: MakeServer):
@@ -421,7 +607,7 @@ def test_an_invitation_is_of_its_study_alone(second: str, serve: MakeServer):
     browser = server.browser()
     browser.sign_in("ana")
     assert browser.get(f"/second{server.invitation(IMANI)}").status_code == 403
-    assert browser.get("/second/").status_code == 403
+    assert browser.get("/second/").status_code == 404
 
 
 def test_the_only_study_opens_at_once_and_several_are_a_choice(second: str, serve: MakeServer):
