@@ -57,7 +57,7 @@ def holds_words(target: Target) -> str:
 
 def amount_words(target: Target, needed: Needed) -> str:
     """How much has to be read."""
-    criteria = f"{needed.n_items:,} criteria"
+    criteria = counted(needed.n_items, "criterion", "criteria")
     if target.goal is Goal.DIFFERENCE:
         criteria = f"{counted(needed.n_responses, 'response')}, {criteria}"
         return f"{counted(needed.n_units, 'further example')} with both models' responses ({criteria})"
@@ -251,8 +251,9 @@ def disagreement_words(found: Answer) -> str:
     if math.isnan(judges.times):
         return f"{disagree}."
     how = f"{judges.times:.1f} times as often as"
-    if judges.times < 1:
-        how = f"{100 * (1 - judges.times):.0f} % less often than"
+    if judges.times < 2:  # noqa: PLR2004 - "1.3 times as often" is harder to read than a share
+        percent = round(100 * (judges.times - 1))
+        how = f"{abs(percent)} % {'more' if percent > 0 else 'less'} often than" if percent else "as often as"
     return f"{disagree}: a draw by importance takes these {how} those on which they agree."
 
 

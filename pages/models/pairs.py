@@ -61,7 +61,7 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
     if not numbers.differences.empty:
         st.html(html.quiet(finding.rank_words(numbers.ranks)))
         _pairs(finding.leader_first(numbers.differences, model), corrected=True, key="corrected")
-        st.subheader("The difference, by what its interval holds for", anchor=False)
+        st.subheader("Differences by claim", anchor=False)
         columns = finding.difference_columns(numbers.difference_claims, model)
         tables.show(columns, key="models_difference_claims", names=("Pair",), alt="Corrected differences by claim")
         st.html(html.quiet(finding.CLAIM_COLUMNS))

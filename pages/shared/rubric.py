@@ -168,7 +168,7 @@ class Cells:
                 decision = replace(decision, cause=cause, severity=severity)
             elif of_judge is not None:
                 wrong_key = self._synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
-                wrong = st.checkbox("Right verdict for the wrong reason", disabled=self._disabled, key=wrong_key)
+                wrong = st.checkbox("Right label, wrong reasoning", disabled=self._disabled, key=wrong_key)
                 decision = replace(decision, right_for_wrong_reason=wrong)
             note = st.text_input(
                 "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
@@ -213,5 +213,5 @@ def read(row: dict[str, Any]) -> str:
         words.append(f"from a file, imported {common.local_day(row['recorded_at'])}{by}")
     words += error_words(row["cause"], row["severity"])
     if row["right_for_wrong_reason"]:
-        words.append("right verdict for the wrong reason")
+        words.append("right label, wrong reasoning")
     return html.read_verdict(row["rater"], row["label"], row["stage"], words, row["explanation"])

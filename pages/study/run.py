@@ -126,7 +126,7 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
             "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
             disabled=not row.spec.model.has_prices,
         )  # fmt: skip
-        if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):
+        if st.button("Resume", type="primary", icon=":material/play_arrow:", key="run_on"):
             with common.shown_errors():
                 start(viewer, row.spec, concurrency=int(concurrency), max_cost=max_cost)
                 st.rerun()

@@ -233,7 +233,7 @@ def a_physician_sees_neither_buttons_nor_replies(browser: Browser, address: str)
     page.goto(address)
     page.locator("a.or-profile", has=page.get_by_text(PHYSICIAN, exact=True)).click()
     expect(state(page)).to_have_text("Done: 10 questions without an answer.")
-    expect(page.get_by_text("Reading the replies of questions that failed takes the role lead.")).to_be_visible()
+    expect(page.get_by_text("Only leads can read the replies to questions that failed;")).to_be_visible()
     assert [word for word in (NO_ONE, ARABIC[:10], "JSON object") if word in page.content()] == []
     expect(page.get_by_role("button", name="again")).to_have_count(0)
     press(page, "run_back")

@@ -54,7 +54,7 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     expect(page.get_by_role("textbox", name="Model that answered")).to_have_value("Larch-1")
     steps.keyed(page, "import").get_by_role("button").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was imported: 1 fault")
-    expect(page.get_by_role("listitem").filter(has_text="--judge")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Fill in Judge")).to_be_visible()
     page.get_by_role("textbox", name="Judge").fill("Magpie")
     steps.keyed(page, "import").get_by_role("button").click()
     expect(page.get_by_role("status").filter(has_text=FILE)).to_contain_text("1 rows, imported")

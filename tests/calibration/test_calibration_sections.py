@@ -119,7 +119,7 @@ def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_ow
     assert found.errors["n"].item() > 0
     unasked = confidence.judges_on_levels(triage_data, confidence.level_meanings(triage_data, {}), drawn=True)
     assert unasked.reliability.empty
-    assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
+    assert unasked.errors["undefined"].str.startswith("What the confidence of Magpie refers to is not specified").all()
 
 
 def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_question():

@@ -30,8 +30,8 @@ from tests import world
 from tests.export_steps import NOTE, from_csv
 
 LABELS_COLUMNS = [  # in the documented order
-    "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme", "axis",
-    "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
+    "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme",
+    "language", "axis", "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
     "n_not_met", "n_cannot_assess", "overridden", "override_cause", "severity", "note", "selection",
     "inclusion_probability", "blinded", "first_read_at", "knows_model", "canary",
 ]  # fmt: skip

@@ -139,5 +139,5 @@ def test_the_page_asks_once_a_run_what_waits_for_the_viewer(form, monkeypatch):
 
 def test_who_may_not_assign_has_no_filters(form):
     app = form(READER)
-    assert "Assigning takes the role lead." in check(app)
+    assert "Only leads can assign reading;" in check(app)
     assert not [box for box in app.selectbox if str(box.key).startswith("assign_")]

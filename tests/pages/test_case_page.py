@@ -212,5 +212,5 @@ def test_a_study_of_nothing_but_cases_opens_everywhere(location, open_page):
         check(open_page(location, page, LEAD))
     shown = check(open_page(location, "overview", LEAD))
     assert "160 answers of 2 models to 8 cases of triage" in shown
-    assert "What it is made of" not in shown
+    assert "Composition and coverage" not in shown
     assert "This case needs" in check(open_page(location, "browse", LEAD, example="1"))

@@ -126,7 +126,7 @@ def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):
 def test_others_see_how_much_is_needed_and_not_the_button(name, opened):
     app = opened(name)
     shown = said(app)
-    assert "Assigning takes the role lead." in shown
+    assert "Only leads can assign reading;" in shown
     assert "Alder-2's corrected score" in shown
     assert not [button for button in app.button if button.key in {"plan_assign", "plan_check"}]
 

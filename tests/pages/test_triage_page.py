@@ -154,7 +154,7 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
     app = look_at_triage(triage_conversation_judge=JURY, triage_matrix_of="Briar-1")
     assert f"levels of qa by parser and conversation by {JURY}" in words(app)
     assert f"({row['k']}/{row['n']})" in words(app)
-    app.segmented_control(key="triage_show").set_value("Who read the level").run()
+    app.segmented_control(key="triage_show").set_value("Level readers").run()
     options = app.selectbox(key="triage_beside").options
     assert f"conversation: {JURY} beside physicians here" in options
     assert not any(JURY in option and "physicians" not in option for option in options)
@@ -166,7 +166,7 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
     with reading(drawn_triage) as session:
         triage_data = described(stored_triage.load(session))
     agreed = agreement(level_pairs(triage_data, "acuity_rules", "Magpie", asked="conversation"))
-    shown = words(look_at_triage(triage_show="Who read the level"))
+    shown = words(look_at_triage(triage_show="Level readers"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()
 

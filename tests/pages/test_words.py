@@ -1,6 +1,6 @@
 """Small functions of the pages, an example each."""
 
-from pages.shared.html import points_words, reader_name
+from pages.shared.html import points_words, reader_name, sentence
 from pages.shared.judges_choice import reads_words
 from pages.shared.triage_html import counted
 
@@ -11,6 +11,13 @@ def test_of_a_hash_that_stands_for_a_name_the_start_is_shown():
 
 def test_points_below_nought_are_costs():
     assert points_words(-5) == "undesirable: met costs 5 points"
+
+
+def test_a_name_from_right_to_left_changes_the_place_of_no_word_around_it():
+    assert (
+        sentence("דר נועה כהן 48 responses, עדן-2 < 3")
+        == "<bdi>דר נועה כהן</bdi> 48 responses, <bdi>עדן-2</bdi> &lt; 3"
+    )
 
 
 def test_one_read_is_told_in_the_singular():

@@ -30,8 +30,8 @@ def test_the_finding_names_missed_emergencies_and_both_directions():
     said = findings(rates(of_matrices(published())))
     assert said == [
         "In conversation GPT-5.4 sends 46 of 262 emergencies to a lower level (18 % [13 %, 23 %]), 7 of them home.",
-        "In qa GPT-5.4 leans too high: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
-        "In conversation GPT-5.4 leans too low: exact 78 % (411/527), too high 4 % (19/527) [2 %, 6 %], too low 18 % (97/527) [15 %, 22 %].",
+        "In qa GPT-5.4 over-triages more often than it under-triages: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
+        "In conversation GPT-5.4 under-triages more often than it over-triages: exact 78 % (411/527), too high 4 % (19/527) [2 %, 6 %], too low 18 % (97/527) [15 %, 22 %].",
     ]
 
 
