@@ -27,7 +27,7 @@ run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db"
 ROOM :=
 IN_ROOM = $(if $(ROOM),$(or $(wildcard tests/$(ROOM)),$(error expected a folder of tests/ as ROOM, got $(ROOM))) $(wildcard evalcore/$(ROOM)))
 
-test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and browser tests; ROOM=triage: the tests of one room
+test: .venv/.for-tests  ## format, lint, spelling, types, import contracts, unit, page and browser tests; ROOM=triage: the tests of one room
 ifdef ROOM
 	$(MAKE) --no-print-directory unit
 else
@@ -35,9 +35,10 @@ else
 	$(MAKE) --no-print-directory browser
 endif
 
-check: .venv/.for-tests  ## format, lint, types and import contracts alone
+check: .venv/.for-tests  ## format, lint, spelling, types and import contracts alone
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -177,7 +177,9 @@ def _finite(value: Any) -> Any:
 
 
 def assign(  # noqa: PLR0913, PLR0917 - one option each
-    n_items: Annotated[int | None, Option("--items", help="How many responses are drawn; default: all that fit.")] = None,
+    n_items: Annotated[
+        int | None, Option("--items", help="How many responses are drawn; default: all that fit.")
+    ] = None,
     n_readers: Annotated[int, Option("--readers", help="Readers per response.")] = 2,
     reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,

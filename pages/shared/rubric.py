@@ -23,7 +23,7 @@ WORDS: dict[Label | Acuity, str] = {
 SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
 LEVELS: dict[Label | Acuity, str] = {
     **{level: level.value for level in Acuity if level is not Acuity.REMOVE},
-    Label.CANNOT_ASSESS: "– None",
+    Label.CANNOT_ASSESS: "– Cannot assess",
 }
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
@@ -162,7 +162,7 @@ class Cells:
                     disabled=self._disabled, key=self._synced(f"cause_{key}", stored.cause, seen), width=212,
                 )  # fmt: skip
                 severity = st.selectbox(
-                    "The error is", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="How bad",
+                    "Harm of the error", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="Choose",
                     disabled=self._disabled, key=self._synced(f"severity_{key}", stored.severity, seen), width=128,
                 )  # fmt: skip
                 decision = replace(decision, cause=cause, severity=severity)

@@ -55,7 +55,8 @@ def at_risk(read: Read) -> pd.DataFrame:
     return mine.groupby(["model", "format"]).size().rename("n").reset_index()
 
 
-def _none_missed(sizes: pd.Series) -> str:
+def none_missed(sizes: pd.Series) -> str:
+    """That no answer is a dangerous miss, with what so few cannot exclude, from how many answers each model gave in each format."""
     if sizes.empty:
         return "No case that needs C or D has an answer with a level."
     each = " in each model and format" if len(sizes) > 1 else ""
@@ -81,7 +82,7 @@ def show_misses(here: Here) -> None:
             need = "needs" if n == 1 else "need"
             kinds.append(f"{n:,} that {need} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}")
     many = f"{counted(len(rows), 'dangerous miss', 'dangerous misses')} in {counted(int(of['n'].sum()), 'answer')} to cases that need C or D"
-    st.html(html.finding(f"In the judges' opinion {many}: {', '.join(kinds)}." if kinds else _none_missed(of["n"])))
+    st.html(html.finding(f"In the judges' opinion {many}: {', '.join(kinds)}." if kinds else none_missed(of["n"])))
     nothing = "Boundary and ambiguous cases, which have no single gold, are in sections of their own."
     triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
     st.html(html.foot(MISSES_FOOT))
