@@ -26,7 +26,7 @@ TITLES = {
     "models": "Model scores",
     "judges": "Record of the judge",
     "triage": "Levels of care",
-    "calibration": "Judges' confidence against physicians",
+    "calibration": "Confidence of judges against physicians",
     "study": "Study set-up",
     "export": "Export",
     "audit": "Audit trail",

@@ -9,7 +9,7 @@ import pandas as pd
 from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
-from evalcore.errors import OverreadError
+from evalcore.errors import ImportFailed, OverreadError
 from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
@@ -83,8 +83,15 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
         for word in missing_options(path, format_name=told.get("format_name"), options=options):
             told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
-    with console.progress(path.name) as bar:
-        report = import_file(engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told)
+    try:
+        with console.progress(path.name) as bar:
+            report = import_file(
+                engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told
+            )
+    except ImportFailed as failed:
+        if any("ill in " in fault for fault in failed.faults):
+            console.err.print(FIELDS, markup=False)
+        raise
     if not report.dry_run:
         with console.err.status("Preparing the search"):
             prepare_search(engine)

@@ -68,7 +68,9 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
-            msg = f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
+            msg = (
+                f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
+            )
             raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)

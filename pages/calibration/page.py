@@ -11,11 +11,11 @@ from pages.shared import common, html, page_cache, routes, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 
 JUDGES, MODELS, AMBIGUOUS, ROUTING = "Judges' confidence", "Models' confidence", "Ambiguous cases", "Routing"
-TITLE = "Judges' confidence against physicians"
+TITLE = "Confidence of judges against physicians"
 TITLES = {
     JUDGES: TITLE,
-    MODELS: "Models' confidence against the gold",
-    AMBIGUOUS: "Models' spread where physicians do not agree",
+    MODELS: "Confidence of models against the gold",
+    AMBIGUOUS: "Spread of models where physicians do not agree",
     ROUTING: "Routing to a human by the model's confidence",
 }
 SECTIONS = tuple(TITLES)

@@ -243,7 +243,7 @@ def boundary_words(table: pd.DataFrame) -> str:
     row = low.iloc[int(low["value"].to_numpy().argmax())]
     if not row["k"]:
         of = f"the {counted(int(low['n'].sum()), 'answer')} to boundary cases"
-        return f"None of {of} lies below both letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
+        return f"Of {of} none lies below both letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
     return f"In {row['format']} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
 
 

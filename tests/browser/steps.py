@@ -25,7 +25,7 @@ PAGES = {
     "models": ("/models", "Model scores"),
     "judges": ("/judges", "Record of the judge"),
     "triage": ("/triage", "Levels of care"),
-    "calibration": ("/calibration", "Judges' confidence against physicians"),
+    "calibration": ("/calibration", "Confidence of judges against physicians"),
     "study": ("/study", "Study set-up"),
     "export": ("/export", "Export"),
     "audit": ("/audit", "Audit trail"),

@@ -54,7 +54,8 @@ def test_a_dry_run_reports_and_changes_nothing(filled, tmp_path, files):
 
 def test_a_results_file_without_its_judge_is_refused_with_a_sentence(overread, files):
     said = overread.bad("import", files[1], "--db", overread.db)
-    assert "--judge: expected a name, got nothing" in said
+    assert "Fill in Judge: results files do not record it" in said
+    assert "--judge" in said
     assert "Nothing was imported" in said
 
 

@@ -107,7 +107,7 @@ def test_what_was_chosen_behind_the_button_is_told_and_kept_with_the_assignment(
         "points -10 to -1",
     ]
     app.button(key="assign").click().run()
-    assert "2 items assigned." in check(app)
+    assert "2 responses assigned." in check(app)
     ((chosen_by,),) = world.rows(study.engine, "SELECT chosen_by FROM assignment")
     assert json.loads(chosen_by) == {"judge": world.JUDGE, "label": "not_met", "points_to": -1}
 

@@ -59,7 +59,7 @@ def test_a_case_shows_what_it_needs_its_panel_and_every_models_levels(demo_study
         engine, "SELECT gold, source, original_label FROM acuity_case WHERE example_id = :n", n=number
     )
     assert f"This case needs {gold}" in shown
-    assert f"{source} says “{label}”" in shown
+    assert f"{source}: source label “{label}”" in shown
     assert "Physicians" in shown
     assert "read by parser" in shown
     assert "read by Magpie" in shown

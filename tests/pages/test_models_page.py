@@ -155,7 +155,7 @@ def test_the_claim_of_the_address_is_said_and_narrows_the_interval_and_none_stan
             "New examples, these",
             "This benchmark, in general",
             "This benchmark, these",
-            "However often one looks",
+            "Anytime-valid",
         ]
 
 

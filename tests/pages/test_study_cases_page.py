@@ -102,6 +102,6 @@ def test_an_import_shows_the_flow_of_its_file_and_asks_what_confidences_mean(eng
     (means,) = [box for box in app.selectbox if box.label == "Confidence refers to"]
     means.select("its own label is right").run()
     app.button(key="import").click().run()
-    assert "1 new levels of care, read by judges" in check(app)
+    assert "1 new level of care, read by judges" in check(app)
     with reading(engine) as session:
         assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
