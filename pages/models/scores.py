@@ -55,7 +55,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
             "Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
             "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
             "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
-            f"A read is one physician's blind first label on one criterion: {counted(reads, 'read')} by {counted(readers, 'physician')}, all of items "
+            f"A read is one physician's blind first label on one criterion: {counted(int(reads), 'read')} by {counted(readers, 'physician')}, all of items "
             f"drawn with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
             "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
             "have had to read to know the score as well without the judge, with its interval. "

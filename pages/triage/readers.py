@@ -87,7 +87,7 @@ def show(here: Here) -> None:
     tables.show(
         {
             "Format": table["format"],
-            "Level readers": table["judge"],
+            "Level reader": table["judge"],
             "Used here": ["yes" if key in taken else "" for key in keys],
             "Responses": table["n"],
             "Looked at": table["n_looked"],
@@ -96,7 +96,7 @@ def show(here: Here) -> None:
         },
         key="triage_looked",
         alt="How many responses each judge has looked at, and in how many it found a level",
-        names=("Level readers",),
+        names=("Level reader",),
     )
     if pairs:
         _pairs(here, pairs)

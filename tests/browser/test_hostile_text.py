@@ -142,7 +142,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     visit.look("study, people")
     steps.keyed(page, "person_name").get_by_role("textbox").fill(name("person1"))
     page.get_by_role("button", name="Add person").click()
-    expect(page.get_by_role("alert")).to_contain_text("somebody in this study has already")
+    expect(page.get_by_role("alert")).to_contain_text("is already in this study")
     visit.look("study, person refused")
 
     steps.opened(page, hostile.server, "export")

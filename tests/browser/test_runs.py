@@ -174,7 +174,7 @@ def test_a_run_is_started_watched_and_its_verdicts_read_in_browse_and_models(
 
     # In Browse its verdicts stand beside the criteria; on Models it has scored.
     page.get_by_role("link", name="Browse its verdicts").click()
-    expect(page.get_by_text("Read conversations beside")).to_be_visible()
+    expect(page.get_by_text("Conversations and verdicts")).to_be_visible()
     expect(page.locator(".or-chips").first).to_contain_text("Merlin")
     steps.open_row(page, 0)
     expect(page.locator(".or-judge .or-who", has_text="Merlin").first).to_be_visible()
