@@ -52,7 +52,7 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
     options = [EVERY, *names]
     against = left.selectbox("Pairs with", options, index=int(many), key="models_against", bind="query-params")
     limits = 0, models_choice.MAX_SEED, models_choice.SEED
-    seed = right.number_input("Seed of chance", *limits, key="models_seed", bind="query-params")
+    seed = right.number_input("Seed", *limits, key="models_seed", bind="query-params")
     model = None if against == EVERY else against
     numbers = models_choice.numbers(viewer, chosen)
     st.subheader("After correction by physicians' reads", anchor=False)

@@ -30,7 +30,7 @@ def test_the_forest_is_drawn_with_its_finding_and_the_address_keeps_the_choice(p
     for model in (ALDER, BRIAR, "Clover-mini"):
         expect(forest.get_by_text(model, exact=True)).to_be_visible()
     show(page, "Comparison")
-    expect(page).to_have_url(re.compile(r"models_show=Who"))
+    expect(page).to_have_url(re.compile(r"models_show=Comparison"))
     page.reload()
     expect(page.locator(".or-heading h1")).to_contain_text("Differences between models")
 

@@ -91,7 +91,7 @@ def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_rou
     silent = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {}), None, drawn=True)
     assert silent.reliability.empty
     assert silent.errors[["n", "n_left_out"]].to_numpy().tolist() == [[0, 40]]
-    assert "Nobody has said" in judge_finding(
+    assert "is not specified" in judge_finding(
         silent.errors.iloc[0].to_dict(), "Heron", label="criterion", cluster="conversation"
     )
     told = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {"Heron": MET}), None, drawn=True)
