@@ -108,7 +108,9 @@ def test_nothing_is_drawn_or_computed_before_the_meaning_is_known(meaning):
 
 def test_a_judge_that_was_never_checked_is_refused():
     frame = labels(met=[0.9])
-    assert as_right(frame, checked(frame.iloc[:0], {}))["refused"][0].startswith("What the confidence of Magpie refers to is not specified")
+    assert as_right(frame, checked(frame.iloc[:0], {}))["refused"][0].startswith(
+        "What the confidence of Magpie refers to is not specified"
+    )
 
 
 def test_levels_have_no_p_met():

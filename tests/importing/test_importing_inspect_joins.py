@@ -213,6 +213,9 @@ def test_the_study_page_brings_a_log_in_and_says_what_was_passed_over(location, 
     shown = check(app)
     assert "6 new verdicts" in shown
     assert "of 4 samples: taken as verdicts on criteria, by the judge" in shown
-    app.file_uploader(key="upload").upload("b.eval", log(sample(), model_roles=None)).run()
+    uploads = app.file_uploader(key="upload").upload("2026_fever.eval", (LOGS / "rubric.eval").read_bytes())
+    uploads.upload("b.eval", log(sample(), model_roles=None)).run()
     app.button(key="import").click().run()
-    assert "Fill in Judge: the log does not say whose its verdicts are" in check(app)
+    shown = check(app)  # of both files, one after the other
+    assert "This file was imported before. It adds nothing." in shown
+    assert "Fill in Judge: the log does not say whose its verdicts are" in shown
