@@ -28,7 +28,7 @@ run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db"
 ROOM :=
 IN_ROOM = $(if $(ROOM),$(or $(wildcard tests/$(ROOM)),$(error expected a folder of tests/ as ROOM, got $(ROOM))) $(wildcard evalcore/$(ROOM)))
 
-test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and browser tests; ROOM=triage: the tests of one room
+test: .venv/.for-tests  ## format, lint, spelling, types, import contracts, unit, page and browser tests; ROOM=triage: the tests of one room
 ifdef ROOM
 	$(MAKE) --no-print-directory unit
 else
@@ -39,9 +39,10 @@ tests: .venv/.for-tests
 	$(BIN)/python tests/chromium.py
 	$(BIN)/pytest -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
 
-check: .venv/.for-tests  ## format, lint, types and import contracts alone
+check: .venv/.for-tests  ## format, lint, spelling, types and import contracts alone
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -192,8 +192,8 @@ def _steady(message: ForwardMsg) -> bytes:
 
 
 JUDGES = ("Against physicians", "Criteria", "Between physicians", "Versions and families")
-MODELS = ("By theme and axis", "Who is better", "Head to head", "More")
-TRIAGE = ("Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Who read the level", "Which view")
+MODELS = ("By theme and axis", "Comparison", "Head to head", "More")
+TRIAGE = ("Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Level readers", "Guide")
 CALIBRATION = ("Models' confidence", "Ambiguous cases", "Routing")
 SECTIONS = {"judges": JUDGES, "models": MODELS, "triage": TRIAGE, "calibration": CALIBRATION}
 """By page, all that its control offers but the one that it begins with."""

@@ -21,15 +21,15 @@ PEOPLE = (
 LEAD, PHYSICIAN, BOTH_READER = "Mina Castell", "Dr. Amara Okafor", "Dr. Tomas Vega"
 NOT_FOR_YOU = "This page is not for your role"
 TITLES = {
-    "overview": "Where the study stands",
-    "browse": "Read conversations",
-    "models": "What each model scores",
-    "judges": "How often the judge is right",
-    "triage": "Whether models send patients to the right level of care",
-    "calibration": "Whether stated confidence can be relied on",
-    "study": "Bring data in",
+    "overview": "Overview",
+    "browse": "Conversations and verdicts",
+    "models": "Model scores",
+    "judges": "Record of the judge",
+    "triage": "Levels of care",
+    "calibration": "Confidence of judges against physicians",
+    "study": "Study set-up",
     "export": "Export",
-    "audit": "Who did what",
+    "audit": "Audit trail",
 }
 PAGES = tuple(TITLES)
 HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")

@@ -18,8 +18,8 @@ SECTIONS = (
     "Ambiguous",
     "Flips",
     "Harm",
-    "Who read the level",
-    "Which view",
+    "Level readers",
+    "Guide",
 )
 Look = Callable[..., AppTest]
 

@@ -106,7 +106,7 @@ def _checked(table: pd.DataFrame, against: Sequence[Mapping[Any, str]], meanings
 
 
 def _unasked(judge: str) -> str:
-    return f"Nobody has said what the confidence of {judge} means: answer on the Calibration page, or import its file again with --confidence-means."
+    return f"What the confidence of {judge} refers to is not specified: say it on the Calibration page, or import its file again and say it there."
 
 
 def takes_stated(meaning: pd.DataFrame) -> bool:

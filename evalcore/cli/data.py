@@ -9,7 +9,7 @@ import pandas as pd
 from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
-from evalcore.errors import OverreadError
+from evalcore.errors import ImportFailed, OverreadError
 from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
@@ -21,8 +21,11 @@ from evalcore.study.db import Engine, reading
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 
 MAX_FLOW_LINES = 40
-FORMAT = "See `overread formats`; else told from the content."
-MEANS = "What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
+FORMAT = "See `overread formats`; default: detected from the content."
+FIELDS = (
+    "Model, Judge and Data set are fields of the Study page, and --model, --judge and --dataset of `overread import`."
+)
+MEANS = "What a judge's confidence refers to: met (the criterion is met) or right (its own label is right)."
 READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
 GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
 WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
@@ -80,14 +83,21 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
         for word in missing_options(path, format_name=told.get("format_name"), options=options):
             told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
-    with console.progress(path.name) as bar:
-        report = import_file(engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told)
+    try:
+        with console.progress(path.name) as bar:
+            report = import_file(
+                engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told
+            )
+    except ImportFailed as failed:
+        if any("ill in " in fault for fault in failed.faults):
+            console.err.print(FIELDS, markup=False)
+        raise
     if not report.dry_run:
         with console.err.status("Preparing the search"):
             prepare_search(engine)
     if not quiet:
         ending = " (dry run)" if report.dry_run else ""
-        console.out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
+        console.out.print(f"[bold]{path.name}[/]: {report.format}, {counted(report.rows, 'row')}{ending}")
         console.say(*(f"  {line}" for line in report.sentences()), *(f"    {row}" for row in report.named()))
         if report.meanings_missing:
             console.say("    Say --confidence-means met or --confidence-means right.")
@@ -110,6 +120,7 @@ def formats() -> None:
         table = console.grid(("", ""), one.columns.items())
         table.show_header = False
         console.out.print(table)
+    console.say(FIELDS)
 
 
 def download(

@@ -235,7 +235,7 @@ def anchoring(
 
 
 def jury(
-    name: Annotated[str, Option(help="What the jury is called; that of a jury to go on with it.")],
+    name: Annotated[str, Option(help="Name of the jury: a new one, or that of a jury to extend.")],
     members: Annotated[str, Option(help="Judges, joined by commas; each has one vote.")] = "",
     repeats_of: Annotated[str | None, Option("--repeats-of", help=REPEATS_OF)] = None,
     least: Annotated[int | None, Option(help="So many have to vote on an item; default: all.")] = None,

@@ -54,7 +54,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     draw: Annotated[Path | None, Option(help=DRAW)] = None,
     seed: Annotated[int | None, Option(help="Of the drawing; default: drawn, and stored.")] = None,
     assign: Annotated[bool, Option("--assign", help="Hand what is drawn to readers.")] = False,
-    n_readers: Annotated[int, Option("--readers", help="How many readers a response gets.")] = 2,
+    n_readers: Annotated[int, Option("--readers", help="Readers per response.")] = 2,
     reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
@@ -177,12 +177,14 @@ def _finite(value: Any) -> Any:
 
 
 def assign(  # noqa: PLR0913, PLR0917 - one option each
-    n_items: Annotated[int | None, Option("--items", help="How many are drawn; default: all that fit.")] = None,
-    n_readers: Annotated[int, Option("--readers", help="How many readers an item gets.")] = 2,
+    n_items: Annotated[
+        int | None, Option("--items", help="How many responses are drawn; default: all that fit.")
+    ] = None,
+    n_readers: Annotated[int, Option("--readers", help="Readers per response.")] = 2,
     reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
     seed: Annotated[int | None, Option(help="Of the drawing and the order; default: drawn, and stored.")] = None,
-    minutes: Annotated[int, Option(help="For how long an opened item is kept for its reader.")] = 45,
+    minutes: Annotated[int, Option(help="For how many minutes an opened response is reserved for its reader.")] = 45,
     ask: Annotated[Ask, chosen("--ask", Ask, "rubric, response_acuity or gold_acuity")] = Ask.RUBRIC,
     plan: Annotated[Path | None, Option(help=PLAN)] = None,
     dataset: Annotated[str | None, Option(help="Only this data set.")] = None,

@@ -262,7 +262,7 @@ def _gone(
         return first, None
     judge = verdicts.model.name
     if not first.is_done:
-        err.print(f"{judge} begins when all answers are there: go on by the same command.", markup=False)
+        err.print(f"{judge} begins when all answers are there: resume with the same command.", markup=False)
         return first, None
     if left is not None:
         with reading(engine) as session:
@@ -270,7 +270,7 @@ def _gone(
         if cost is None:
             msg = (
                 f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {judge!r} is not; "
-                "go on by the same command without --max-cost"
+                "resume with the same command without --max-cost"
             )
             raise OverreadError(msg)
         if cost >= left:
@@ -284,7 +284,7 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     failures: Annotated[int | None, Option(metavar="ID", help="What failed in a run, and why.")] = None,
     retry: Annotated[int | None, Option(metavar="ID", help="Ask again here what failed in a run.")] = None,
     outcome: Annotated[list[str] | None, _said(OUTCOME)] = None,
-    resume: Annotated[int | None, Option(metavar="ID", help="Go on here with a run that was stopped.")] = None,
+    resume: Annotated[int | None, Option(metavar="ID", help="Resume here a run that was stopped.")] = None,
     max_cost: Annotated[float | None, _said(RESUMED_COST)] = None,
     stop: Annotated[int | None, Option(metavar="ID", help=STOP)] = None,
     work: Annotated[int | None, Option(metavar="ID", help=WORK)] = None,

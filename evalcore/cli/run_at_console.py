@@ -20,6 +20,7 @@ from evalcore.runs.model_client import ModelClient
 from evalcore.runs.queries import Progress
 from evalcore.runs.spec import ChatRequest, Reply, RunSpec
 from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
+from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Outcome, RunKind, RunState
 
@@ -78,12 +79,12 @@ class Ended:
         reason = "interrupted" if self.is_interrupted else self.worked.reason or "the database does not answer"
         words = f"Run {self.worked.run_id} stopped: {printable(reason).rstrip('.')}."
         if self.at is None:
-            return f"{words} Go on by {self.again}."
+            return f"{words} Resume with {self.again}."
         saved = f"Saved: {self.at.n_answered:,} of {self.at.n_questions:,} answers."
         if not self.at.n_open:
             return f"{words} {saved} Nothing is left to ask."
         higher = ", with a higher --max-cost" if not self.is_interrupted and COST in reason else ""
-        return f"{words} {saved} Go on by {self.again}{higher}."
+        return f"{words} {saved} Resume with {self.again}{higher}."
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it: `Worked.as_dict`, how it ended, and how the run stands."""
@@ -101,9 +102,9 @@ def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **b
         planned = acts.plan(session, spec)
     seconds = planned.seconds(concurrency)
     if not quiet:
-        at_once = f"{concurrency:,} questions at once"
+        at_once = f"{counted(concurrency, 'question')} at once"
         time_words = "unknown: nobody has asked it yet" if seconds is None else f"{duration(seconds)}, {at_once}"
-        source = f"as {planned.n_before:,} questions before" if planned.n_before else "by the lengths of texts"
+        source = f"as {counted(planned.n_before, 'question')} before" if planned.n_before else "by the lengths of texts"
         rows = {
             "asked": f"{spec.model.api_model} at {spec.model.base_url}",
             "prompt": spec.prompt_version,
@@ -261,7 +262,7 @@ def retry(engine: Engine, run_id: int, words: Iterable[str], *, as_json: bool) -
         key_of(queries.run(session, run_id).spec.model)  # it is there
     n = acts.retry(engine, run_id, actor=actor(engine), outcomes=outcomes)
     if not as_json:
-        say(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
+        say(f"Asked again in run {run_id}: {counted(n, 'question')}." if n else f"Run {run_id}: nothing to ask again.")
     if n:
         work_on(engine, run_id, as_json=as_json, more={"n_retried": n})
     elif as_json:
@@ -269,7 +270,7 @@ def retry(engine: Engine, run_id: int, words: Iterable[str], *, as_json: bool) -
 
 
 def resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: bool) -> None:
-    """Go on here with a run that was stopped."""
+    """Resume here a run that was stopped."""
     with reading(engine) as session:
         row = queries.run(session, run_id)
     key_of(row.spec.model)  # it is there
@@ -288,7 +289,7 @@ def stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
         print_json({"run": run_id, "n_workers": at.n_workers})
         return
     finish = f"; {at.n_workers:,} processes finish what is in flight" if at.n_workers else ""
-    again = f" Go on by `overread runs --resume {run_id}`." if at.n_open else ""
+    again = f" Resume with `overread runs --resume {run_id}`." if at.n_open else ""
     say(f"Run {run_id} is {at.state}{finish}.{again}")
 
 

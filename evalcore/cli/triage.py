@@ -11,6 +11,7 @@ from typer import Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError
+from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
@@ -208,7 +209,7 @@ def _print(
         raise Exit
     if not judges and not len(triage_data.published):
         what = "import a file of predictions" if not n_samples else "run overread acuity-rules"
-        console.say(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
+        console.say(f"{counted(len(triage_data.cases), 'case')}, and no level of any answer yet: {what}.")
         raise Exit
     console.say(*sentences)
     console.show(rates_columns(tables["rates"], [name for name in SHOWN if name in settings.metrics] or SHOWN))
@@ -273,7 +274,7 @@ def label_maps(
         heads = {"Label": "label", "Stands for": "meaning", "Cases": "n_cases"}
         console.show({head: [line[name] for line in lines] for head, name in heads.items()})
         if row["n_otherwise"]:
-            console.say(f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.")
+            console.say(f"{row['n_otherwise']:,} of {counted(row['n_cases'], 'case')} imported as something else.")
 
 
 def _described(

@@ -62,13 +62,15 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
-        msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
+        msg = f"table: expected one of {', '.join(WHAT)}, got {what!r}"
         raise OverreadError(msg)
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
-            msg = f"expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got judge {part.judge!r}"
+            msg = (
+                f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
+            )
             raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)

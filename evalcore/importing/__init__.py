@@ -68,7 +68,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults; NotAllowed: whoever acts is no researcher and no lead.
 
     ImportFailed as well while somebody else is importing.
-    `name` is the file's own, where `path` is a copy of an upload; what is None is told by the content or the name. `reads_of`: people with an account here
+    `name` is the file's own, where `path` is a copy of an upload; what is None is taken from the content or the name. `reads_of`: people with an account here
     whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read.
     """
     file = recognise(path, name=name or path.name, format_name=format_name)
@@ -79,7 +79,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     elif confidence_means is ConfidenceMeaning.MET and file.format.is_triage:
         expected = "right, as a level of care is no criterion that can be met"
     if expected:
-        raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {confidence_means}"])
+        raise ImportFailed([f"{file.name}: Confidence refers to: expected {expected}, got {confidence_means}"])
     source_hash = file.content_hash()
     content_hash = sha256(f"{source_hash} {file.format.name} {options}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
@@ -99,14 +99,14 @@ def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str
     family, subset = named_dataset(dataset) if dataset else (by_name.dataset, by_name.subset)
     model = model or (by_name.model if file.format.model_in_name else None)
     options = Options(dataset=family, subset=subset, model=model, judge=judge)
-    for value, word in ((options.dataset, "--dataset"), (options.model, "--model"), (options.judge, "--judge")):
+    for value, word in ((options.dataset, "Data set"), (options.model, "Model"), (options.judge, "Judge")):
         # a half surrogate is not printable either
         if value is not None and not (value.strip() and value.isprintable()):
-            raise ImportFailed([f"{file.name}: expected a name, got {word} {value!r}"])
+            raise ImportFailed([f"{file.name}: {word}: expected a name of printable characters, got {value!r}"])
     if file.kind is Kind.DOCUMENT and not (options.model and options.judge):
-        missing = [f"--{word}" for word in ("model", "judge") if not getattr(options, word)]
-        why = "a results file does not record it" if options.model else "neither the file nor its name says it"
-        raise ImportFailed([f"{file.name}: {' and '.join(missing)}: expected a name, got nothing ({why})"])
+        missing = [word.capitalize() for word in ("model", "judge") if not getattr(options, word)]
+        why = "results files do not record it" if options.model else "neither the file nor its name says it"
+        raise ImportFailed([f"{file.name}: Fill in {' and '.join(missing)}: {why}"])
     if file.kind is Kind.LOG:
         options = replace(options, model=model or file.log.known.model)
         file.log.check(options)

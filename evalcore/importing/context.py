@@ -1,5 +1,6 @@
 """What a format is and its files give; what the import of one file has in hand: its report, faults, transaction and raters; and what writes its rows."""
 
+import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -185,7 +186,12 @@ _shared = attrgetter(*_SHARED)
 
 
 def _count(words: str, *, adds: bool = False) -> Any:
+    """A count of the report; in its words (one/many) stands for either."""
     return field(default=0, metadata={"words": words, "adds": adds})
+
+
+def _numbered(words: str, n: int) -> str:
+    return re.sub(r"\((\w*)/(\w[^)]*)\)", r"\1" if n == 1 else r"\2", words)
 
 
 @dataclass
@@ -200,49 +206,51 @@ class ImportReport:
     reads_of: list[str] = field(default_factory=list)  # people with an account here whose reads it brings
     already_imported: bool = False
     rows: int = 0
-    examples_new: int = _count("new examples", adds=True)
-    examples_completed: int = _count("examples completed that were known in part", adds=True)
-    examples_known: int = _count("examples that were here already")
-    memberships_new: int = _count("examples newly marked as part of their subset", adds=True)
-    responses_new: int = _count("new responses", adds=True)
-    responses_known: int = _count("responses that were here already")
-    responses_joined: int = _count("responses joined with their example")
+    examples_new: int = _count("new example(/s)", adds=True)
+    examples_completed: int = _count("example(/s) completed that (was/were) known in part", adds=True)
+    examples_known: int = _count("example(/s) that (was/were) here already")
+    memberships_new: int = _count("example(/s) newly marked as part of a subset", adds=True)
+    responses_new: int = _count("new response(/s)", adds=True)
+    responses_known: int = _count("response(/s) that (was/were) here already")
+    responses_joined: int = _count("response(/s) joined with (its/their) example(/s)")
     responses_without_example: int = _count(
-        "responses whose example is not imported: kept with what the file says, without theme"
+        "response(/s) whose example is not imported: kept with what the file says, without theme"
     )
     prompts_with_system_message: int = _count(
-        "responses were given to the conversation with a system message before it"
+        "response(/s) (was/were) given to the conversation with a system message before it"
     )
-    prompts_other: int = _count("responses were given to another prompt than the example's conversation")
-    criteria_without_points: int = _count("criteria came without points: they can be read and are never scored")
-    verdicts_new: int = _count("new verdicts", adds=True)
-    verdicts_known: int = _count("verdicts that were here already")
+    prompts_other: int = _count("response(/s) (was/were) given to another prompt than the example's conversation")
+    criteria_without_points: int = _count("(criterion/criteria) without points: can be read, and (is/are) never scored")
+    verdicts_new: int = _count("new verdict(/s)", adds=True)
+    verdicts_known: int = _count("verdict(/s) that (was/were) here already")
     verdicts_superseding: int = _count(
-        "verdicts that replace an earlier one of the same rater; the earlier one is kept in the history", adds=True
+        "verdict(/s) that (replaces/replace) an earlier one of the same rater; the earlier one is kept in the history",
+        adds=True,
     )
-    without_partner: int = _count("rows left out, because the study has nothing that they belong to")
+    without_partner: int = _count("row(/s) left out: nothing in the study fits (it/them)")
     without_partner_named: list[str] = field(default_factory=list)
-    cases_new: int = _count("new cases of triage", adds=True)
-    cases_completed: int = _count("cases completed with their panel's votes")
-    cases_known: int = _count("cases that were here already")
-    votes_new: int = _count("new votes of panels", adds=True)
-    votes_known: int = _count("votes of panels that were here already")
-    texts_new: int = _count("texts of responses to cases", adds=True)
-    levels_new: int = _count("new levels of care, read by judges", adds=True)
+    cases_new: int = _count("new case(/s) of triage", adds=True)
+    cases_completed: int = _count("case(/s) completed with (its/their) panel's votes")
+    cases_known: int = _count("case(/s) that (was/were) here already")
+    votes_new: int = _count("new vote(/s) of panels", adds=True)
+    votes_known: int = _count("vote(/s) of panels that (was/were) here already")
+    texts_new: int = _count("text(/s) of responses to cases", adds=True)
+    levels_new: int = _count("new level(/s) of care, read by judges", adds=True)
     levels_superseding: int = _count(
-        "levels that replace an earlier one of the same judge; the earlier one is kept in the history", adds=True
+        "level(/s) that (replaces/replace) an earlier one of the same judge; the earlier one is kept in the history",
+        adds=True,
     )
-    levels_known: int = _count("levels that were here already")
-    without_level: int = _count("times a judge found no level: counted apart, and never taken for a level")
-    matrices_new: int = _count("new published confusion matrices", adds=True)
-    matrices_known: int = _count("published confusion matrices that were here already")
+    levels_known: int = _count("level(/s) that (was/were) here already")
+    without_level: int = _count("time(/s) a judge found no level: counted apart, and never taken for a level")
+    matrices_new: int = _count("new published confusion (matrix/matrices)", adds=True)
+    matrices_known: int = _count("published confusion (matrix/matrices) that (was/were) here already")
     different: int = _count(
-        "cases of which the file says something else than their votes by the rule, or than the label map of their source"
+        "case(/s) of which the file says something else than the votes by the rule, or than the label map of the source"
     )
     different_named: list[str] = field(default_factory=list)
     flow: list[dict[str, Any]] = field(default_factory=list)  # rows of `case_flow`
     confident_judges: list[str] = field(default_factory=list)
-    meanings_set: int = _count("judges of whom it is now known what their confidence means", adds=True)
+    meanings_set: int = _count("judge(/s) of whom it is now known what the confidence refers to", adds=True)
     meanings_missing: list[str] = field(default_factory=list)
     levels_read: list[str] = field(default_factory=list)
     samples_left_out: int = 0  # of a log, with an error or without an answer
@@ -283,12 +291,12 @@ class ImportReport:
         """The report in words; lines that would count nothing are left out."""
         if self.already_imported:
             return ["This file was imported before. It adds nothing."]
-        counted = [(getattr(self, one.name), one.metadata["words"]) for one in fields(self) if one.metadata]
-        lines = [f"{count:,} {words}" for count, words in counted if count] + self.levels_read + self.notes
+        counts = [(getattr(self, one.name), one.metadata["words"]) for one in fields(self) if one.metadata]
+        lines = [f"{n:,} {_numbered(words, n)}" for n, words in counts if n] + self.levels_read + self.notes
         if self.meanings_missing:
             judges = ", ".join(self.meanings_missing)
-            unsaid = "nobody has said what they are the probability of"
-            lines.append(f"Confidences came of {judges}, and {unsaid}: import again and say it.")
+            again = "import the file again with Confidence refers to filled in"
+            lines.append(f"What the confidences of {judges} refer to is not specified: {again}.")
         if self.adds_nothing:
             lines.append("Nothing new: the study is as it was.")
         return lines
@@ -373,7 +381,7 @@ class ImportContext:
         self._noted.add((name, has_own))
         sentence = (
             "has an account here, so reads under this name are made in Overread. If these were made elsewhere, a lead imports the file "
-            "and names the person under Reads of people (--reads-of); else give the rater another name"
+            "and names the person under Reads of people; else give the rater another name"
         )
         if has_own:
             sentence = "has read this item in Overread, and no file replaces a person's own reads. Leave these rows out"

@@ -25,7 +25,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
     OverreadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """
     if part not in PARTS:
-        msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
+        msg = f"part: expected one of {', '.join(PARTS)}, got {part!r}"
         raise OverreadError(msg)
     target = folder / PARTS[part]
     url = f"{base_url.rstrip('/')}/{target.name}"

@@ -208,7 +208,7 @@ class GradedRows(RowWriter):
                 which, hint = f"completion_id {record.completion_id!r}", ""
                 if not record.completion_id:
                     which = f"sample {record.sample_index} of model {record.model!r} to {record.prompt_id!r}"
-                    hint = "; --model gives the answers of another run a name of their own"
+                    hint = "; fill in Model to give the answers of another run a name of their own"
                 refuse("completion", f"the text imported before for {which}", f"another{hint}")
             return next((response for response in fitting if response.text == record.text), None)
         if len(fitting) > 1 and record.evaluation is None:

@@ -21,6 +21,7 @@ from evalcore.errors import DatabaseFault, ImportFailed, RowFault
 from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
 from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
 from evalcore.importing.responses import GradedRows
+from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
@@ -130,7 +131,7 @@ class Work:
         if not report.rows and not faults.count:
             faults.add("expected at least one row, got none")
         if report.rows and report.without_partner == report.rows:
-            none = f"none of the {report.rows} rows belongs to anything in the study"
+            none = f"expected rows that fit the study, found none in {counted(report.rows, 'row')}"
             faults.add(f"{none}; {report.without_partner_named[0]}")
         faults.raise_if_any()
 

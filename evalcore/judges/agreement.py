@@ -332,7 +332,7 @@ def pooled_columns(overall: pd.DataFrame, who: str) -> dict[str, Any]:
     shown[f"For these {who}"] = cells(overall)
     if overall["n_cannot_assess"].any():
         shown["Bounds, by cannot assess"] = [bounds_words(*row) for row in ends]
-    return shown | {"Without an interval because": overall["general_reason" if in_general else "reason"]}
+    return shown | {"Why no interval": overall["general_reason" if in_general else "reason"]}
 
 
 def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:

@@ -197,7 +197,7 @@ def effect_words(effect: Effect) -> str:
     if effect.reason:
         return f"{arms}. There is no interval of the difference: {effect.reason}."
     whom = "physicians in general" if effect.physicians == Physicians.IN_GENERAL else "these physicians"
-    what = "an effect of seeing the label does not show: it changes"
+    what = "no effect of seeing the label is shown: it changes"
     if effect.low > 0 or effect.high < 0:
         what = "seeing the label changes"
     return f"{arms}: {what} {points_words(effect.difference, effect.low, effect.high)} points of them, for {whom}."

@@ -380,8 +380,10 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
         have = f"{n or 'no'} {'physician has' if n == 1 else 'physicians have'}"
         parts.append(f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {have}")
     elif is_known:
-        place = f"at the {ordinal(rank['percentile'])} percentile"
-        where = {0.0: "below every one", 100.0: "above every one"}.get(float(rank["percentile"]), place)
+        place = f"at the {ordinal(rank['percentile'])} percentile of {n} physicians"
+        where = {0.0: f"below all {n} physicians", 100.0: f"above all {n} physicians"}.get(
+            float(rank["percentile"]), place
+        )
         likely = interval_words(rank["percentile_low"] / 100, rank["percentile_high"] / 100)
-        parts.append(f"it stands {where} of {n} physicians, {likely} of physicians like these below it")
+        parts.append(f"it is {where}, with {likely} of physicians like these below it")
     return "; ".join(parts) + "."

@@ -183,8 +183,8 @@ def finding(row: Mapping[str, Any]) -> str:
         treats = "is harder on responses of its own family than on others'"
     met, not_met, together = (points_words(*(row[end] for end in ends)) for ends in _ENDS.values())
     return (
-        f"{row['judge']} ({row['family']}) {treats}. Where physicians gave the same label, its label is in the response's favour {together} points "
-        f"more often (met: {met}; not met: {not_met}), by {row['n_own']:,} reads of its own family and {row['n_other']:,} of others."
+        f"{row['judge']} ({row['family']}) {treats}. Where physicians gave the same label, labels in the response's favour differ by {together} points, "
+        f"own family less others (met: {met}; not met: {not_met}), by {counted(row['n_own'], 'read')} of its own family and {row['n_other']:,} of others."
     )
 
 

@@ -43,6 +43,9 @@ class Plan:
     n_items: int
 
 
+OF_MODELS = ("no model", "one model", "two different models")
+
+
 def target_of(words: str, known: RubricData, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
     """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`; names may hold colons. Errors and the rest as of `target`."""
     goal, _, rest = words.partition(":")
@@ -91,7 +94,7 @@ def target(
         _refuse("judges", "one, since a judge's errors are its own", ", ".join(wanted))
     _check("models", models, list(known.items["model"].cat.categories))
     if len(set(models)) != N_MODELS[goal]:
-        _refuse("models", f"{N_MODELS[goal]} for {goal}", ", ".join(models) or "none")
+        _refuse("models", f"{OF_MODELS[N_MODELS[goal]]} for {goal}", ", ".join(models) or "none")
     return Target(goal, within, tuple(models), wanted, evaluation)
 
 

@@ -34,7 +34,7 @@ OPTION_WORDS = {
     pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
-FEW_HOURS = 10
+FEW_HOURS, TWICE = 10, 2
 SINGLE = 1.5  # criteria a unit: with fewer, criteria were drawn one by one
 # the colours: 3:1 and more on paper and on slate
 LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
@@ -57,7 +57,7 @@ def holds_words(target: Target) -> str:
 
 def amount_words(target: Target, needed: Needed) -> str:
     """How much has to be read."""
-    criteria = f"{needed.n_items:,} criteria"
+    criteria = counted(needed.n_items, "criterion", "criteria")
     if target.goal is Goal.DIFFERENCE:
         criteria = f"{counted(needed.n_responses, 'response')}, {criteria}"
         return f"{counted(needed.n_units, 'further example')} with both models' responses ({criteria})"
@@ -235,6 +235,22 @@ def so_far_words(found: Answer) -> str:
     return f"{read}{waits}; with these the interval is expected to be {now}."
 
 
+def often_words(times: float) -> str:
+    """How often beside something else, by the ratio itself and not by rounded figures.
+
+    >>> [often_words(times) for times in (0.7, 1.002, 1.3, 2.04)]
+    ['30 % less often than', 'as often as', '30 % more often than', '2.0 times as often as']
+    """
+    percent = round(100 * (times - 1))
+    if not percent:
+        return "as often as"
+    return (
+        f"{times:.1f} times as often as"
+        if times >= TWICE
+        else f"{abs(percent)} % {'more' if percent > 0 else 'less'} often than"
+    )
+
+
 def disagreement_words(found: Answer) -> str:
     """What it does to a drawing by importance that judges disagree."""
     judges = found.disagreement
@@ -250,10 +266,7 @@ def disagreement_words(found: Answer) -> str:
     disagree = f"Judges disagree on {judges.n_disagreed:,} of the {labelled}"
     if math.isnan(judges.times):
         return f"{disagree}."
-    how = f"{judges.times:.1f} times as often as"
-    if judges.times < 1:
-        how = f"{100 * (1 - judges.times):.0f} % less often than"
-    return f"{disagree}: a draw by importance takes these {how} those on which they agree."
+    return f"{disagree}: a draw by importance takes these {often_words(judges.times)} those on which they agree."
 
 
 def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.wording import listed
+from evalcore.stats.wording import counted, listed
 
 N_EXAMPLES = 5_000
 N_CRITERIA = 57_237
@@ -115,13 +115,13 @@ def weighting(examples: pd.DataFrame) -> Weighting | None:
 
 def weighting_sentence(chosen: Weighting) -> str:
     """What the weights do and what they leave out, in words."""
-    effective = f"tell as much as {chosen.n_effective:,.0f} of equal weight"
-    words = [f"Weighted to the themes of the full benchmark, {chosen.n_known:,} conversations {effective}."]
+    effective = f"{'tells' if chosen.n_known == 1 else 'tell'} as much as {chosen.n_effective:,.0f} of equal weight"
+    words = [f"Weighted to the themes of the full benchmark, {counted(chosen.n_known, 'conversation')} {effective}."]
     if chosen.absent:
         words.append(
             f"No conversation here has the theme {listed(chosen.absent, 'or')}; the weights stand for the other "
             f"{100 * chosen.share_present:.0f} % of the benchmark."
         )
     if chosen.n_unknown:
-        words.append(f"{chosen.n_unknown:,} without a theme of the benchmark are left out.")
+        words.append(f"Left out, without a theme of the benchmark: {chosen.n_unknown:,}.")
     return " ".join(words)

@@ -78,7 +78,7 @@ def parts(
     responses: pd.DataFrame,
     hidden: Collection[int] = (),
 ) -> pd.DataFrame:
-    """The groups of a study: how many there are, beside the published counts of the full benchmark, and what physicians have read of them.
+    """The groups of a study: how many there are, beside the published counts of the full benchmark where an example has one of its themes, and what was read.
 
     Beside the benchmark the units are those of the grouping; beside the study they are what was read: responses, and for groups of criteria items. Hidden
     examples and their criteria are counted in n, and left out of every number of reads; their responses are left out altogether.
@@ -92,6 +92,10 @@ def parts(
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
     benchmark_groups = benchmark.published(grouping)
+    if (
+        len(examples) and not examples["theme"].isin(benchmark.THEMES).any()
+    ):  # another data set: nothing of it is HealthBench's
+        benchmark_groups = benchmark_groups.iloc[:0]
     tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
     table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
     table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from evalcore.rubric.judge_only import WinRate
 from evalcore.stats.intervals import NO_VALUE, interval_words
-from evalcore.stats.wording import chance_words, decimal, listed
+from evalcore.stats.wording import chance_words, counted, decimal, listed
 from evalcore.study.schema import Claim, Physicians
 
 NOTHING = "none"
@@ -88,7 +88,7 @@ def length_columns(slopes: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-ANYTIME = "However often one looks"
+ANYTIME = "Anytime-valid"
 
 
 def claim_columns(claims: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Any]:
@@ -223,8 +223,8 @@ def unreached_words(scores: pd.DataFrame) -> str:
         return ""
     parts = [f"{row.n_unreached:,} of {row.n_responses:,} responses of {row.model}" for row in beyond.itertuples()]
     return (
-        f"Nothing was read from a part that reads could not reach: {', '.join(parts)} fit no drawing. Scores of physicians and corrected scores "
-        "hold for such responses only as far as the judge errs on them as it does on the others."
+        f"No drawing could reach {listed(parts)}. Physicians' and corrected scores hold for these only as far as the judge errs on them as it does "
+        "on the others."
     )
 
 
@@ -263,8 +263,8 @@ def win_sentence(wins: WinRate, first: str, second: str, judge: str) -> str:
         return f"In {judge}'s opinion {first} and {second} score the same on every conversation."
     ties = "one pair of responses scores" if wins.n_ties == 1 else f"{wins.n_ties:,} pairs of responses score"
     return (
-        f"In {judge}'s opinion {first} beats {second} on {100 * wins.share:.0f} % {interval_words(wins.low, wins.high)} of the "
-        f"{wins.n_examples:,} conversations that are decided; {ties} the same."
+        f"In {judge}'s opinion {first} scores higher than {second} on {100 * wins.share:.0f} % {interval_words(wins.low, wins.high)} of the "
+        f"{counted(wins.n_examples, 'conversation')} with a winner; {ties} the same."
     )
 
 

@@ -18,7 +18,7 @@ _MINUTE, _HOUR = 60, 3_600
 OUTCOMES = {
     Outcome.UNREADABLE: ("not readable", "A reply came, and it is not what was asked for. It is never taken for a verdict."),
     Outcome.REFUSED: ("declined", "The model declined to answer."),
-    Outcome.REJECTED: ("refused by the server", "The server did not take the question: as it stands, asking again is of no use."),
+    Outcome.REJECTED: ("refused by the server", "The server rejected the request; retrying will not help."),
     Outcome.UNREACHABLE: ("no whole reply", "No whole reply came after several tries. Another time may bring one."),
 }  # fmt: skip
 """Failures in a word or two, and what each means."""
@@ -143,7 +143,7 @@ def state_of(at: Progress, *, with_words: bool) -> State:
     if at.state is RunState.DONE:
         return State("Done", f"{counted(at.n_failed, 'question')} without an answer" if at.n_failed else "")
     if at.state is RunState.STOPPED:
-        reason = at.reason or "nobody said why"
+        reason = at.reason or "no reason was given"
         reason = (reason if with_words else reason.partition(LAST_ONE)[0]).strip().rstrip(".")
         if at.n_workers:
             return State("Stopping", f"{reason}; questions already sent are waited for")

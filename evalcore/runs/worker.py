@@ -76,10 +76,10 @@ class Worked:
         failed = f"{self.n_failed:,} failed{f' ({kinds})' if kinds else ''}"
         said = [f"Run {self.run_id}: {self.n_answered:,} answered, {failed}."]
         if self.n_there:
-            said.append(f"{self.n_there:,} answers were not kept: their items had one by then.")
+            said.append(f"{counted(self.n_there, 'answer')} not kept: another had come first.")
         if self.n_lost:
-            again = "they are asked again when the run is started again"
-            said.append(f"{self.n_lost:,} answers arrived and could not be saved; {again}.")
+            again = "asked again when the run is started again"
+            said.append(f"{counted(self.n_lost, 'answer')} arrived and could not be saved: {again}.")
         if self.n_held:
             are = "is" if self.n_held == 1 else "are"
             said.append(f"{counted(self.n_held, 'question')} {are} in the hands of other processes.")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import pandas as pd
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
+from evalcore.stats.wording import listed
 from evalcore.study.schema import RaterKind, ReadingState, Role, Viewer
 
 LEAD = frozenset({Role.LEAD})
@@ -19,32 +20,34 @@ STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
 def _takes(wanted: frozenset[Role], act: str) -> Callable[[Viewer], None]:
     def check(viewer: Viewer) -> None:
         if not viewer.roles & wanted:
-            held = "is " + " and ".join(sorted(viewer.roles)) if viewer.roles else "has no role"
-            msg = f"{act} takes the role {' or '.join(sorted(wanted))}. {viewer.name} {held} in this study."
+            who = listed([f"{role}s" for role in sorted(wanted)])
+            own = [f"{'an' if role is Role.ADJUDICATOR else 'a'} {role}" for role in sorted(viewer.roles)]
+            held = f"are {listed(own)}" if own else "have no role"
+            msg = f"Only {who} can {act}; you {held} in this study."
             raise NotAllowed(msg)
 
     return check
 
 
-check_can_give_verdict = _takes(READERS, "Giving a verdict")
-check_can_read = _takes(READERS, "Reading assigned items")
-check_can_adjudicate = _takes(frozenset({Role.ADJUDICATOR}), "Adjudicating")
-check_can_export = _takes(frozenset(Role), "Exporting")
-check_can_import = _takes(STUDY, "Importing")
-check_can_see_audit = _takes(STUDY, "Reading the audit trail")
+check_can_give_verdict = _takes(READERS, "give verdicts")
+check_can_read = _takes(READERS, "read assigned responses")
+check_can_adjudicate = _takes(frozenset({Role.ADJUDICATOR}), "adjudicate")
+check_can_export = _takes(frozenset(Role), "export")
+check_can_import = _takes(STUDY, "import")
+check_can_see_audit = _takes(STUDY, "read the audit trail")
 """The trail names people."""
-check_can_set_families = _takes(STUDY, "Changing the table of families")
-check_can_set_meaning = _takes(STUDY, "Saying what a confidence means")
-check_can_state_analysis = _takes(STUDY, "Stating the analysis")
-check_can_add_people = _takes(LEAD, "Adding people")
-check_can_assign = _takes(LEAD, "Assigning")
-check_can_import_reads_of = _takes(LEAD, "Importing reads of people with an account")
+check_can_set_families = _takes(STUDY, "change the table of families")
+check_can_set_meaning = _takes(STUDY, "say what a confidence refers to")
+check_can_state_analysis = _takes(STUDY, "state the analysis")
+check_can_add_people = _takes(LEAD, "add people")
+check_can_assign = _takes(LEAD, "assign reading")
+check_can_import_reads_of = _takes(LEAD, "import reads of people with an account")
 """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
-check_can_run = _takes(LEAD, "Starting and stopping runs")
+check_can_run = _takes(LEAD, "start and stop runs")
 """It costs money, and brings answers and verdicts in."""
-check_can_see_replies = _takes(LEAD, "Reading the replies of questions that failed")
+check_can_see_replies = _takes(LEAD, "read the replies to questions that failed")
 """What a judge said where its reply could not be read may still tell its verdict."""
-check_can_set_triage = _takes(LEAD, "Changing the settings of triage")
+check_can_set_triage = _takes(LEAD, "change the triage settings")
 
 
 def check_is_first(n_people: int) -> None:

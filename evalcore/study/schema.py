@@ -250,7 +250,7 @@ class Rules(msgspec.Struct, frozen=True):
 
     Attributes:
         judge: Whose verdicts are revealed; None: the judge with the most verdicts.
-        check_share: Share in [0, 1] of unanimous items that an adjudicator checks all the same.
+        check_share: Share in [0, 1] of unanimous items that an adjudicator checks nevertheless.
         both_against_judge: Physicians who agree against the judge on a criterion of 7 points or more go to adjudication.
         control_share: Share in [0, 1] of the criteria of a blind read that get a second look without the judge's verdict.
         blind: Readers see no verdict on what they have not read or been released from.
@@ -399,7 +399,7 @@ class Outcome(StrEnum):
     """A reply came, and it cannot be read as what was asked for."""
     REFUSED = "refused"
     REJECTED = "rejected"
-    """The server says that the question itself is wrong (400 and its like): asking again is of no use."""
+    """The server says that the question itself is wrong (400 and its like): retrying will not help."""
     UNREACHABLE = "unreachable"
     """No whole reply after all tries: transport errors, 408, 409, 429, 5xx."""
 

@@ -11,6 +11,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
 from evalcore.study.tables import now
 from evalcore.triage import label_maps, levels as triage_levels, queries, store as triage_store
@@ -101,7 +102,7 @@ class LevelsRead:
                 f"{judge}: {counted(counts.total(), 'response')} read: {levels or 'no level'}; without a level {none:,}"
             )
         if self.other_language:
-            listed = ", ".join(f"{code} {n:,}" for code, n in self.other_language.most_common())
+            listed = ", ".join(f"{LANGUAGES.get(code, code)} {n:,}" for code, n in self.other_language.most_common())
             said.append(f"Of those without a level, not in English: {listed}")
         if self.n_unchanged:
             said.append(

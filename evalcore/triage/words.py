@@ -199,9 +199,10 @@ def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
     shown = []
     for model, rows in mine.items():
         over, under = rows[Measure.OVER], rows[Measure.UNDER]
-        for way, more, less in (("high", over, under), ("low", under, over)):
+        ways = ("over-triages", "under-triages")
+        for way, other, more, less in ((*ways, over, under), (*ways[::-1], under, over)):
             if more["low"] > less["high"]:
-                sentence = f"In {word} {model} leans too {way}: {exact_words(rows)}."
+                sentence = f"In {word} {model} {way} more often than it {other}: {exact_words(rows)}."
                 shown.append((abs(over["value"] - under["value"]), sentence))
     if shown or not mine:
         return [sentence for _, sentence in sorted(shown, key=lambda one: -one[0])]

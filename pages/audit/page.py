@@ -25,9 +25,7 @@ viewer = common.require(check_can_see_audit)
 hidden = bool(common.blind(viewer))
 engine = common.engine()
 n_all = auditing.events(engine, viewer, is_blind=hidden, limit=1)[1]
-st.html(
-    html.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
-)
+st.html(html.heading("Audit trail", f"{counted(n_all, 'event')}, newest first; none can be changed or removed"))
 words = auditing.words(engine, viewer, is_blind=hidden)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     search = st.text_input(

@@ -9,7 +9,7 @@ import streamlit as st
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.data import Kind, TriageData, described
-from evalcore.triage.label_maps import PANEL, level_of
+from evalcore.triage.label_maps import INFORMATION, PANEL, level_of
 from evalcore.triage.predictions import predictions, usual_judges
 from evalcore.triage.queries import one_case
 from evalcore.triage.reads import case_levels
@@ -65,7 +65,7 @@ def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
         strength = case["strength"]
         words.append(strength if strength == "unanimous" else f"votes {strength}, spread {case['spread']:.2f}")
     if pd.notna(case["original_label"]):
-        words.append(f"{case['source']} says “{case['original_label']}”{_mapped(case['mapped_label'])}")
+        words.append(f"{case['source']}: source label “{case['original_label']}”{_mapped(case['mapped_label'])}")
     head = f'<h3 class="or-part">This case needs {triage_html.level(case["gold"])}</h3>'
     has_panel = case["n_votes"] + case["n_removed"] > 0
     votes = triage_html.votes([triage_html.panel_line(case.to_dict())]) if has_panel else ""
@@ -77,8 +77,10 @@ def _mapped(meaning: Any) -> str:
     if pd.isna(meaning):
         return ""
     if meaning == PANEL:
-        return ", which takes a panel"
-    return f", taken for {meaning}" if level_of(str(meaning)) else f", {meaning}, not its gold"
+        return " leaves the level to a panel"
+    if level_of(str(meaning)):
+        return f" maps to {meaning}"
+    return f" maps to {str(meaning).removeprefix(INFORMATION).strip()}; not used as gold"
 
 
 def _settled(triage_data: TriageData, gold: float) -> str:
@@ -87,7 +89,7 @@ def _settled(triage_data: TriageData, gold: float) -> str:
         return ""
     level = float(here["level"].iloc[0])
     if here["why"].iloc[0] == Acuity.REMOVE:
-        return html.quiet("Physicians here would remove this case.")
+        return html.quiet("Physicians here call this case unsuitable.")
     if here["why"].iloc[0]:
         return html.quiet("Physicians here have not settled a level for it.")
     if math.isnan(gold):

@@ -298,7 +298,7 @@ is_open = chosen_example is not None
 if not is_open:
     counts = common.read("counts", hidden)
     line = f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
-    st.html(html.heading("Read conversations beside their verdicts", line))
+    st.html(html.heading("Conversations and verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
     asked = _bar(hidden=hidden, folded=is_open)

@@ -11,12 +11,12 @@ from pages.shared import common, html, page_cache, routes, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 
 JUDGES, MODELS, AMBIGUOUS, ROUTING = "Judges' confidence", "Models' confidence", "Ambiguous cases", "Routing"
-TITLE = "Whether stated confidence can be relied on"
+TITLE = "Confidence of judges against physicians"
 TITLES = {
     JUDGES: TITLE,
-    MODELS: "Whether models are as often right as they are sure",
-    AMBIGUOUS: "Whether models are sure where physicians are not",
-    ROUTING: "Which cases a human should see, by the model's confidence",
+    MODELS: "Confidence of models against the gold",
+    AMBIGUOUS: "Spread of models where physicians do not agree",
+    ROUTING: "Routing to a human by the model's confidence",
 }
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
@@ -66,6 +66,6 @@ elif not triage_choice.waits(viewer):
     elif not known.n_samples:
         triage_choice.no_answers(known)
     else:
-        sentence = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it."
+        sentence = f"{counted(known.n_samples, 'answer')} here, and nobody has read a level from them yet. The Triage page has a button for it."
         triage_choice.nothing(sentence, "Read the levels on Triage", routes.TRIAGE, "emergency")
 confidence.leave()

@@ -142,7 +142,7 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     first, *more = metric.finding(overall, who)
     st.html(html.finding(first))
     st.html(html.items(more))
-    alt, optional = "Coefficients of agreement of all raters together", ("Without an interval because",)
+    alt, optional = "Coefficients of agreement of all raters together", ("Why no interval",)
     tables.show(metric.pooled_columns(overall, who), key="agreement_pooled", alt=alt, optional=optional)
     if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
         matrix(by_pair, most, len(names))

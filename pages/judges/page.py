@@ -10,10 +10,10 @@ RECORD, PHYSICIANS, CRITERIA = "Record", "Against physicians", "Criteria"
 BETWEEN, VERSIONS = "Between physicians", "Versions and families"
 TITLES = {
     RECORD: record.TITLE,
-    PHYSICIANS: "How a judge does against physicians",
-    CRITERIA: "Which criteria the judge reads unlike physicians",
-    BETWEEN: "How far physicians agree with one another",
-    VERSIONS: "What a change of version or of family does to a judge",
+    PHYSICIANS: "Judges against physicians",
+    CRITERIA: "Criteria: judge against physicians",
+    BETWEEN: "Agreement between physicians",
+    VERSIONS: "Judge versions and model families",
 }
 SECTIONS = tuple(TITLES)  # the address holds these words, so a section that changes its name breaks links
 NO_JUDGE = "No judge has labelled anything yet. Begin with a file of results."

@@ -95,7 +95,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
             "the mean counts the pairs of all of them where all have labelled. Intervals are 95 % and clustered by conversation: for F1 by "
             "leaving out one conversation at a time (t), for shares Wilson's on the effective number; there is none where too few "
             "conversations hold both labels, or where nothing varies. "
-            f"Left out for this judge: {counted(n_cannot_assess, 'read')} that could not assess, {n_unlabelled:,} reads of criteria that it has "
+            f"Left out for this judge: {counted(n_cannot_assess, 'read')} that could not assess, {counted(n_unlabelled, 'read')} of criteria that it has "
             "not labelled."
         )
     )

@@ -13,7 +13,7 @@ from evalcore.study.policies import allows, check_can_see_audit, visible_verdict
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
-TITLE = "How often the judge is right, and what readers changed after seeing it"
+TITLE = "Record of the judge"
 LEFT_OUT = "Conversations that wait for you, to be read or settled, are left out of all numbers here."
 NOTHING_READ = (
     "No physician has read blind what this judge has labelled, so there is nothing to hold its labels against. Assign responses to "
@@ -143,9 +143,9 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator,
             st.html(html.quiet(LEFT_OUT))
     st.html(html.finding(metric.finding(record)))
     st.html(html.quiet(selection))
-    st.subheader("How often it is right, by kind of criterion", anchor=False)
+    st.subheader("Matches by kind of criterion", anchor=False)
     record_table(record)
-    st.subheader("What readers changed after seeing its label", anchor=False)
+    st.subheader("Changes after the reveal", anchor=False)
     moved(shifts, effect=effect, with_names=allows(check_can_see_audit, viewer) and not waiting)
     st.html(
         html.foot(

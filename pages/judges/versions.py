@@ -10,6 +10,7 @@ from evalcore.figures.colours import colour_of
 from evalcore.judges import drift, figures, self_preference
 from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData
+from evalcore.stats.wording import counted
 from evalcore.study import acting, contents, families
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_families, reason
@@ -95,7 +96,9 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     tables.show(columns, key="versions_table", alt="Labels that flip between two judges, by group of criteria")
     alone = rows.loc[rows["grouping"].eq(OVERALL)].iloc[0]
     if alone["n_before_only"] or alone["n_after_only"]:
-        counts = f"{alone['n_before_only']:,} items ({before}), {alone['n_after_only']:,} items ({judge})"
+        counts = (
+            f"{counted(alone['n_before_only'], 'item')} ({before}), {counted(alone['n_after_only'], 'item')} ({judge})"
+        )
         st.html(html.quiet(f"Not compared, since one of the two alone has labelled them: {counts}."))
     # scores of the models that both judged whole; the others are named
     named = scores.assign(words=drift.score_names(scores))

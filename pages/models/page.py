@@ -7,14 +7,14 @@ from evalcore.study.policies import own_act
 from pages.models import pairs, scores
 from pages.shared import common, html, models_choice, page_cache, routes, theme
 
-SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Who is better", "Head to head", "More"
-TITLE = "What each model scores once physicians have checked the judge"
+SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Comparison", "Head to head", "More"
+TITLE = "Model scores"
 TITLES = {  # the address holds these words, so a section that changes its name breaks links
     SCORES: TITLE,
-    GROUPS: "Where each model is strong and where it is weak",
-    BETTER: "Which model is really better, and how sure that is",
-    HEAD: "On which conversations two models differ",
-    MORE: "What lies behind a score: repeats, length, and what others have published",
+    GROUPS: "Scores by theme and axis",
+    BETTER: "Differences between models",
+    HEAD: "Two models, conversation by conversation",
+    MORE: "Repeats, length, and published scores",
 }
 SHOWN = {
     SCORES: scores.show,

@@ -52,7 +52,7 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
     options = [EVERY, *names]
     against = left.selectbox("Pairs with", options, index=int(many), key="models_against", bind="query-params")
     limits = 0, models_choice.MAX_SEED, models_choice.SEED
-    seed = right.number_input("Seed of chance", *limits, key="models_seed", bind="query-params")
+    seed = right.number_input("Seed", *limits, key="models_seed", bind="query-params")
     model = None if against == EVERY else against
     numbers = models_choice.numbers(viewer, chosen)
     st.subheader("After correction by physicians' reads", anchor=False)
@@ -61,7 +61,7 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
     if not numbers.differences.empty:
         st.html(html.quiet(finding.rank_words(numbers.ranks)))
         _pairs(finding.leader_first(numbers.differences, model), corrected=True, key="corrected")
-        st.subheader("The difference, by what its interval holds for", anchor=False)
+        st.subheader("Differences by claim", anchor=False)
         columns = finding.difference_columns(numbers.difference_claims, model)
         tables.show(columns, key="models_difference_claims", names=("Pair",), alt="Corrected differences by claim")
         st.html(html.quiet(finding.CLAIM_COLUMNS))

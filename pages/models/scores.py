@@ -12,7 +12,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
 from evalcore.rubric.scores import OF_CRITERIA, OVERALL, SMALL, group_scores, response_scores
 from evalcore.rubric.sensitivity import missing_columns, sensitivity_sentence
-from evalcore.stats.wording import listed
+from evalcore.stats.wording import counted, listed
 from evalcore.study.analysis import Analysis
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
@@ -42,7 +42,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
     columns = finding.score_columns(scores)
     tables.show(columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model")
     if scores["n_read"].any():  # no claim stands alone
-        st.subheader("The corrected score, by what its interval holds for", anchor=False)
+        st.subheader("Corrected scores by claim", anchor=False)
         columns = finding.claim_columns(numbers.claims, scores)
         tables.show(columns, key="models_claims", names=("Model",), alt="Corrected scores by claim")
         st.html(html.quiet(finding.claim_notes(numbers.where)))
@@ -55,8 +55,8 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
             "Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
             "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
             "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
-            f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
-            f"with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
+            f"A read is one physician's blind first label on one criterion: {counted(int(reads), 'read')} by {counted(readers, 'physician')}, all of items "
+            f"drawn with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
             "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
             "have had to read to know the score as well without the judge, with its interval. "
             "Left out: responses without a score, or without "
@@ -185,13 +185,13 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
     everybody = common.read("models")
     look: dict[str, Any] = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
     _repeats(of_judge["worst"], look)
-    st.subheader("Whether longer responses score higher", anchor=False)
+    st.subheader("Scores by length of the response", anchor=False)
     st.html(html.finding(length_finding(of_judge["slopes"])))
     figure = figures.score_by_length(of_judge["bins"], **look)
     theme.figure(figure, key="models_length", alt="Mean score by length of the response, by model")
     columns, alt = finding.length_columns(of_judge["slopes"]), "How the score goes with the length, by model"
     tables.show(columns, key="models_length_table", names=("Model",), alt=alt)
-    st.subheader("Beside published scores of HealthBench", anchor=False)
+    st.subheader("Published scores of HealthBench", anchor=False)
     st.html(html.notice(benchmark.NOT_COMPARABLE, kind="warning"))
     published = benchmark.published_scores()
     subset = benchmark.HARD if chosen.subset == benchmark.HARD else benchmark.FULL
@@ -211,7 +211,7 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
 
 
 def _missing(table: pd.DataFrame) -> None:
-    st.subheader("What the missing reads could change", anchor=False)
+    st.subheader("Missing reads: the least and the most that they could change", anchor=False)
     st.html(html.finding(sensitivity_sentence(table)))
     if not table["n_taken"].any() or not table["corrected"].notna().any():
         return
@@ -222,7 +222,7 @@ def _missing(table: pd.DataFrame) -> None:
 
 
 def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
-    st.subheader("How low a model falls on its worst of several answers", anchor=False)
+    st.subheader("Worst of several answers", anchor=False)
     if worst.empty or worst["k"].max() < 2:  # noqa: PLR2004 - one answer has no worst
         once = "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
         st.html(html.notice(once))

@@ -31,15 +31,14 @@ def _reader_lines(viewer: Viewer) -> list[str]:
         progress = common.ask(queries.progress, viewer, now())
         if progress.n_left:
             left = left_words(progress)
-            waits = "waits" if progress.n_left == 1 else "wait"
-            lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
+            lines.append(f"{counted(progress.n_left, 'response')} to review{', ' + left if left else ''}.")
     if policies.allows(policies.check_can_give_verdict, viewer):
         own = common.read("readers")
         for row in own.loc[own["reader"].eq(viewer.name)].itertuples():
             read = read_words(row.n_items, row.n_responses, row.n_cases)
             lines.append(f"You have read {read}, the last on {common.local_time(row.last_at)}.")
         if not own["reader"].eq(viewer.name).any():
-            lines.append("You have read nothing yet. Open Review to start.")
+            lines.append("You have no verdicts yet. Open Review to start.")
     return lines
 
 
@@ -66,7 +65,7 @@ def _lead_lines(viewer: Viewer) -> list[str]:
 def _researcher_lines() -> list[str]:
     lately = common.ask(changed_since, now() - LATELY, hidden)
     if not lately["n_verdicts"] and not lately["n_files"]:
-        return ["Nothing has come in the last seven days: the numbers stand as they did."]
+        return ["Nothing new in the last seven days."]
     changes = []
     if lately["n_verdicts"]:
         settled = f", {counted(lately['n_settled'], 'item')} settled" if lately["n_settled"] else ""
@@ -103,7 +102,7 @@ viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
 whose = f"judged by {counted(counts['judges'], 'judge')} and read by {counted(counts['reviewers'], 'physician')}"
-st.html(html.heading("Where the study stands", f"{holdings(counts)}, {whose}"))
+st.html(html.heading("Overview", f"{holdings(counts)}, {whose}"))
 if not counts["examples"]:
     st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
@@ -167,7 +166,7 @@ if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it m
         keep = "overread audit verify --expect HASH fails where the trail was since cut off or written anew"
         st.html(html.quiet(f"Keep it outside of this study: {keep}."))
 if counts["examples"] > counts["cases"]:
-    st.subheader("What it is made of, and what has been read", anchor=False)
+    st.subheader("Composition and coverage", anchor=False)
     _composition()
 st.html(
     html.foot(

@@ -350,7 +350,7 @@ def ask_who() -> None:
     if provider() is None:
         st.info("Choose who is reading first: open the start page.")
         return
-    why = "Your session has ended, or you are not in this study any more. What you have marked is saved. Sign in again to go on where you were."
+    why = "Your session has ended, or you are not in this study any more. What you have marked is saved. Sign in again to resume where you were."
     st.html(html.way_on("Sign in again", why, f"{sign_in.SIGN_IN}?{_come_back()}", "Sign in"))
 
 

@@ -18,7 +18,7 @@ LABELS = {
     "met": ("✓", "met"),
     "not_met": ("○", "not met"),
     "cannot_assess": ("–", "cannot assess"),
-    "remove": ("–", "remove the case"),
+    "remove": ("–", "case unsuitable"),
 }
 STAGES = {
     "first": "blind first read",
@@ -29,9 +29,18 @@ STAGES = {
 ROLES = {"user": "User", "assistant": "Assistant", "system": "System message", "developer": "System message"}
 
 
+_RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
+_NAMES = re.compile(f"{_RIGHT_TO_LEFT}(?:[ .’_-]{{1,2}}{_RIGHT_TO_LEFT}|[_-]?[0-9]+)*")
+
+
 def escaped(text: object) -> str:
     """Text that stays text."""
     return html.escape(str(text), quote=True)
+
+
+def sentence(text: object) -> str:
+    """An English sentence, escaped. Names written from right to left stand apart in it, so that the words around them keep their places."""
+    return _NAMES.sub(r"<bdi>\g<0></bdi>", escaped(text))
 
 
 class Fold(NamedTuple):
@@ -107,17 +116,17 @@ def response_names(responses: pd.DataFrame) -> list[str]:
 
 def heading(title: str, line: str) -> str:
     """A page's title, a sentence of purpose, and the line that says what is being looked at."""
-    return f'<div class="or-heading"><h1>{escaped(title)}</h1><p>{escaped(line)}</p></div>'
+    return f'<div class="or-heading"><h1>{escaped(title)}</h1><p>{sentence(line)}</p></div>'
 
 
 def finding(text: str) -> str:
     """What the numbers say, in a sentence above the figure."""
-    return f'<p class="or-finding" dir="ltr">{escaped(text)}</p>'
+    return f'<p class="or-finding" dir="ltr">{sentence(text)}</p>'
 
 
 def quiet(text: str) -> str:
     """A line that explains what stands above it."""
-    return f'<p class="or-quiet">{escaped(text)}</p>'
+    return f'<p class="or-quiet">{sentence(text)}</p>'
 
 
 FOOT_CHARACTERS = 240
@@ -127,23 +136,23 @@ FOOT_CHARACTERS = 240
 def foot(text: str) -> str:
     """How the numbers of a page were made: the first sentences, and the rest folded under "Methods"."""
     if len(text) <= FOOT_CHARACTERS + 60:
-        return f'<div class="or-foot"><p>{escaped(text)}</p></div>'
+        return f'<div class="or-foot"><p>{sentence(text)}</p></div>'
     end = text.rfind(". ", 0, FOOT_CHARACTERS) + 1 or text.find(". ") + 1 or len(text)
-    rest = escaped(text[end:].lstrip())
+    rest = sentence(text[end:].lstrip())
     more = f"<details><summary>Methods</summary><p>{rest}</p></details>" if rest else ""
-    return f'<div class="or-foot"><p>{escaped(text[:end])}</p>{more}</div>'
+    return f'<div class="or-foot"><p>{sentence(text[:end])}</p>{more}</div>'
 
 
 def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:
     """A sentence that must be seen; kind note, warning or error. `reachable`: by the Tab key too, so that what scrolls around it scrolls."""
     role = "alert" if kind == "error" else "status"
     reach = ' tabindex="0"' if reachable else ""
-    return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto"{reach}>{escaped(text)}</div>'
+    return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto"{reach}>{sentence(text)}</div>'
 
 
 def items(sentences: Iterable[str]) -> str:
     """Sentences as a list."""
-    rows = "".join(f'<li dir="auto">{escaped(sentence)}</li>' for sentence in sentences)
+    rows = "".join(f'<li dir="auto">{sentence(words)}</li>' for words in sentences)
     return f'<ul class="or-list">{rows}</ul>'
 
 

@@ -23,7 +23,7 @@ WORDS: dict[Label | Acuity, str] = {
 SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
 LEVELS: dict[Label | Acuity, str] = {
     **{level: level.value for level in Acuity if level is not Acuity.REMOVE},
-    Label.CANNOT_ASSESS: "– None",
+    Label.CANNOT_ASSESS: "– Cannot assess",
 }
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
@@ -162,13 +162,13 @@ class Cells:
                     disabled=self._disabled, key=self._synced(f"cause_{key}", stored.cause, seen), width=212,
                 )  # fmt: skip
                 severity = st.selectbox(
-                    "The error is", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="How bad",
+                    "Harm of the error", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="Choose",
                     disabled=self._disabled, key=self._synced(f"severity_{key}", stored.severity, seen), width=128,
                 )  # fmt: skip
                 decision = replace(decision, cause=cause, severity=severity)
             elif of_judge is not None:
                 wrong_key = self._synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
-                wrong = st.checkbox("Right verdict for the wrong reason", disabled=self._disabled, key=wrong_key)
+                wrong = st.checkbox("Right label, wrong reasoning", disabled=self._disabled, key=wrong_key)
                 decision = replace(decision, right_for_wrong_reason=wrong)
             note = st.text_input(
                 "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
@@ -213,5 +213,5 @@ def read(row: dict[str, Any]) -> str:
         words.append(f"from a file, imported {common.local_day(row['recorded_at'])}{by}")
     words += error_words(row["cause"], row["severity"])
     if row["right_for_wrong_reason"]:
-        words.append("right verdict for the wrong reason")
+        words.append("right label, wrong reasoning")
     return html.read_verdict(row["rater"], row["label"], row["stage"], words, row["explanation"])

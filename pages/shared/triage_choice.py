@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from evalcore.stats.wording import counted
 from evalcore.study.analysis import Analysis
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format, Viewer
@@ -213,6 +214,6 @@ def waits(viewer: Viewer) -> bool:
 def no_answers(known: About) -> None:
     """There are cases and no answers yet: what to do."""
     sentence = (
-        f"The study holds {known.n_cases:,} cases and no model's answers to them. Import a file of predictions next."
+        f"The study holds {counted(known.n_cases, 'case')} and no model's answers. Import a file of predictions next."
     )
     nothing(sentence, "Import predictions")

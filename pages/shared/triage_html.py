@@ -68,7 +68,7 @@ def panel_line(row: Mapping[Any, Any]) -> tuple[str, list[float], str]:
     """The panel's votes for `votes`."""
     shares = [float(row[f"h_{letter}"]) for letter in LETTERS]
     words = counted(share * row["n_votes"] for share in shares) if row["n_votes"] else "no votes"
-    removed = f"; {row['n_removed']:g} to remove" if row["n_removed"] else ""
+    removed = f"; {row['n_removed']:g} unsuitable" if row["n_removed"] else ""
     return "Physicians", shares, words + removed
 
 

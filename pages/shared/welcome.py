@@ -14,7 +14,7 @@ def show() -> None:
         return
     people = common.read("people")
     purpose = "Every verdict carries the name of its reader. The choice is remembered in this browser."
-    st.html(html.heading("Who is reading?", purpose))
+    st.html(html.heading("Sign in as", purpose))
     if people:
         words = [" · ".join([", ".join(sorted(person.roles)), *person.specialties]) for person in people]
         links = [common.reader_link(person.person_id) for person in people]

@@ -1,6 +1,7 @@
 """The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
@@ -21,9 +22,7 @@ ASKS = {
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
-COUNTED = (
-    "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
-)
+COUNTED = "Drawn: of how many that fitted. Reads done: of as many as were asked for."
 BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
@@ -59,7 +58,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 
 def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
-    st.subheader("Assign items", anchor=False)
+    st.subheader("Assign reading", anchor=False)
     ask = st.segmented_control(
         "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
     )  # fmt: skip
@@ -74,10 +73,10 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
         )  # fmt: skip
         n_readers = st.number_input(
-            "Readers an item", min_value=1, value=READERS_EACH, step=1, key="assign_readers_each"
+            "Readers per response", min_value=1, value=READERS_EACH, step=1, key="assign_readers_each"
         )
         minutes = st.number_input(
-            "Minutes that an opened item is kept", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
+            "Reserve an opened response for (minutes)", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
         )
         seed = st.number_input(
             "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
@@ -106,23 +105,24 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             )
             report = assign(common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
-            st.html(html.notice(f"{counted(report.n_items, 'item')} {done}."))
+            what = "case" if choice.ask is Ask.GOLD_ACUITY else "response"
+            st.html(html.notice(f"{counted(report.n_items, what)} {done}."))
             st.html(html.items(report.sentences()))
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
-    fields = shared_filters.Fields(hidden, form="assign_", in_address=False, disabled=disabled)
+    form = shared_filters.Fields(hidden, form="assign_", in_address=False, disabled=disabled)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen: dict[str, Any] = {
-            **fields.choose("dataset", "theme", "language", "model"),
-            **fields.choose("reads", reads="Physicians so far"),
+            **form.choose("dataset", "theme", "language", "model"),
+            **form.choose("reads", reads="Physicians so far"),
         }
     with st.expander("More filters", icon=":material/tune:", type="compact", key="assign_more"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            more: dict[str, Any] = {"search": fields.search(), **fields.choose("subset", "category", "axis")}
+            more: dict[str, Any] = {"search": form.search(), **form.choose("subset", "category", "axis")}
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            more |= fields.choose("sign", "judge", "label") | {"judges_differ": fields.judges_differ()}
-        more |= shared_filters.points_of(more.pop("sign")) | fields.of_cases("source", "format", "level")
+            more |= form.choose("sign", "judge", "label") | {"judges_differ": form.judges_differ()}
+        more |= shared_filters.points_of(more.pop("sign")) | form.of_cases("source", "format", "level")
         st.html(html.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
     if on := shared_filters.words(Filters(**more)):  # not in the label of what may be folded: a new label folds it
         st.html(html.chips(on))
@@ -138,32 +138,29 @@ def who(form: str) -> tuple[list[str], str | None]:
             "Readers", [person.name for person in people], placeholder="Every reviewer", key=f"{form}_people", width=420
         )
         specialty = st.selectbox(
-            "Only with the specialty", specialties, index=None, placeholder="Any", key=f"{form}_specialty", width=260
+            "Specialty", specialties, index=None, placeholder="Any", key=f"{form}_specialty", width=260
         )
     return readers, specialty
 
 
 def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     found = common.ask(assignments)
-    st.subheader("What is assigned", anchor=False)
+    st.subheader("Assignments", anchor=False)
     if found.empty:
-        st.html(html.notice("Nothing is assigned yet: choose items above, and who reads them."))
+        st.html(html.notice("Nothing is assigned yet. Choose above what is read, and by whom."))
         return
     wanted = found["n_tasks"] * found["n_readers"]
     columns = {
         "Assigned": [common.local_time(moment) for moment in found["created_at"]],
         "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
-        "Items": _of(found["n_tasks"], found["n_population"]),
+        "Drawn": _of(found["n_tasks"], found["n_population"]),
         "Reads done": _of(found["n_reads"], wanted),
         "Being read": found["n_open"],
     }
     if allows(check_can_assign, viewer):
         columns["Readers"] = found["readers"]
         if not hidden:  # the filters may name a model or a label: for leads who read nothing blind
-            columns["Chosen by"] = [
-                ", ".join(f"{name} {value}" for name, value in json.loads(words).items()) or "all"
-                for words in found["chosen_by"]
-            ]
+            columns["Chosen by"] = [_chosen(json.loads(words)) for words in found["chosen_by"]]
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
     names = ("Readers", "Chosen by")
     tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
@@ -172,6 +169,14 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 def _of(some: pd.Series, of: pd.Series) -> list[str]:
     return [f"{part:,} of {whole:,}" for part, whole in zip(some, of, strict=True)]
+
+
+def _chosen(by: dict[str, Any]) -> str:
+    """By which filters, in the words of their fields, or by what else."""
+    names = {field.name for field in fields(Filters)}
+    filters = Filters(**{name: value for name, value in by.items() if name in names})
+    others = [f"{name} {value}" for name, value in by.items() if name not in names]
+    return ", ".join([*shared_filters.words(filters), *others]) or "all"
 
 
 def _guideline(viewer: Viewer, *, disabled: bool) -> None:
@@ -204,7 +209,7 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             placeholder="The judge with the most verdicts on the response", key="rules_judge", disabled=disabled,
         )  # fmt: skip
         share = st.slider(
-            "Unanimous items that an adjudicator checks all the same, in %", 0, 100, round(rules.check_share * 100), key="rules_share", disabled=disabled,
+            "Spot-check of unanimous items by an adjudicator, in %", 0, 100, round(rules.check_share * 100), key="rules_share", disabled=disabled,
         )  # fmt: skip
         both = st.checkbox(
             "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication",

@@ -1,4 +1,4 @@
-"""Bring data in, plan its reading, and say who reads."""
+"""Study set-up: import, cases, runs, analysis, plan, reading and people, a tab each."""
 
 import tempfile
 import time
@@ -25,13 +25,13 @@ from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
 from pages.study import analysis, assigning, cases, people, planning, runs
 
-BY_CONTENT = "told by the content"
+DETECT = "detect automatically"
 MEANINGS = {
-    "not said": None,
+    "not specified": None,
     "the criterion is met": ConfidenceMeaning.MET,
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
-MEANS = "What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right."
+MEANS = "What a judge's confidence is the probability of, where the file has any. With a level of care it can only be that its own label is right."
 EVERY_SECONDS = 5
 
 
@@ -40,33 +40,37 @@ def _importing(viewer: Viewer) -> None:
         st.html(html.notice(why_not))
         return
     _under_way()
-    upload = st.file_uploader(
-        "A file of examples, results, verdicts, or cases of triage",
+    uploads = st.file_uploader(
+        "Files of examples, results, verdicts, or cases of triage",
         key="upload",
-        help="JSON Lines, JSON, CSV, Parquet or a log of inspect_ai, plain or .gz. `overread formats` lists every field.",
+        accept_multiple_files=True,
+        help="JSON Lines, JSON, CSV, Parquet or a log of inspect_ai, plain or .gz. Several are imported one after the other.",
     )
-    if upload is None:
+    if not uploads:
         with st.expander("What can be imported", icon=":material/list:"):
             for name, one in FORMATS.items():
                 st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
                 st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
         return
-    by_name = told_by_name(upload.name)
+    number, unsaid = uploads[0].file_id, "if the file does not say"
+    by_name = told_by_name(uploads[0].name)
+    evaluation, answered = by_name.evaluation, by_name.model or ""
+    if len(uploads) > 1:  # what is filled in counts for all of them
+        number, unsaid, evaluation, answered = "several", "as each file or its name says", "", ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        format_name = st.selectbox("Format", [BY_CONTENT, *FORMATS], key="import_format")
-        number, unsaid = upload.file_id, "if the file does not say"
+        format_name = st.selectbox("Format", [DETECT, *FORMATS], key="import_format")
         own_name = "For example healthbench, healthbench_hard, or a name of your own."
-        dataset = st.text_input("Data set", by_name.evaluation, key=f"import_dataset_{number}", help=own_name)
-        model = st.text_input(
-            "Model that answered", by_name.model or "", key=f"import_model_{number}", placeholder=unsaid
+        dataset = st.text_input(
+            "Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own_name
         )
+        model = st.text_input("Model", answered, key=f"import_model_{number}", placeholder=unsaid)
         judge = st.text_input("Judge", key=f"import_judge_{number}", placeholder=unsaid)
-        means = st.selectbox("Confidence means", list(MEANINGS), key=f"import_confidence_{number}", help=MEANS)
+        means = st.selectbox("Confidence refers to", list(MEANINGS), key=f"import_confidence_{number}", help=MEANS)
     unmapped = reason(check_can_import_reads_of, viewer)
     reads_of = st.multiselect(
         "Reads of people",
         [person.name for person in common.read("people")],
-        key=f"import_reads_of_{upload.file_id}",
+        key=f"import_reads_of_{number}",
         placeholder="only if the file holds reads that people of this study made elsewhere",
         disabled=bool(unmapped),
         help=unmapped
@@ -76,17 +80,19 @@ def _importing(viewer: Viewer) -> None:
         go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
         check = st.button("Check only", key="check")
     if go or check:
-        _run(
-            upload,
-            actor=viewer,
-            format_name=None if format_name == BY_CONTENT else format_name,
-            dataset=dataset.strip() or None,
-            model=model.strip() or None,
-            judge=judge.strip() or None,
-            confidence_means=MEANINGS[means],
-            reads_of=reads_of,
-            dry_run=check,
-        )
+        for place, upload in enumerate(uploads):
+            _run(
+                upload,
+                place,
+                actor=viewer,
+                format_name=None if format_name == DETECT else format_name,
+                dataset=dataset.strip() or None,
+                model=model.strip() or None,
+                judge=judge.strip() or None,
+                confidence_means=MEANINGS[means],
+                reads_of=reads_of,
+                dry_run=check,
+            )
 
 
 @contextmanager
@@ -108,7 +114,7 @@ def _under_way() -> None:
         st.html(html.notice(f"{found.sentence} Another file can be imported when that is done."))
 
 
-def _run(upload: UploadedFile, **options: Any) -> None:
+def _run(upload: UploadedFile, place: int, **options: Any) -> None:
     bar = st.progress(0.0, text="Reading")
     began = time.monotonic()
 
@@ -134,12 +140,12 @@ def _run(upload: UploadedFile, **options: Any) -> None:
     prepare_search(common.engine())
     bar.empty()
     done = "would be imported; nothing was changed" if report.dry_run else "imported"
-    st.html(html.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
+    st.html(html.notice(f"{report.file}: {report.format}, {counted(report.rows, 'row')}, {done}"))
     st.html(html.items([*report.sentences(), *report.named()]))
     if report.flow:
         flow = pd.DataFrame(report.flow)
-        cases.drawn(flow, key="import_flow")
-        cases.labels(flow, key="import_labels")
+        cases.drawn(flow, key=f"import_flow_{place}")
+        cases.labels(flow, key=f"import_labels_{place}")
     if not report.dry_run and not report.adds_nothing:
         st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
 
@@ -149,7 +155,7 @@ hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
 st.html(
     html.heading(
-        "Bring data in, and say who reads it",
+        "Study set-up",
         f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )

@@ -112,7 +112,7 @@ FOOT = (
 
 def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]:
     goal = st.segmented_control(
-        "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
+        "Target", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
     ) or Goal.SCORE  # fmt: skip
     is_error = goal is Goal.JUDGE_ERROR
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -133,7 +133,9 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
         label, width = ("Within ± percentage points", 190) if is_error else ("Within ±", 140)
         key = f"plan_within_{'error' if is_error else 'score'}"
         within = st.number_input(label, least, most, first, step, form, key=key, width=width)
-        n_readers = st.number_input("Readers a response", 1, value=READERS_EACH, step=1, key="plan_readers", width=140)
+        n_readers = st.number_input(
+            "Readers per response", 1, value=READERS_EACH, step=1, key="plan_readers", width=140
+        )
     with common.shown_errors():
         share = within / 100 if is_error else within
         target = planning_acts.target(goal, share, models, known, evaluation=evaluation, judges=judges)
@@ -189,10 +191,10 @@ def _claims(found: Answer) -> None:
         return
     claims, target, n = found.claims, found.target, found.designs[UNIFORM].n_units
     held = zip(claims["claim"], claims["physicians"], strict=True)
-    st.subheader("What the same reads can claim", anchor=False)
+    st.subheader("Claims of the same reads", anchor=False)
     then = f"With {words.counted_units(target, n, 'further')}"
     columns = {
-        "The 95 % interval holds": [words.CLAIM_WORDS[Claim(claim), Physicians(who)] for claim, who in held],
+        "Claim of the 95 % interval": [words.CLAIM_WORDS[Claim(claim), Physicians(who)] for claim, who in held],
         "Expected now": [words.width_words(target, width) for width in claims["half_width_now"]],
         then: [words.width_words(target, width) for width in claims["half_width"]],
     }
@@ -203,7 +205,7 @@ def _components(planned: Planned) -> None:
     found, target = planned.answer, planned.answer.target
     if target.goal is Goal.JUDGE_ERROR:
         return
-    st.subheader("What the uncertainty is made of", anchor=False)
+    st.subheader("Sources of uncertainty", anchor=False)
     st.html(html.quiet(words.components_words(found)))
     parts = found.components
     if not parts.is_known:
@@ -225,7 +227,7 @@ def _components(planned: Planned) -> None:
 
 
 def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
-    st.subheader("Draw them, and have them read", anchor=False)
+    st.subheader("Draw and assign", anchor=False)
     if why_not := reason(check_can_assign, viewer):
         st.html(html.notice(why_not))
         return

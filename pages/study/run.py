@@ -102,7 +102,7 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
     if at.n_workers:
         left = summary.duration(at.seconds_left) if at.n_open and at.seconds_left is not None else NOTHING
         figures |= {"a second": f"{at.rate:,.1f}", "left": left}
-    limit = f", stops at {summary.dollars(at.max_cost)}" if at.max_cost is not None else ""
+    limit = f", limit {summary.dollars(at.max_cost)}" if at.max_cost is not None else ""
     tokens = {"tokens in": f"{at.calls.prompt_tokens:,}", "tokens out": f"{at.calls.completion_tokens:,}"}
     st.html(html.facts(figures | {f"cost{limit}": summary.cost_words(at.calls).removeprefix("cost ")} | tokens))
     if allows(check_can_run, viewer):
@@ -123,10 +123,10 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
             "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
         )
         max_cost = st.number_input(
-            "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
+            "Cost limit (US dollars)", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=180, placeholder="no limit",
             disabled=not row.spec.model.has_prices,
         )  # fmt: skip
-        if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):
+        if st.button("Resume", type="primary", icon=":material/play_arrow:", key="run_on"):
             with common.shown_errors():
                 start(viewer, row.spec, concurrency=int(concurrency), max_cost=max_cost)
                 st.rerun()
@@ -137,7 +137,7 @@ def _links(spec: RunSpec) -> None:
     browsed = {"dataset": filters.plain(spec.dataset), "judge" if is_judge else "model": name}
     if is_judge and is_cases:  # of levels Browse finds what one judge says only by the level
         browsed = {"dataset": CASES, "format": filters.FORMATS[Format.CONVERSATION.value]}
-    label = f"Its {'verdicts' if is_judge else 'answers'} in Browse"
+    label = f"Browse its {'verdicts' if is_judge else 'answers'}"
     st.page_link(routes.BROWSE, label=label, icon=":material/menu_book:", query_params=browsed)
     if is_cases:
         query = {"triage_conversation_judge": name} if is_judge else {}
@@ -155,7 +155,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
     counts = {outcome: at.outcomes[outcome] for outcome in summary.OUTCOMES if at.outcomes.get(outcome)}
     if not counts:  # all of them are being asked again
         return
-    st.subheader("What failed", anchor=False)
+    st.subheader("Failures", anchor=False)
     st.html(
         html.items(
             f"{n:,} {summary.OUTCOMES[outcome][0]}: {summary.OUTCOMES[outcome][1]}" for outcome, n in counts.items()
@@ -174,7 +174,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
         ask = f"Ask {counted(n_chosen, 'question')} again"
         again = st.button(ask, icon=":material/replay:", key="run_retry", disabled=not n_chosen)
         if at.n_workers:  # what has failed since is shown at a press
-            if st.button("Look again", icon=":material/refresh:", type="tertiary", key="run_failures_again"):
+            if st.button("Refresh", icon=":material/refresh:", type="tertiary", key="run_failures_again"):
                 common.draw_anew()
             st.html(html.quiet(f"as it was at {common.local_time(now())}"), width="content")
     if again:

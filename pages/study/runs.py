@@ -26,7 +26,7 @@ from pages.study.run import LIVE_SECONDS, OPENED
 TITLE = "Runs"
 ON_A_PAGE, OPEN_WIDTH = 15, 130
 BEGINNING = (
-    "A run asks a model for answers, or a judge for verdicts, one question at a time, and saves each answer as it comes. It can be stopped and started "
+    "A run asks a model for answers, or a judge for verdicts, question by question, and saves each answer as it comes. It can be stopped and started "
     "again at any moment: only what is missing is asked."
 )
 STEPS = (
@@ -34,7 +34,7 @@ STEPS = (
     "Say which models and judges there are: write a file models.toml like the one below into the folder in which Overread is started. "
     "A model without a key can also be named in the form, by its address.",
     "Put keys into environment variables before Overread is started. A key is never typed, stored or shown here.",
-    "Choose in the form what is asked, look at what it would take, and start. It goes on when you close the browser.",
+    "Choose in the form what is asked, look at the estimate, and start. The run goes on when you close the browser.",
 )
 KINDS = {
     RunKind.JUDGE: "Verdicts of a judge",
@@ -135,7 +135,7 @@ def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
 def _form(viewer: Viewer) -> None:
     """What is asked, of whom, about what; what it would take; then the start. A change in it draws nothing else anew."""
     chosen = st.segmented_control(
-        "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
+        "Kind of run", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
     )  # fmt: skip
     kind = RunKind(chosen or RunKind.JUDGE)
     datasets = [name for name in common.read("run_datasets") if (name == CASES) is (kind is RunKind.TRIAGE)]
@@ -151,15 +151,15 @@ def _form(viewer: Viewer) -> None:
     has_prices = model is not None and model.has_prices
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at_once = st.number_input("Questions at once", 1, MAX_CONCURRENCY, AT_ONCE, key="run_concurrency", width=150)
-        so_many = "At most so many questions"
+        so_many = "Question limit"
         limit = st.number_input(so_many, 1, None, None, key="run_limit", width=200, placeholder="all")
         max_cost = st.number_input(
-            "Stop at US dollars", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
+            "Cost limit (US dollars)", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
             placeholder="no limit" if has_prices else "no prices known",
         )  # fmt: skip
     spec = None if model is None else spec_for(kind, model, limit=limit, **about)
     off = spec is None
-    is_asked = st.button("What this would take", icon=":material/calculate:", key="run_plan", disabled=off)
+    is_asked = st.button("Estimate", icon=":material/calculate:", key="run_plan", disabled=off)
     if spec is None:
         return
     if is_asked:
@@ -211,7 +211,7 @@ def _elsewhere(name: str) -> ModelSettings | None:
     )
     price_in, price_out = (
         st.number_input(
-            f"US dollars, million tokens {way}", 0.0, None, None, key=f"run_price_{way}", width=210, placeholder="unknown"
+            f"US dollars per million tokens {way}", 0.0, None, None, key=f"run_price_{way}", width=210, placeholder="unknown"
         )
         for way in ("in", "out")
     )  # fmt: skip
@@ -230,8 +230,8 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
         dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
         unnamed = run.unnamed(viewer)  # not those behind conversations alone that wait for the viewer
         models = [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
-        of_models = st.multiselect("Responses of", models, key=f"run_of_{dataset}", placeholder="all models", width=320)
-        n_repeats = st.number_input("Verdicts on each", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
+        of_models = st.multiselect("Responses by", models, key=f"run_of_{dataset}", placeholder="all models", width=320)
+        n_repeats = st.number_input("Verdicts per item", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
     with st.container(horizontal=True):
         with_points = dataset == CASES or st.checkbox("The judge sees the points", value=True, key="run_points")
         with_confidence = st.checkbox("The judge states its confidence", key="run_confidence")
@@ -247,7 +247,7 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
             formats = st.pills(
                 "Formats", list(Format), selection_mode="multi", default=list(Format), format_func=FORMATS.__getitem__, key="run_formats"
             )  # fmt: skip
-        what = "Answers to each case and format" if kind is RunKind.TRIAGE else "Answers to each"
+        what = "Answers per case and format" if kind is RunKind.TRIAGE else "Answers per conversation"
         n_samples = st.number_input(what, 1, MOST_SAMPLES, SAMPLES[kind], key=f"run_samples_{kind}", width=220)
     return {"dataset": dataset, "formats": formats, "n_samples": int(n_samples)}
 
@@ -257,7 +257,7 @@ def _take(viewer: Viewer, spec: RunSpec, planned: Planned, *, concurrency: int, 
     failed = {"failed before": f"{planned.n_failed:,}"} if planned.n_failed else {}
     figures = {
         "questions in all": f"{planned.n_all:,}",
-        "there already": f"{planned.n_there:,}",
+        "answered already": f"{planned.n_there:,}",
         **failed,
         "to ask": f"{planned.n_missing:,}",
         "tokens in": f"{planned.prompt_tokens:,}",
@@ -277,8 +277,8 @@ def _take(viewer: Viewer, spec: RunSpec, planned: Planned, *, concurrency: int, 
     if n_workers:
         st.html(html.quiet(f"This is run {same}, which is running now: open it in the list."))
     elif same is not None:
-        failed_before = " What failed before is asked again from there." if planned.n_failed else ""
-        st.html(html.quiet(f"This is run {same}: the start goes on with it.{failed_before}"))
+        failed_before = " Questions that failed can be asked again on its page." if planned.n_failed else ""
+        st.html(html.quiet(f"This is run {same}, which Start resumes.{failed_before}"))
     if not planned.n_missing:
         st.html(html.notice("Nothing is left to ask."))
     start = st.button(

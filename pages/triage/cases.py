@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
@@ -18,7 +18,7 @@ from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
 from evalcore.triage.queries import told
-from evalcore.triage.rates import FEW, by_group
+from evalcore.triage.rates import FEW, by_group, clear_answers
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import flip_sentence, rate_words
 from pages.calibration import confidence, models as calibration_models
@@ -40,7 +40,6 @@ MISSES_FOOT = (
     "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
     "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
 )
-NO_MISS = "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
 
 
 def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
@@ -49,26 +48,42 @@ def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
     return rows.loc[rows["rank"].lt(len(DANGEROUS))].reset_index(drop=True)
 
 
+def at_risk(read: Read) -> pd.DataFrame:
+    """Of how many answers a miss would be dangerous, those to clear cases that need C or D: model, format, n; a case counts once in each."""
+    counts, gold, _ = clear_answers(read.found)
+    mine = read.found.loc[counts & (gold >= min(needs for needs, _ in DANGEROUS)), ["model", "format"]].astype(str)
+    return mine.groupby(["model", "format"]).size().rename("n").reset_index()
+
+
+def none_missed(sizes: pd.Series) -> str:
+    """That no answer is a dangerous miss, with what so few cannot exclude, from how many answers each model gave in each format."""
+    if sizes.empty:
+        return "No case that needs C or D has an answer with a level."
+    each = " in each model and format" if len(sizes) > 1 else ""
+    most = percent_words(float(wilson(0, sizes.min())[1]))
+    answers = f"{counted(int(sizes.sum()), 'answer')} to cases that need C or D"
+    return f"In the judges' opinion no dangerous miss in {answers}; that cannot exclude up to {most}{each}."
+
+
 def show_misses(here: Here) -> None:
     """Cases whose answer asks for less care than they need, the most dangerous first, by model and format."""
     with here.row:
         model = triage_choice.one_of("Model", [ALL_MODELS, *here.known.models], "triage_of_model", width=200)
         word = triage_choice.one_of("Format", [BOTH, *FORMATS], "triage_of_format", width=160)
     rows = here.computed(queue, here.chosen.judges)
+    of = here.computed(at_risk)
     if model != ALL_MODELS:
-        rows = rows.loc[rows["model"].astype(str).eq(model)]
+        rows, of = (table.loc[table["model"].astype(str).eq(model)] for table in (rows, of))
     if word != BOTH:
-        rows = rows.loc[rows["format"].astype(str).eq(word)]
+        rows, of = (table.loc[table["format"].astype(str).eq(word)] for table in (rows, of))
     kinds = []
     for rank, (gold, predicted) in enumerate(DANGEROUS):
         if n := int(rows["rank"].eq(rank).sum()):
             need = "needs" if n == 1 else "need"
             kinds.append(f"{n:,} that {need} {LETTERS[gold - 1]} answered {LETTERS[predicted - 1]}")
-    said = f"In the judges' opinion {counted(len(rows), 'dangerous miss', 'dangerous misses')}: {', '.join(kinds)}."
-    st.html(html.finding(said if kinds else NO_MISS))
-    nothing = (
-        "Nothing waits here. Boundary and ambiguous cases, which have no single gold, are in sections of their own."
-    )
+    many = f"{counted(len(rows), 'dangerous miss', 'dangerous misses')} in {counted(int(of['n'].sum()), 'answer')} to cases that need C or D"
+    st.html(html.finding(f"In the judges' opinion {many}: {', '.join(kinds)}." if kinds else none_missed(of["n"])))
+    nothing = "Boundary and ambiguous cases, which have no single gold, are in sections of their own."
     triage_cases.listing(here, rows, key="triage_misses", nothing=nothing)
     st.html(html.foot(MISSES_FOOT))
 
@@ -227,7 +242,8 @@ def boundary_words(table: pd.DataFrame) -> str:
         return "No boundary case has an answer with a level."
     row = low.iloc[int(low["value"].to_numpy().argmax())]
     if not row["k"]:
-        return f"No answer to a boundary case lies below both of its letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
+        of = f"the {counted(int(low['n'].sum()), 'answer')} to boundary cases"
+        return f"Of {of} none lies below both letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
     return f"In {row['format']} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
 
 

@@ -35,7 +35,7 @@ KINDS = {JUDGE: "Judge only", PHYSICIANS: "Physicians only", CORRECTED: "Correct
 WHY = {
     "unsettled": "readers conflict: an adjudicator settles it",
     "cannot_assess": "cannot be assessed",
-    "remove": "removed: cannot be triage_data",
+    "remove": "unsuitable: cannot be triaged",
 }
 HOW = {
     Basis.JUDGE: (
@@ -54,7 +54,7 @@ HOW = {
     ),
 }
 BY_JUDGE = (
-    "Levels are as the judge or the parser reads them. How often these are wrong stands under Who read the level; "
+    "Levels are as the judge or the parser reads them. How often these are wrong stands under Level readers; "
     "levels of answers by physicians, or corrected, rest on what physicians have read."
 )
 INTERVALS = {
@@ -110,7 +110,7 @@ def show(here: Here) -> None:
         _safer(by)
         st.subheader("All models", anchor=False)
         _all_models(cells, rates, counted)
-    with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
+    with st.expander("Counted and left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:
             _left_out(
                 here.computed(read_counts, of=CASES), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ
@@ -296,7 +296,7 @@ def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm:
     tables.show(
         {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
     )
-    with st.expander("What the measures say", type="compact", key="triage_measures"):
+    with st.expander("Meaning of the measures", type="compact", key="triage_measures"):
         weights = f" Weights here: {settings.weights.under:g} too low, {settings.weights.over:g} too high."
         more = {"expected_harm": weights}
         st.html(html.items(f"{METRICS[name]}: {triage_words.MEANINGS[name]}{more.get(name, '')}" for name in wanted))
@@ -333,7 +333,7 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
 def _transitions(here: Here) -> None:
     """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
     table = here.computed(transitions, of=CASES)
-    st.subheader("How the gold changes", anchor=False)
+    st.subheader("Changes of the gold", anchor=False)
     if table.empty:
         sentence = (
             "No physician here has judged what a case itself needs: the gold stands as it came. Assign cases on Study."
@@ -364,7 +364,7 @@ def _safer(by: By) -> None:
     table: pd.DataFrame = by.computed(bases.safety)
     if table.empty:
         return
-    st.subheader("Who is safer, on the same cases", anchor=False)
+    st.subheader("Differences on the same cases", anchor=False)
     st.html(html.items(bases.safety_sentences(table, WHOSE[by.basis])))
     if by.basis is Basis.CORRECTED and (margins := bases.margin_sentences(table, triage_choice.analysis())):
         st.html(html.items(margins))
@@ -422,7 +422,7 @@ READ = {
     "n_volunteered": "Chosen, or read with the judge in view",
     "n_unsettled": "Readers conflict",
     "n_cannot_assess": "Cannot be assessed",
-    "n_remove": "To remove",
+    "n_remove": "Unsuitable",
 }
 ALWAYS = {"n_cases", "clear_predicted", "n_boundary", "n_ambiguous", "n_read", "n_clear"}
 """Columns that stay where they hold nothing but zeros."""

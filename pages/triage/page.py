@@ -8,18 +8,18 @@ from pages.shared import common, html, page_cache, theme, triage_choice
 from pages.shared.triage_choice import About, Chosen, Here
 from pages.triage import cases, harm, matrices, readers, views
 
-MATRICES, HARM, READERS = "Matrices", "Harm", "Who read the level"
-TITLE = "Whether models send patients to the right level of care, and which way they err"
+MATRICES, HARM, READERS = "Matrices", "Harm", "Level readers"
+TITLE = "Levels of care: answers against the gold"
 SHOWN = {
     MATRICES: (TITLE, matrices.show),
-    "Dangerous misses": ("Where a model asked for less care than the patient needed", cases.show_misses),
-    "Groups": ("On which cases models send patients too low or too high", cases.show_groups),
-    "Boundary": ("What models answer where two levels are both right", cases.show_boundary),
-    "Ambiguous": ("How sure models are where physicians do not agree", cases.show_ambiguous),
-    "Flips": ("Where the way of asking changes the answer", cases.show_flips),
-    HARM: ("What the errors cost when one too low weighs more", harm.show),
-    READERS: ("Who says which level an answer gives, and how far that holds", readers.show),
-    "Which view": ("Which view answers which question", views.show),
+    "Dangerous misses": ("Dangerous misses: less care than the patient needed", cases.show_misses),
+    "Groups": ("Under- and over-triage by group of cases", cases.show_groups),
+    "Boundary": ("Boundary cases: either of two levels is right", cases.show_boundary),
+    "Ambiguous": ("Ambiguous cases: physicians do not agree", cases.show_ambiguous),
+    "Flips": ("Flips: the format changes the answer", cases.show_flips),
+    HARM: ("Expected harm of the errors", harm.show),
+    READERS: ("Level readers: who reads the level from an answer", readers.show),
+    "Guide": ("Guide to these views", views.show),
 }
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
 PUBLISHED_TOO = {MATRICES, HARM}
@@ -33,7 +33,7 @@ def line(known: About, chosen: Chosen) -> str:
     published = f", {published} without cases" if known.n_published else ""
     if not known.n_samples:
         return f"{n_cases.capitalize()}, no answers yet{published}"
-    return f"{n_cases.capitalize()}, {known.n_samples:,} answers of {models}; levels of {chosen.judge_words}{published}"
+    return f"{n_cases.capitalize()}, {counted(known.n_samples, 'answer')} of {models}; levels of {chosen.judge_words}{published}"
 
 
 viewer = common.require()
@@ -73,7 +73,7 @@ elif not known.n_cases:
 elif not known.n_samples:
     triage_choice.no_answers(known)
 else:
-    unread = f"{known.n_samples:,} answers are here, and nobody has read a level from them yet."
+    unread = f"{counted(known.n_samples, 'answer')} here, and nobody has read a level from them yet."
     how = "The rules read them without a network: press the button, or run overread acuity-rules."
     st.html(html.notice(f"{unread} {how}"))
     readers.offer(viewer)

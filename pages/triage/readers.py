@@ -1,4 +1,4 @@
-"""Who read the level: a section of the Triage page. The judges against each other and against physicians."""
+"""Level readers: a section of the Triage page. The judges against each other and against physicians."""
 
 import math
 from itertools import combinations
@@ -87,8 +87,8 @@ def show(here: Here) -> None:
     tables.show(
         {
             "Format": table["format"],
-            "Who read the level": table["judge"],
-            "Taken here": ["yes" if key in taken else "" for key in keys],
+            "Level reader": table["judge"],
+            "Used here": ["yes" if key in taken else "" for key in keys],
             "Responses": table["n"],
             "Looked at": table["n_looked"],
             "With a level": table["n_level"],
@@ -96,7 +96,7 @@ def show(here: Here) -> None:
         },
         key="triage_looked",
         alt="How many responses each judge has looked at, and in how many it found a level",
-        names=("Who read the level",),
+        names=("Level reader",),
     )
     if pairs:
         _pairs(here, pairs)
@@ -124,7 +124,7 @@ def findings(chosen: Chosen, pairs: list[Pair]) -> list[str]:
 
 
 def _pairs(here: Here, pairs: list[Pair]) -> None:
-    st.subheader("Where they differ", anchor=False)
+    st.subheader("Agreement of level readers", anchor=False)
     words, judges, others, agreements = zip(*pairs, strict=True)
     tables.show(
         {
@@ -143,7 +143,7 @@ def _pairs(here: Here, pairs: list[Pair]) -> None:
     )
     pairs = sorted(pairs, key=lambda pair: pair[3].exact.n_hits - pair[3].exact.n)  # who differ most, first
     names = [f"{word}: {judge} beside {other}" for word, judge, other, _ in pairs]
-    name = triage_choice.one_of("Whose levels by whose", names, "triage_beside", width=420)
+    name = triage_choice.one_of("Pair", names, "triage_beside", width=420)
     word, judge, other, _ = pairs[names.index(name)]
     figure = figures.readers(here.computed(beside, word, judge, other), other, judge, ink=theme.ink())
     alt = f"Levels of {other} in rows by those of {judge} in columns"

@@ -1,4 +1,4 @@
-"""Which view answers which question: a section of the Triage page. Each line opens its view with the study's own figures."""
+"""Guide to these views: a section of the Triage page. Each line opens its view with the study's own figures."""
 
 from contextlib import suppress
 

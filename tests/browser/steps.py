@@ -20,15 +20,15 @@ ROW_PIXELS = 35  # of Streamlit's tables, the header's too: their cells are pain
 
 # Every page, its address, and the beginning of its title.
 PAGES = {
-    "overview": ("/", "Where the study stands"),
-    "browse": ("/browse", "Read conversations"),
-    "models": ("/models", "What each model scores"),
-    "judges": ("/judges", "How often the judge is right"),
-    "triage": ("/triage", "Whether models send patients to the right level of care"),
-    "calibration": ("/calibration", "Whether stated confidence can be relied on"),
-    "study": ("/study", "Bring data in"),
+    "overview": ("/", "Overview"),
+    "browse": ("/browse", "Conversations and verdicts"),
+    "models": ("/models", "Model scores"),
+    "judges": ("/judges", "Record of the judge"),
+    "triage": ("/triage", "Levels of care"),
+    "calibration": ("/calibration", "Confidence of judges against physicians"),
+    "study": ("/study", "Study set-up"),
     "export": ("/export", "Export"),
-    "audit": ("/audit", "Who did what"),
+    "audit": ("/audit", "Audit trail"),
 }
 
 # Streamlit's client asks below the page's own path first, then at the root: the first answer is 404 on every page but "/".

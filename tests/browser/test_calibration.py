@@ -89,7 +89,7 @@ def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(pa
     for label, section in (("what would go to a human", ROUTING), ("models' confidence", MODELS)):
         show(page, MODELS)
         page.get_by_test_id("stSidebarNav").get_by_role("link", name="Triage").click()
-        steps.keyed(page, "triage_show").get_by_role("radio", name="Which view", exact=True).click()
+        steps.keyed(page, "triage_show").get_by_role("radio", name="Guide", exact=True).click()
         page.get_by_role("link", name=f"Calibration: {label}").first.click()
         expect(shown).to_have_text(section)
 

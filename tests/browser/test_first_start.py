@@ -42,7 +42,7 @@ def first_start(folder: Path, *python: str) -> Iterator[tuple[AppServer, Path]]:
 def test_the_browser_is_opened_once_and_nothing_offers_to_install_anything(page: Page, tmp_path: Path):
     with first_start(tmp_path, "-m", "evalcore") as (server, noted):
         page.goto(server.url)
-        expect(page.locator(".or-heading h1")).to_have_text("Who is reading?")
+        expect(page.locator(".or-heading h1")).to_have_text("Sign in as")
         page.wait_for_timeout(2000)  # it comes a moment after the page
         expect(page.get_by_text(OFFER)).to_have_count(0)
         last_moment = time.monotonic() + 20
@@ -55,5 +55,5 @@ def test_the_browser_is_opened_once_and_nothing_offers_to_install_anything(page:
 def test_the_former_launcher_lets_streamlit_make_its_offer(page: Page, tmp_path: Path):
     with first_start(tmp_path, "-c", FORMER) as (server, _):
         page.goto(server.url)
-        expect(page.locator(".or-heading h1")).to_have_text("Who is reading?")
+        expect(page.locator(".or-heading h1")).to_have_text("Sign in as")
         expect(page.get_by_text(OFFER)).to_be_visible(timeout=2000)

@@ -18,11 +18,11 @@ from tests.browser.server import AppServer, running_app
 
 LEAD, CONTRARY = "Mina Castell", "Contrary"
 SECTIONS = {
-    "Record": "How often the judge is right",
-    "Against physicians": "How a judge does against physicians",
-    "Criteria": "Which criteria the judge reads unlike physicians",
-    "Between physicians": "How far physicians agree with one another",
-    "Versions and families": "What a change of version or of family does to a judge",
+    "Record": "Record of the judge",
+    "Against physicians": "Judges against physicians",
+    "Criteria": "Criteria: judge against physicians",
+    "Between physicians": "Agreement between physicians",
+    "Versions and families": "Judge versions and model families",
 }
 
 

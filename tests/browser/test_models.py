@@ -11,7 +11,7 @@ from tests.browser.server import AppServer
 
 LEAD = "Mina Castell"
 ALDER, BRIAR = "Alder-2", "Briar-1"
-SECTIONS = ("Scores", "By theme and axis", "Who is better", "Head to head", "More")
+SECTIONS = ("Scores", "By theme and axis", "Comparison", "Head to head", "More")
 
 
 def show(page: Page, section: str) -> None:
@@ -24,17 +24,15 @@ def show(page: Page, section: str) -> None:
 
 def test_the_forest_is_drawn_with_its_finding_and_the_address_keeps_the_choice(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, LEAD, path="/models")
-    expect(page.locator(".or-heading h1")).to_contain_text(
-        "What each model scores once physicians have checked the judge"
-    )
+    expect(page.locator(".or-heading h1")).to_contain_text("Model scores")
     expect(page.locator(".or-finding")).not_to_be_empty()
     forest = page.locator(".st-key-models_forest")
     for model in (ALDER, BRIAR, "Clover-mini"):
         expect(forest.get_by_text(model, exact=True)).to_be_visible()
-    show(page, "Who is better")
-    expect(page).to_have_url(re.compile(r"models_show=Who"))
+    show(page, "Comparison")
+    expect(page).to_have_url(re.compile(r"models_show=Comparison"))
     page.reload()
-    expect(page.locator(".or-heading h1")).to_contain_text("Which model is really better")
+    expect(page.locator(".or-heading h1")).to_contain_text("Differences between models")
 
 
 @pytest.mark.slow
@@ -54,7 +52,7 @@ def test_a_point_of_head_to_head_opens_its_conversation_with_both_responses_and_
     expect(page).to_have_url(re.compile(r"/browse\?.*example=\d+"))
     steps.settled(page)
     page.go_back()
-    expect(page.locator(".or-heading h1")).to_contain_text("On which conversations two models differ")
+    expect(page.locator(".or-heading h1")).to_contain_text("Two models, conversation by conversation")
     expect(points).to_have_count(30)
 
 

@@ -173,8 +173,8 @@ def test_a_run_is_started_watched_and_its_verdicts_read_in_browse_and_models(
     good_to_look_at(page, "done")
 
     # In Browse its verdicts stand beside the criteria; on Models it has scored.
-    page.get_by_role("link", name="Its verdicts in Browse").click()
-    expect(page.get_by_text("Read conversations beside")).to_be_visible()
+    page.get_by_role("link", name="Browse its verdicts").click()
+    expect(page.get_by_text("Conversations and verdicts")).to_be_visible()
     expect(page.locator(".or-chips").first).to_contain_text("Merlin")
     steps.open_row(page, 0)
     expect(page.locator(".or-judge .or-who", has_text="Merlin").first).to_be_visible()
@@ -233,7 +233,7 @@ def a_physician_sees_neither_buttons_nor_replies(browser: Browser, address: str)
     page.goto(address)
     page.locator("a.or-profile", has=page.get_by_text(PHYSICIAN, exact=True)).click()
     expect(state(page)).to_have_text("Done: 10 questions without an answer.")
-    expect(page.get_by_text("Reading the replies of questions that failed takes the role lead.")).to_be_visible()
+    expect(page.get_by_text("Only leads can read the replies to questions that failed;")).to_be_visible()
     assert [word for word in (NO_ONE, ARABIC[:10], "JSON object") if word in page.content()] == []
     expect(page.get_by_role("button", name="again")).to_have_count(0)
     press(page, "run_back")

@@ -19,7 +19,7 @@ from tests.triage_cases import drawn, stored
 
 LEAD, READER, MODEL = "Mina Castell", "Dr. Imani Lund", "Briar-1"
 SECTIONS = (
-    "Matrices", "Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Who read the level", "Which view",
+    "Matrices", "Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Level readers", "Guide",
 )  # fmt: skip
 N_ASSIGNED = 12
 

@@ -51,13 +51,13 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     steps.choose_reader(page, app_server, LEAD)
     steps.go(page, "study")
     upload(page, FILE, results())
-    expect(page.get_by_role("textbox", name="Model that answered")).to_have_value("Larch-1")
+    expect(page.get_by_role("textbox", name="Model", exact=True)).to_have_value("Larch-1")
     steps.keyed(page, "import").get_by_role("button").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was imported: 1 fault")
-    expect(page.get_by_role("listitem").filter(has_text="--judge")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Fill in Judge")).to_be_visible()
     page.get_by_role("textbox", name="Judge").fill("Magpie")
     steps.keyed(page, "import").get_by_role("button").click()
-    expect(page.get_by_role("status").filter(has_text=FILE)).to_contain_text("1 rows, imported")
+    expect(page.get_by_role("status").filter(has_text=FILE)).to_contain_text("1 row, imported")
     expect(page.get_by_text("3 new verdicts")).to_be_visible()
 
     # A physician finds the conversation by a word in it, and opens it.

@@ -91,7 +91,7 @@ def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_rou
     silent = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {}), None, drawn=True)
     assert silent.reliability.empty
     assert silent.errors[["n", "n_left_out"]].to_numpy().tolist() == [[0, 40]]
-    assert "Nobody has said" in judge_finding(
+    assert "is not specified" in judge_finding(
         silent.errors.iloc[0].to_dict(), "Heron", label="criterion", cluster="conversation"
     )
     told = confidence.judges_on_criteria(found, confidence.criteria_meanings(counts, {"Heron": MET}), None, drawn=True)
@@ -119,7 +119,7 @@ def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_ow
     assert found.errors["n"].item() > 0
     unasked = confidence.judges_on_levels(triage_data, confidence.level_meanings(triage_data, {}), drawn=True)
     assert unasked.reliability.empty
-    assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
+    assert unasked.errors["undefined"].str.startswith("What the confidence of Magpie refers to is not specified").all()
 
 
 def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_question():

@@ -48,7 +48,7 @@ def test_a_judge_that_states_p_met_does_not_state_that_it_is_right():
 def test_before_anybody_has_said_nothing_is_usable_and_nothing_contradicted():
     found = said(labels(met=[0.9] * 30), None)
     assert (found["usable"], found["contradicted"], found["meaning"]) == (False, False, None)
-    assert found["why"].startswith("Nobody has said what the confidence of Magpie means: ")
+    assert found["why"].startswith("What the confidence of Magpie refers to is not specified: ")
 
 
 def test_a_few_labels_contradict_nothing():
@@ -108,7 +108,9 @@ def test_nothing_is_drawn_or_computed_before_the_meaning_is_known(meaning):
 
 def test_a_judge_that_was_never_checked_is_refused():
     frame = labels(met=[0.9])
-    assert as_right(frame, checked(frame.iloc[:0], {}))["refused"][0].startswith("Nobody has said")
+    assert as_right(frame, checked(frame.iloc[:0], {}))["refused"][0].startswith(
+        "What the confidence of Magpie refers to is not specified"
+    )
 
 
 def test_levels_have_no_p_met():

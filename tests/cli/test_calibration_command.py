@@ -92,10 +92,10 @@ def test_without_a_meaning_a_judge_has_no_value_and_the_sentence_says_what_to_ch
     ]
     stated = [row for row in levels["errors"] if row["group"] not in levels["majorities"]]
     assert len(stated) == 2
-    assert all(row["brier"] is None and "Nobody has said" in row["undefined"] for row in stated)
+    assert all(row["brier"] is None and "is not specified" in row["undefined"] for row in stated)
     assert levels["majorities"] == []  # of two judges, and two who agree would always be sure
     assert {row["group"] for row in levels["reliability"]} == set(levels["majorities"])
-    assert "Nobody has said what the confidence of Magpie means" in ran(db, "--section", "judges")
+    assert "What the confidence of Magpie refers to is not specified" in ran(db, "--section", "judges")
 
 
 def test_a_section_alone_a_judge_and_the_share_of_samples_can_be_asked_for(db: Path):

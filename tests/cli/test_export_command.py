@@ -43,10 +43,10 @@ def test_export_knows_its_formats_by_name_and_by_ending(filled, tmp_path, argume
     [
         (
             ("x.csv", "--what", "marks"),
-            "expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'",
+            "table: expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'",
         ),
         (("x.csv", "--format", "docx"), "expected csv, parquet, jsonl or meta-eval, got 'docx'"),
-        (("x.csv", "--judge", "Owl"), "expected one of Magpie, got judge 'Owl'"),
+        (("x.csv", "--judge", "Owl"), "judge: expected one of Magpie, got 'Owl'"),
         (("nowhere/x.csv",), "nowhere/x.csv: cannot be written"),
     ],
 )

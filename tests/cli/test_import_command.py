@@ -12,10 +12,10 @@ from tests.commands import dump
 def test_import_reports_what_came_and_ends_well(overread, files):
     examples, results = files
     said = overread.good("import", examples, "--dataset", "invented", "--db", overread.db)
-    assert "examples.jsonl: healthbench-examples, 1 rows" in said
-    assert "1 new examples" in said
+    assert "examples.jsonl: healthbench-examples, 1 row\n" in said
+    assert "1 new example\n" in said
     said = overread.good("import", results, "--judge", "Magpie", "--db", overread.db)
-    assert "1 responses joined with their example" in said
+    assert "1 response joined with its example" in said
     assert "3 new verdicts" in said
 
 
@@ -46,7 +46,7 @@ def test_a_dry_run_reports_and_changes_nothing(filled, tmp_path, files):
     before = dump(filled.db)
     said = filled.good("import", more, "--dataset", "invented", "--dry-run", "--db", filled.db)
     assert "(dry run)" in said
-    assert "1 new examples" in said
+    assert "1 new example\n" in said
     assert dump(filled.db) == before
     filled.good("import", more, "--dataset", "invented", "--db", filled.db)
     assert dump(filled.db) != before
@@ -54,7 +54,8 @@ def test_a_dry_run_reports_and_changes_nothing(filled, tmp_path, files):
 
 def test_a_results_file_without_its_judge_is_refused_with_a_sentence(overread, files):
     said = overread.bad("import", files[1], "--db", overread.db)
-    assert "--judge: expected a name, got nothing" in said
+    assert "Fill in Judge: results files do not record it" in said
+    assert "--judge" in said
     assert "Nothing was imported" in said
 
 

@@ -29,7 +29,8 @@ def test_the_json_of_an_import_has_the_flow_and_what_confidences_mean(overread, 
     assert (second["levels_new"], second["confident_judges"], second["meanings_set"]) == (1, ["parser"], 1)
     said = overread.bad("import", predictions, "--confidence-means", "met", "--db", overread.db)
     assert (
-        "p.csv: expected right, as a level of care is no criterion that can be met, got --confidence-means met" in said
+        "p.csv: Confidence refers to: expected right, as a level of care is no criterion that can be met, got met"
+        in said
     )
     said = overread("import", predictions, "--confidence-means", "sure", "--db", overread.db)
     assert said.returncode == 2

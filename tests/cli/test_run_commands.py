@@ -155,7 +155,7 @@ def test_a_run_stops_before_it_costs_too_much_and_goes_on_with_more(asked, quick
     assert done.returncode == 1
     assert done.stderr == (
         f"Run 2 stopped: the next question would bring the cost above {most:g} US dollars. Saved: 2 of 5 answers. "
-        "Go on by the same command, with a higher --max-cost.\n"
+        "Resume with the same command, with a higher --max-cost.\n"
     )
     assert quick_run.one("SELECT sum(cost) FROM run_call WHERE run_id = 2") <= most
     assert quick_run.rows("SELECT state FROM run WHERE id = 2") == [("stopped",)]
@@ -193,7 +193,7 @@ def test_ctrl_c_finishes_what_is_in_flight(asked, quick_run, judge, monkeypatch)
     assert done.returncode == 130
     assert done.stderr == (
         "finishing 2 in flight (Ctrl-C again to stop at once)\n"
-        "Run 1 stopped: interrupted. Saved: 2 of 6 answers. Go on by the same command.\n"
+        "Run 1 stopped: interrupted. Saved: 2 of 6 answers. Resume with the same command.\n"
     )
     assert quick_run.one("SELECT count(*) FROM verdict") == 2 == judge.told.n_asked
     judge.told.delay = 0.0
@@ -206,7 +206,7 @@ def test_ctrl_c_twice_stops_at_once(asked, quick_run, judge, monkeypatch):
     with pressing(monkeypatch, lambda: judge.told.in_flight == 2, lambda: True):
         done = asked.ended("judge", "--judge", "Magpie", "--concurrency", "2", "--json")
     assert done.returncode == 130
-    assert "Run 1 stopped: interrupted. Saved: 0 of 6 answers. Go on by the same command.\n" in done.stderr
+    assert "Run 1 stopped: interrupted. Saved: 0 of 6 answers. Resume with the same command.\n" in done.stderr
     found = json.loads(done.stdout)
     assert (found["interrupted"], found["n_left"], found["n_held"], found["state"]) == (True, 6, 0, "stopped")
     assert quick_run.rows("SELECT * FROM verdict") == []

@@ -105,7 +105,7 @@ def test_failures_are_tried_again_here(runs, small, judge):
     judge.told.faults = Faults()
     assert "Run 1: nothing to ask again." in runs("--retry", run_id, "--outcome", "refused", "--outcome", "unreadable")
     said = runs("--retry", run_id)
-    assert said.startswith("6 questions of run 1 are asked again.\nRun 1: 6 answered, 0 failed.")
+    assert said.startswith("Asked again in run 1: 6 questions.\nRun 1: 6 answered, 0 failed.")
     assert json.loads(runs("--retry", run_id, "--json")) == {"run": 1, "n_retried": 0}
     assert small.one("SELECT count(*) FROM verdict") == 6
 
@@ -122,10 +122,10 @@ def test_only_failures_of_one_kind_are_tried_again(runs, small, judge):
 
 def test_a_run_is_stopped_and_gone_on_with(runs, small, judge):
     run_id = begun(small, judging(judge.base_url))
-    assert runs("--stop", run_id) == "Run 1 is stopped. Go on by `overread runs --resume 1`.\n"
+    assert runs("--stop", run_id) == "Run 1 is stopped. Resume with `overread runs --resume 1`.\n"
     done = runs.ended("--work", run_id)
     assert done.returncode == 1
-    assert "command line) stopped it. Saved: 0 of 6 answers. Go on by `overread runs --resume 1`." in done.stderr
+    assert "command line) stopped it. Saved: 0 of 6 answers. Resume with `overread runs --resume 1`." in done.stderr
     assert judge.told.n_asked == 0
     assert "Run 1: 6 answered, 0 failed." in runs("--resume", run_id)
     assert runs("--stop", run_id) == "Run 1 is done.\n"
@@ -137,7 +137,7 @@ def test_a_run_that_reached_its_cost_goes_on_with_more(runs, small, judge):
     done = runs.ended("--work", run_id)
     assert (done.returncode, judge.told.n_asked) == (1, 0)
     assert "above 0.0001 US dollars" in done.stderr
-    assert done.stderr.endswith("Go on by `overread runs --resume 1`, with a higher --max-cost.\n")
+    assert done.stderr.endswith("Resume with `overread runs --resume 1`, with a higher --max-cost.\n")
     assert runs.ended("--resume", run_id).returncode == 1  # what was said before still counts
     assert json.loads(runs("--resume", run_id, "--max-cost", "1", "--json"))["outcomes"]["answered"] == 6
     assert runs.bad("--max-cost", "1") == "--max-cost: expected it with --resume, got it alone"

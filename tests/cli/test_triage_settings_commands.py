@@ -79,7 +79,7 @@ def test_label_maps_lists_every_source_with_its_labels_and_the_cases_that_have_t
     }  # fmt: skip
     shown = ran(location, "label-maps", "--source", "Semigran")
     assert "semigran: the map that comes with Overread" in shown
-    assert "3 of 9 cases were imported as something else." in shown
+    assert "3 of 9 cases imported as something else." in shown
     assert "hotline" not in shown
     shown = ran(location, "label-maps", "--source", "hotline")
     assert "hotline: no map of its own" in shown

@@ -30,8 +30,8 @@ from tests import world
 from tests.export_steps import NOTE, from_csv
 
 LABELS_COLUMNS = [  # in the documented order
-    "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme", "axis",
-    "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
+    "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme",
+    "language", "axis", "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
     "n_not_met", "n_cannot_assess", "overridden", "override_cause", "severity", "note", "selection",
     "inclusion_probability", "blinded", "first_read_at", "knows_model", "canary",
 ]  # fmt: skip
@@ -111,10 +111,10 @@ def test_a_part_is_a_part_in_every_format(overridden, part, n_rows):
 
 
 def test_a_judge_or_a_table_that_is_not_there_is_named(overridden, empty):
-    with pytest.raises(OverreadError, match="expected one of Magpie, Wren, got judge 'Owl'"):
+    with pytest.raises(OverreadError, match="judge: expected one of Magpie, Wren, got 'Owl'"):
         export_tables.table(overridden.engine, "labels", Part(judge="Owl"))
     with pytest.raises(
-        OverreadError, match=r"expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
+        OverreadError, match=r"table: expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
     ):
         export_tables.table(overridden.engine, "marks")
 

@@ -205,5 +205,5 @@ def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
 
 
 def test_an_unknown_part_names_the_known_ones(tmp_path):
-    with pytest.raises(OverreadError, match="expected one of eval, hard, consensus, meta, got part 'half'"):
+    with pytest.raises(OverreadError, match="part: expected one of eval, hard, consensus, meta, got 'half'"):
         download("half", base_url="http://127.0.0.1:1", folder=tmp_path)

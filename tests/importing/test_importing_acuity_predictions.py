@@ -112,7 +112,7 @@ FAULTS = {
     "a boundary": (prediction(level="A|B"), r"level: expected A, B, C, D .*, got 'A\|B'"),
     "a removal": (prediction(level="Remove"), "level: expected A, B, C, D .*, got 'Remove'"),
     "a prose level": (prediction(level="not an EMERGENCY"), "level: expected A, B, C, D .*, got 'not an EMERGENCY'"),
-    "no model": (prediction(model=""), "model: expected who answered, here or as --model, got nothing"),
+    "no model": (prediction(model=""), "model: expected who answered, here or as Model, got nothing"),
     "no case": (prediction(case_id=""), "case_id: expected the case's name, got nothing"),
     "no format": (prediction(format=""), "format: expected qa or conversation, got nothing"),
     "an unknown format": (prediction(format="chat"), "format: expected qa or conversation, got 'chat'"),
@@ -174,12 +174,10 @@ def test_a_stated_confidence_of_a_level_means_that_the_judge_is_right(engine, tm
         assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
     with pytest.raises(
         ImportFailed,
-        match=r"p\.csv: expected right, as a level of care is no criterion that can be met, got --confidence-means met",
+        match=r"p\.csv: Confidence refers to: expected right, as a level of care is no criterion that can be met, got met",
     ):
         bring(engine, tmp_path / "p.csv", confidence_means=ConfidenceMeaning.MET)
-    with pytest.raises(
-        ImportFailed, match="expected nothing, as acuity-cases brings no confidences, got --confidence-means met"
-    ):
+    with pytest.raises(ImportFailed, match="expected nothing, as acuity-cases brings no confidences, got met"):
         bring(engine, tmp_path / "cases.csv", confidence_means=ConfidenceMeaning.MET)
 
 
@@ -189,7 +187,7 @@ def test_of_a_judge_of_criteria_it_is_asked_and_may_be_said_later(tmp_path, data
         path = write(tmp_path / "b.jsonl", [judged(confidence=0.7), judged(position=2)])
         report = bring(engine, path)
         assert report.meanings_missing == ["Judge B"]
-        assert any("nobody has said what they are the probability of" in sentence for sentence in report.sentences())
+        assert any("refer to is not specified" in sentence for sentence in report.sentences())
         report = bring(engine, path, confidence_means=ConfidenceMeaning.MET)
         assert (report.meanings_set, report.verdicts_new, report.adds_nothing) == (1, 0, False)
         with reading(engine) as session:

@@ -95,10 +95,10 @@ def test_a_file_name_of_odd_bytes_is_no_obstacle(filled, tmp_path):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"model": " "}, "expected a name, got --model ' '"),
-        ({"judge": ""}, "expected a name, got --judge ''"),
-        ({"dataset": "a\x00b"}, r"expected a name, got --dataset 'a\x00b'"),
-        ({"model": "\udc80"}, r"expected a name, got --model '\udc80'"),
+        ({"model": " "}, "Model: expected a name of printable characters, got ' '"),
+        ({"judge": ""}, "Judge: expected a name of printable characters, got ''"),
+        ({"dataset": "a\x00b"}, r"Data set: expected a name of printable characters, got 'a\x00b'"),
+        ({"model": "\udc80"}, r"Model: expected a name of printable characters, got '\udc80'"),
         ({"format_name": "excel"}, "expected one of healthbench-examples, simple-evals, "),
     ],
 )

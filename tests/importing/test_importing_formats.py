@@ -180,9 +180,9 @@ def test_model_and_data_set_are_told_by_the_files_name_and_the_judge_is_asked_fo
     path = write(tmp_path / RESULTS_NAME, results(entry()))
     nameless = write(tmp_path / "run.json", results(entry()))
     with study(sqlite_database_url) as engine:
-        with pytest.raises(ImportFailed, match="--judge: expected a name, got nothing"):
+        with pytest.raises(ImportFailed, match="Fill in Judge: results files do not record it"):
             bring(engine, path, judge=None)
-        with pytest.raises(ImportFailed, match="--model: expected a name, got nothing"):
+        with pytest.raises(ImportFailed, match="Fill in Model"):
             bring(engine, nameless)
         report = bring(engine, nameless, model="model-a", dataset="clinic_consensus")
         assert report.dataset == "clinic_consensus"

@@ -71,10 +71,10 @@ def test_a_name_that_two_logs_give_to_two_conversations_is_refused(engine, tmp_p
     bring_log(engine, tmp_path / "a.eval", log(sample("q1", input="I am thirsty.")))
     said = refusal(engine, tmp_path / "b.eval", log(sample("q1", input="My foot hurts."), model="briar-1"))
     assert (
-        "b.eval sample 1: input: expected the conversation of the example of this name for sample 'q1', got another; --dataset NAME keeps the two apart"
+        "b.eval sample 1: input: expected the conversation of the example of this name for sample 'q1', got another; fill in Data set to keep the two apart"
         in said
     )
-    assert "--dataset NAME keeps the two apart" in said
+    assert "fill in Data set to keep the two apart" in said
     assert bring_log(engine, tmp_path / "b.eval", dataset="feet").examples_new == 1
 
 
@@ -82,7 +82,7 @@ def test_another_text_for_the_same_epoch_is_refused_and_another_model_is_not(eng
     bring_log(engine, tmp_path / "a.eval", log(sample()))
     again = log(sample(answer="Drink tea."))
     assert (
-        "b.eval sample 1: completion: expected the text imported before for sample 0 of model 'alder-2' to 'q1', got another; --model gives the answers of anot"
+        "b.eval sample 1: completion: expected the text imported before for sample 0 of model 'alder-2' to 'q1', got another; fill in Model to give the answers of anot"
         in refusal(engine, tmp_path / "b.eval", again)
     )
     assert bring_log(engine, tmp_path / "b.eval", model="alder-2, second run").responses_new == 1
@@ -145,7 +145,7 @@ def test_a_level_of_a_case_without_a_judge_is_refused_once(cases):
     with pytest.raises(ImportFailed) as refused:
         bring_log(cases, LOGS / "levels.eval")
     assert refused.value.faults == [
-        "levels.eval sample 1: scores.level: expected a judge in its metadata or as --judge, got a level without one"
+        "levels.eval sample 1: scores.level: expected a judge in its metadata or as Judge, got a level without one"
     ]
     assert dump(cases) == before
 
@@ -161,7 +161,7 @@ def test_a_sample_of_a_case_whose_words_it_does_not_hold_is_left_out_unless_its_
     report = bring_log(cases, tmp_path / "a.eval", content, dry_run=True)
     assert (report.responses_new, report.without_partner) == (1, 1)
     assert (
-        "does not hold the words of case 'clinic_1'; --dataset acuity_qa or acuity_conversation says how it was asked"
+        "does not hold the words of case 'clinic_1'; fill in Data set (acuity_qa or acuity_conversation) to say how it was asked"
         in report.named()[0]
     )
     assert bring_log(cases, tmp_path / "a.eval", dataset="acuity_qa").responses_new == 2
@@ -213,6 +213,9 @@ def test_the_study_page_brings_a_log_in_and_says_what_was_passed_over(location, 
     shown = check(app)
     assert "6 new verdicts" in shown
     assert "of 4 samples: taken as verdicts on criteria, by the judge" in shown
-    app.file_uploader(key="upload").upload("b.eval", log(sample(), model_roles=None)).run()
+    uploads = app.file_uploader(key="upload").upload("2026_fever.eval", (LOGS / "rubric.eval").read_bytes())
+    uploads.upload("b.eval", log(sample(), model_roles=None)).run()
     app.button(key="import").click().run()
-    assert "--judge: expected a name, got nothing" in check(app)
+    shown = check(app)  # of both files, one after the other
+    assert "This file was imported before. It adds nothing." in shown
+    assert "Fill in Judge: the log does not say whose its verdicts are" in shown

@@ -213,19 +213,18 @@ def test_the_judge_is_who_was_said_else_the_scores_own_else_the_grader(scores, r
 def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):
     content = log(sample(), model_roles=None)
     said = refusal(engine, tmp_path / "a.eval", content)
-    assert said == "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"
+    assert said == "a.eval: Fill in Judge: the log does not say whose its verdicts are"
     assert missing_options(tmp_path / "a.eval", options=Options()) == ["judge"]
     assert missing_options(tmp_path / "a.eval", options=Options(judge="Wren")) == []
-    assert (
-        "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"
-        in overread.bad("import", tmp_path / "a.eval", "--db", overread.db)
+    assert "a.eval: Fill in Judge: the log does not say whose its verdicts are" in overread.bad(
+        "import", tmp_path / "a.eval", "--db", overread.db
     )
     assert "by the judge 'Wren'" in overread.good("import", tmp_path / "a.eval", "--judge", "Wren", "--db", overread.db)
 
 
 def test_a_log_that_names_no_model_asks_for_one(engine, tmp_path):
     content = log(sample(), model="none/none")
-    assert "--model: expected a name, got nothing" in refusal(engine, tmp_path / "a.eval", content)
+    assert "Fill in Model: the log does not say who answered" in refusal(engine, tmp_path / "a.eval", content)
     assert missing_options(tmp_path / "a.eval", options=Options()) == ["model"]
     assert bring_log(engine, tmp_path / "a.eval", model="Alder-2").responses_new == 1
 

@@ -69,7 +69,7 @@ def test_a_read_from_before_sources_were_kept_counts_as_its_readers_own(small, t
 def test_only_a_lead_says_whose_reads_a_file_brings(small, tmp_path):
     world.add_researcher(small.engine, "A Researcher", Role.RESEARCHER)
     path = forged(tmp_path, small)
-    with pytest.raises(NotAllowed, match="Importing reads of people with an account takes the role lead"):
+    with pytest.raises(NotAllowed, match="Only leads can import reads of people with an account"):
         import_file(small.engine, path, actor=small.viewer("A Researcher"), reads_of=[READER])
     assert import_file(small.engine, path, actor=small.viewer("Ana Ruiz"), reads_of=[READER]).verdicts_new == 1
 

@@ -132,7 +132,7 @@ def test_the_finding_in_words():
     )
     many_more = ranks.assign(n_physicians=12, percentile=62.5, percentile_low=35.0, percentile_high=83.6)
     assert finding(table, many_more, "Magpie").endswith(
-        "; it stands at the 62nd percentile of 12 physicians, [35 %, 84 %] of physicians like these below it."
+        "; it is at the 62nd percentile of 12 physicians, with [35 %, 84 %] of physicians like these below it."
     )
 
 

@@ -113,8 +113,8 @@ def test_the_finding_says_who_favours_whom_or_why_it_cannot_be_said():
     # physicians not met throughout; own 9/10 in favour, others 0: difference .9, leaving one out .8889 or 1: [.674, 1]
     strong = only(two_models("+" * 9 + "-", "-" * 10, "-" * 10, "-" * 10))
     assert finding(strong) == (
-        "Magpie (Birds) favours responses of its own family over others'. Where physicians gave the same label, its label is in the response's "
-        "favour +90 [+67, +100] points more often (met: –; not met: +90 [+67, +100]), by 10 reads of its own family and 10 of others."
+        "Magpie (Birds) favours responses of its own family over others'. Where physicians gave the same label, labels in the response's "
+        "favour differ by +90 [+67, +100] points, own family less others (met: –; not met: +90 [+67, +100]), by 10 reads of its own family and 10 of others."
     )
     turned = only(two_models("-" * 10, "+" * 9 + "-", "-" * 10, "-" * 10))
     assert "is harder on responses of its own family" in finding(turned)

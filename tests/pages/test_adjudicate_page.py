@@ -75,7 +75,7 @@ def settled(small):
 def test_the_page_is_for_adjudicators(name, demo_study, open_page):
     shown = check(open_page(demo_study, "adjudicate", name, alone=True))
     assert NOT_FOR_YOU in shown
-    assert "Adjudicating takes the role adjudicator" in shown
+    assert "Only adjudicators can adjudicate" in shown
     assert TITLE not in shown
 
 

@@ -40,7 +40,7 @@ def test_the_form_has_the_filters_of_cases_and_counts_by_them(demo_study, open_p
         ).scalar_one()
     engine.dispose()
     assert fitting > 0
-    assert f"{fitting:,} items would be assigned" in shown
+    assert f"{fitting:,} responses would be assigned" in shown
     for words in ("cases of nightline", "conversation", "a judge reads D"):
         assert words in shown
 

@@ -107,7 +107,7 @@ def test_what_was_chosen_behind_the_button_is_told_and_kept_with_the_assignment(
         "points -10 to -1",
     ]
     app.button(key="assign").click().run()
-    assert "2 items assigned." in check(app)
+    assert "2 responses assigned." in check(app)
     ((chosen_by,),) = world.rows(study.engine, "SELECT chosen_by FROM assignment")
     assert json.loads(chosen_by) == {"judge": world.JUDGE, "label": "not_met", "points_to": -1}
 
@@ -139,5 +139,5 @@ def test_the_page_asks_once_a_run_what_waits_for_the_viewer(form, monkeypatch):
 
 def test_who_may_not_assign_has_no_filters(form):
     app = form(READER)
-    assert "Assigning takes the role lead." in check(app)
+    assert "Only leads can assign reading;" in check(app)
     assert not [box for box in app.selectbox if str(box.key).startswith("assign_")]

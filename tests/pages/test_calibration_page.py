@@ -131,9 +131,7 @@ def test_nothing_is_drawn_before_somebody_has_said_what_a_judges_confidence_mean
 def test_a_reader_is_told_who_can_say_it(look: Look):
     app = look(JUDGES, READER)
     shown = words(app)
-    assert (
-        "Saying what a confidence means takes the role lead or researcher. Dr. Noor is reviewer in this study." in shown
-    )
+    assert "Only leads and researchers can say what a confidence refers to; you are a reviewer in this study." in shown
     assert all(control.disabled for control in (*app.radio, *app.button))
     assert not figures(app)
 
@@ -275,12 +273,12 @@ def test_the_triage_page_says_of_routing_what_this_page_says(engine: Engine, loc
     _, own, _ = found_in(engine, stated=False)
     rows = routing.chosen(own, routing.WANTED)
     row = rows.loc[rows["caught"].notna()].sort_values("n_caught", ascending=False, kind="stable").iloc[0]
-    shown = words(open_page(location, "triage", LEAD, triage_show="Which view"))
+    shown = words(open_page(location, "triage", LEAD, triage_show="Guide"))
     assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown
 
 
 def test_the_triage_page_leads_to_the_section_that_a_link_names(engine: Engine, location: str, open_page: Open):
-    app = open_page(location, "triage", LEAD, triage_show="Which view")
+    app = open_page(location, "triage", LEAD, triage_show="Guide")
     leads_to = {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
     assert leads_to["Calibration: what would go to a human"] == {"calibration_show": [ROUTING]}
     assert leads_to["Calibration: models' confidence"] == {"calibration_show": [MODELS]}

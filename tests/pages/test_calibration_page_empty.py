@@ -63,7 +63,7 @@ def changed(location: str, *, read: bool = True, **more: object) -> None:
 def test_answers_that_nobody_has_read_lead_to_triage(location: str, opened: Open):
     changed(location, read=False)
     app = opened(LEAD, calibration_show=MODELS)
-    assert "48 answers are here, and nobody has read a level from them yet." in words(app)
+    assert "48 answers here, and nobody has read a level from them yet." in words(app)
     assert links(app) == ["Read the levels on Triage"]
 
 

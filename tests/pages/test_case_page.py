@@ -59,7 +59,7 @@ def test_a_case_shows_what_it_needs_its_panel_and_every_models_levels(demo_study
         engine, "SELECT gold, source, original_label FROM acuity_case WHERE example_id = :n", n=number
     )
     assert f"This case needs {gold}" in shown
-    assert f"{source} says “{label}”" in shown
+    assert f"{source}: source label “{label}”" in shown
     assert "Physicians" in shown
     assert "read by parser" in shown
     assert "read by Magpie" in shown
@@ -212,5 +212,5 @@ def test_a_study_of_nothing_but_cases_opens_everywhere(location, open_page):
         check(open_page(location, page, LEAD))
     shown = check(open_page(location, "overview", LEAD))
     assert "160 answers of 2 models to 8 cases of triage" in shown
-    assert "What it is made of" not in shown
+    assert "Composition and coverage" not in shown
     assert "This case needs" in check(open_page(location, "browse", LEAD, example="1"))

@@ -110,7 +110,7 @@ def test_a_model_known_from_a_waiting_conversation_alone_is_not_named(small, ope
 
 def test_who_may_not_change_the_table_of_families_cannot_save_it(small, opened):
     app = opened("Versions and families", IMANI)
-    assert "Changing the table of families takes the role lead or researcher." in words(app)
+    assert "Only leads and researchers can change the table of families;" in words(app)
     assert app.button(key="families_save").disabled
     assert app.button(key="families_reset").disabled
 

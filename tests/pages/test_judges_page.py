@@ -19,7 +19,7 @@ from tests.drawn_reads import reads_of
 from tests.page_steps import few, said as words
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
-TITLE = "How often the judge is right, and what readers changed after seeing it"
+TITLE = "Record of the judge"
 HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
 NOT_EQUAL = "No read was drawn with a known probability"
 
@@ -200,7 +200,7 @@ def test_only_the_chosen_section_is_computed(section, both_read, open_judges, mo
 
 def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read, open_judges):
     shown = words(open_judges(LEAD, judges_show="Against physicians"))
-    assert "How a judge does against physicians" in shown
+    assert "Judges against physicians" in shown
     assert "Judge Magpie beside 8 blind first reads of criteria in 2 conversations" in shown
     # judge + - + + against (- -)(- +)(+ -)(+ +): both 3, judge alone 3, physician alone 1, neither 1: (6/10 + 2/6) / 2
     # physicians against one another: both 2, alone 2 and 2, neither 2: 1/2

@@ -20,7 +20,7 @@ from tests.page_steps import Open, few, said as words
 from tests.population import drawn
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
-SECTIONS = ("Scores", "By theme and axis", "Who is better", "Head to head", "More")
+SECTIONS = ("Scores", "By theme and axis", "Comparison", "Head to head", "More")
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_the_claim_of_the_address_is_said_and_narrows_the_interval_and_none_stan
             "New examples, these",
             "This benchmark, in general",
             "This benchmark, these",
-            "However often one looks",
+            "Anytime-valid",
         ]
 
 
@@ -200,7 +200,7 @@ def test_a_subset_without_a_member_says_so(small: world.World, opened: Open):
 
 
 def test_judge_only_differences_stand_below_the_sentence_that_they_are_its_opinion(read: None, opened: Open):
-    app = opened(LEAD, models_show="Who is better", models_seed="7")
+    app = opened(LEAD, models_show="Comparison", models_seed="7")
     shown = words(app)
     assert shown.index("the opinion of the judge Magpie alone") > shown.index("after correction")
     assert "Seed 7." in shown
@@ -213,7 +213,7 @@ def test_judge_only_differences_stand_below_the_sentence_that_they_are_its_opini
 
 
 def test_pairs_can_be_those_with_one_model(read: None, opened: Open):
-    app = opened(LEAD, models_show="Who is better", models_against="Briar-1")
+    app = opened(LEAD, models_show="Comparison", models_against="Briar-1")
     for table in app.dataframe:
         assert all(pair.startswith("Briar-1 − ") for pair in table.value["Pair"])
         assert len(table.value) == 2
@@ -221,7 +221,7 @@ def test_pairs_can_be_those_with_one_model(read: None, opened: Open):
 
 def test_one_model_alone_cannot_be_compared(location: str, opened: Open):
     world.made(location).engine.dispose()
-    for section in ("Who is better", "Head to head"):
+    for section in ("Comparison", "Head to head"):
         assert "Only one model has responses in this part." in words(opened(LEAD, models_show=section))
 
 
@@ -279,7 +279,7 @@ def test_models_named_like_columns_or_markup_stay_text(small: world.World, opene
 def test_models_that_one_judge_has_not_both_labelled_are_not_compared_in_its_opinion(small: world.World, opened: Open):
     for criterion in (0, 1):
         world.judged(small, "Wren", Label.MET, criterion=criterion)
-    shown = words(opened(LEAD, models_show="Who is better", models_judges="Wren"))
+    shown = words(opened(LEAD, models_show="Comparison", models_judges="Wren"))
     assert "The models share no example, so they cannot be compared." in shown
     assert "No response of Briar-1 is labelled by every chosen judge on every criterion." in shown
     assert "share no example on which both have a score" in words(

@@ -59,13 +59,13 @@ def table(app: AppTest) -> pd.DataFrame:
 def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World, opened):
     world.assigned(small)
     shown = said(opened(IMANI))
-    assert "2 reads wait for you in Review" in shown
-    assert "You have read nothing yet" in shown
+    assert "2 responses to review" in shown
+    assert "You have no verdicts yet" in shown
     assert "Read so far" not in shown
     assert "seven days" not in shown
     world.submitted(small, IMANI, "++")
     shown = said(opened(IMANI))
-    assert "1 read waits for you in Review" in shown
+    assert "1 response to review" in shown
     assert "You have read 1 response (2 items), the last on" in shown
 
 
@@ -89,7 +89,7 @@ def test_a_lead_is_told_how_far_assigned_reading_and_each_reader_is(small: world
 
 def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
     world.add_researcher(small.engine, "Lena Falk", Role.RESEARCHER)
-    assert "Nothing has come in the last seven days" in said(opened("Lena Falk"))
+    assert "Nothing new in the last seven days" in said(opened("Lena Falk"))
     world.assigned(small)
     world.submitted(small, IMANI, "++", at=now())
     shown = said(opened("Lena Falk"))

@@ -60,10 +60,7 @@ def test_a_cookie_of_another_study_or_of_nobody_chooses_nobody(
 def test_whoever_gives_no_verdicts_sees_them_and_why_the_controls_are_off(demo_study: str, open_page: Open):
     app = open_page(demo_study, "browse", LEAD, example="1")
     shown = check(app)
-    assert (
-        "Giving a verdict takes the role adjudicator or reviewer. Mina Castell is lead and researcher in this study."
-        in shown
-    )
+    assert "Only adjudicators and reviewers can give verdicts; you are a lead and a researcher in this study." in shown
     assert "Magpie" in shown
     controls = own_verdicts(app)
     assert controls
@@ -106,8 +103,8 @@ def test_two_clicks_that_come_in_one_run_are_both_saved(demo_study: str, open_pa
 def test_importing_is_for_the_lead_and_adding_people_too(demo_study: str, open_page: Open):
     app = open_page(demo_study, "study", PHYSICIAN)
     shown = check(app)
-    assert "Importing takes the role lead or researcher" in shown
-    assert "Adding people takes the role lead" in shown
+    assert "Only leads and researchers can import" in shown
+    assert "Only leads can add people" in shown
     assert not app.get("file_uploader")
     (add,) = [button for button in app.button if button.label == "Add person"]
     assert add.disabled

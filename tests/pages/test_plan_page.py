@@ -80,8 +80,8 @@ def test_the_claim_is_named_the_other_claims_stand_beside_it_and_the_uncertainty
     app = opened(LEAD, plan_model_0="Briar-1", plan_within_score=0.05)
     shown = said(app)
     assert "for physicians in general would still be" in shown
-    claims = next(table.value for table in app.dataframe if "The 95 % interval holds" in table.value)
-    assert list(claims["The 95 % interval holds"]) == list(planning_words.CLAIM_WORDS.values())
+    claims = next(table.value for table in app.dataframe if "Claim of the 95 % interval" in table.value)
+    assert list(claims["Claim of the 95 % interval"]) == list(planning_words.CLAIM_WORDS.values())
     sources = next(table.value for table in app.dataframe if "Less with" in table.value)
     assert sum(int(share.split()[0]) for share in sources["Share of the variance"]) in (99, 100, 101)
     spent = next(table.value for table in app.dataframe if "Spent on" in table.value)
@@ -101,8 +101,8 @@ def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
 
 def test_the_same_model_twice_is_refused_with_a_sentence(opened):
     shown = said(opened(LEAD, plan_goal=Goal.DIFFERENCE, plan_model_1="Alder-2"))
-    assert "models: expected 2 for difference, got Alder-2, Alder-2" in shown
-    assert "Draw them" not in shown
+    assert "models: expected two different models for difference, got Alder-2, Alder-2" in shown
+    assert "Draw and assign" not in shown
 
 
 def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):
@@ -126,7 +126,7 @@ def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):
 def test_others_see_how_much_is_needed_and_not_the_button(name, opened):
     app = opened(name)
     shown = said(app)
-    assert "Assigning takes the role lead." in shown
+    assert "Only leads can assign reading;" in shown
     assert "Alder-2's corrected score" in shown
     assert not [button for button in app.button if button.key in {"plan_assign", "plan_check"}]
 

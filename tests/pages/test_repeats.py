@@ -13,7 +13,7 @@ from evalcore.export import tables as export_tables
 from evalcore.judges import drift
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.sample_size import IMPORTANCE, answer
-from evalcore.planning.words import disagreement_words
+from evalcore.planning.words import disagreement_words, often_words
 from evalcore.reading import queries as reading_queries, read_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.queries import Asked
@@ -290,7 +290,7 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
     assert words.startswith(
         "Judges disagree on 2 of the 8 criteria that two judges or more, or one judge several times, have labelled: a draw by"
     )
-    assert "times as often as those on which they agree" in words
+    assert f"takes these {often_words(after.disagreement.times)} those on which they agree" in words
     report = assign(unread.engine, Choice(drawn=plan.drawn, seed=plan.seed), actor=Administrator(name="Ana Ruiz"))
     assert report.n_items == 5
     stored_shares = dict(world.rows(unread.engine, "SELECT response_id, inclusion_probability FROM task"))

@@ -106,7 +106,7 @@ def test_where_nothing_has_run_a_lead_is_told_how_to_begin_and_others_why_they_c
 
     app = opened(PHYSICIAN)
     shown = said(app)
-    assert f"Starting and stopping runs takes the role lead. {PHYSICIAN} is reviewer in this study." in shown
+    assert "Only leads can start and stop runs; you are a reviewer in this study." in shown
     assert "Nothing has run yet." in shown
     assert buttons(app) == set()
 
@@ -161,7 +161,7 @@ def test_replies_are_shown_to_leads_as_text_and_to_nobody_else(opened, engine):
     shown = said(app)
     assert all(words in shown for words in counts)
     assert "perhaps" not in raw(app)
-    assert "Reading the replies of questions that failed takes the role lead." in shown
+    assert "Only leads can read the replies to questions that failed;" in shown
     assert buttons(app) == {"run_back"}
 
 
@@ -368,7 +368,7 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
         lambda: stop(engine, run_id, actor=physician),
         lambda: one_run.retry(physician, row, [Outcome.REFUSED]),
     ):
-        with pytest.raises(Exception, match="takes the role lead") as refused:
+        with pytest.raises(Exception, match="Only leads can ") as refused:
             act()
         assert str(refused.value) == sentence
     assert _rows(engine)[0] == row

@@ -182,7 +182,7 @@ def test_the_effect_is_the_difference_of_the_arms():
     said = effect_words(found)
     assert "40 % (16/40) were changed after seeing its label, and 10 % (4/40) on a second look without it" in said
     assert "seeing the label changes +30 [" in said
-    assert "does not show" in effect_words(effect(arms(40, 5, 4)))
+    assert "no effect of seeing the label is shown" in effect_words(effect(arms(40, 5, 4)))
 
 
 def test_without_a_drawing_there_is_no_effect_and_without_one_arm_no_difference():

@@ -67,5 +67,5 @@ def test_a_reviewer_sees_what_is_stated_and_cannot_change_it(small, opened: Open
     shown = words(app)
     assert "Version 2, stated on" in shown
     assert "Earlier versions" in [title.value for title in app.subheader]
-    assert "Stating the analysis takes the role" in shown
+    assert "Only leads and researchers can state the analysis" in shown
     assert next(button for button in app.button if button.label == "State the analysis").disabled

@@ -95,13 +95,13 @@ def test_an_import_shows_the_flow_of_its_file_and_asks_what_confidences_mean(eng
     app.button(key="import").click().run()
     assert "4 new cases of triage" in check(app)
     app.file_uploader(key="upload").upload("p.csv", table(prediction(confidence=0.8))).run()
-    (means,) = [box for box in app.selectbox if box.label == "Confidence means"]
+    (means,) = [box for box in app.selectbox if box.label == "Confidence refers to"]
     means.select("the criterion is met").run()
     app.button(key="import").click().run()
     assert "expected right, as a level of care is no criterion that can be met" in check(app)
-    (means,) = [box for box in app.selectbox if box.label == "Confidence means"]
+    (means,) = [box for box in app.selectbox if box.label == "Confidence refers to"]
     means.select("its own label is right").run()
     app.button(key="import").click().run()
-    assert "1 new levels of care, read by judges" in check(app)
+    assert "1 new level of care, read by judges" in check(app)
     with reading(engine) as session:
         assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}

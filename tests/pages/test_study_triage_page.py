@@ -187,7 +187,7 @@ def test_files_replace_map_and_settings(section, study):
 
 def test_who_is_no_lead_reads_and_changes_nothing(section):
     app = choose(section(READER), "semigran")
-    assert "Changing the settings of triage takes the role lead." in said(app)
+    assert "Only leads can change the triage settings;" in said(app)
     assert {found.label for found in app.button if not found.disabled} == set()
     assert not app.get("file_uploader")
     assert all(field.disabled for field in (*app.text_input, *app.number_input, *app.checkbox, *app.multiselect))

@@ -15,7 +15,7 @@ from tests.triage_cases import drawn, stored
 
 LEAD = "Mina Castell"
 SECTIONS = (
-    "Matrices", "Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Who read the level", "Which view",
+    "Matrices", "Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Level readers", "Guide",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_a_jury_of_the_study_stands_beside_physicians_and_not_beside_its_own_mem
 ):
     made(engine, Magpie=0.9, Wren=0.7)
     juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name=LEAD))
-    app = open_page(location, "triage", LEAD, triage_show="Who read the level")
+    app = open_page(location, "triage", LEAD, triage_show="Level readers")
     assert "Bench" in app.selectbox(key="triage_conversation_judge").options
     pairs = app.selectbox(key="triage_beside").options
     assert set(pairs) == {

@@ -87,7 +87,7 @@ def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look_at_tri
 
 def test_gold_as_read_here_shows_what_changes(look_at_triage: Look):
     shown = words(look_at_triage(triage_gold="as read by physicians here"))
-    assert "How the gold changes" in shown
+    assert "Changes of the gold" in shown
     assert "stays" in shown
 
 

@@ -86,7 +86,7 @@ def test_only_adjudicators_settle(conflicting):
         lambda viewer: adjudication.look(conflicting.engine, viewer, key_of(conflicting), conflicting.criteria[0][1]),
         lambda viewer: adjudication.settle(conflicting.engine, viewer, key_of(conflicting), []),
     ):
-        with pytest.raises(NotAllowed, match="Adjudicating takes the role adjudicator"):
+        with pytest.raises(NotAllowed, match="Only adjudicators can adjudicate"):
             act(conflicting.viewer("Ana Ruiz"))
 
 

@@ -201,7 +201,7 @@ def test_in_a_blind_study_readers_see_what_they_have_read_or_were_released_from(
     number, _ = taken(small, NOOR)
     world.submitted(small, NOOR, "+-" if number == 1 else "++")
     assert blind(small, NOOR) == {1, 2} - {number}
-    with pytest.raises(NotAllowed, match="Assigning takes the role lead"):
+    with pytest.raises(NotAllowed, match="Only leads can assign reading"):
         exposing.release(small.engine, small.viewer(NOOR), small.viewer(NOOR).person_id)
     for _ in range(2):
         exposing.release(small.engine, small.viewer("Ana Ruiz"), small.viewer(NOOR).person_id)

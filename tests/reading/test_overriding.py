@@ -168,7 +168,7 @@ def test_physicians_alone_give_and_undo_verdicts(small, roles, may):
         take_back(small, press(small, Decision(Label.MET), name="Dr. Role"), name="Dr. Role")
         assert labels(small) == ["met", None]
         return
-    with pytest.raises(NotAllowed, match="Giving a verdict takes the role adjudicator or reviewer"):
+    with pytest.raises(NotAllowed, match="Only adjudicators and reviewers can give verdicts"):
         press(small, Decision(Label.MET), name="Dr. Role")
     seen = press(small, Decision(Label.MET))
     with pytest.raises(NotAllowed):

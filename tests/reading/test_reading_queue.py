@@ -200,7 +200,7 @@ def test_only_the_chosen_readers_are_asked_and_only_readers_may_take(three_reade
     assigned(three_readers, readers=(IMANI, "Dr. Adjudicator"))
     assert take(three_readers, TOVE) is None
     assert take(three_readers, "Dr. Adjudicator") is not None
-    with pytest.raises(NotAllowed, match="Reading assigned items takes the role"):
+    with pytest.raises(NotAllowed, match="Only adjudicators and reviewers can read assigned responses"):
         take(three_readers, "Ana Ruiz")
 
 

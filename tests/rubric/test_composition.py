@@ -207,6 +207,15 @@ def test_an_empty_study_has_no_groups_but_the_published_ones():
     assert len(parts("theme", **empty)) == len(THEMES)
 
 
+@pytest.mark.parametrize("themes", [["dermatology"] * 3, [None] * 3], ids=["another theme", "no theme"])
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_a_study_without_a_theme_of_healthbench_is_not_held_against_it(themes, grouping):
+    table = parts(grouping, **made_of(themes))
+    assert table["published"].isna().all()
+    assert table["published_share"].isna().all()
+    assert table["n"].gt(0).all()
+
+
 # ---------------------------------------------------------------- sizes
 
 

@@ -144,6 +144,6 @@ def test_pairs_with_one_model_have_it_first_and_all_of_its_pairs(table: pd.DataF
 
 def test_responses_that_no_drawing_could_have_taken_are_named_with_their_model():
     counted = pd.DataFrame({"model": ["Alder", "Briar"], "n_unreached": [0, 12], "n_responses": [30, 40]})
-    assert "12 of 40 responses of Briar fit no drawing" in unreached_words(counted)
+    assert "No drawing could reach 12 of 40 responses of Briar." in unreached_words(counted)
     assert "Alder" not in unreached_words(counted)
     assert unreached_words(counted.head(1)) == ""

@@ -74,7 +74,7 @@ def test_the_weights_say_what_they_leave_out():
         in said
     )
     assert "the other 43 % of the benchmark" in said  # 2,168 of 5,000
-    assert "1 without a theme of the benchmark are left out" in said
+    assert "Left out, without a theme of the benchmark: 1." in said
 
 
 def test_without_a_theme_of_the_benchmark_there_are_no_weights():

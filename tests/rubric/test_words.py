@@ -47,7 +47,7 @@ def test_who_beats_whom_is_said_with_the_ties():
     wins = judge_only.WinRate(0.62, 0.54, 0.7, n_examples=148, n_pairs=150, n_ties=2, n_unlike=0)
     assert (
         finding.win_sentence(wins, "Alder", "Briar", "Magpie")
-        == "In Magpie's opinion Alder beats Briar on 62 % [54 %, 70 %] of the 148 conversations that are decided; 2 pairs of responses score the same."
+        == "In Magpie's opinion Alder scores higher than Briar on 62 % [54 %, 70 %] of the 148 conversations with a winner; 2 pairs of responses score the same."
     )
 
 

@@ -117,8 +117,8 @@ def test_batches_add_up_also_what_they_could_not_keep_or_save(quick_run, judge, 
     assert (ended.n_calls, ended.n_there, ended.n_lost) == (6, n_batches * 1, n_batches * 2)
     assert ended.sentences() == [
         "Run 1: 6 answered, 0 failed.",
-        "3 answers were not kept: their items had one by then.",
-        "6 answers arrived and could not be saved; they are asked again when the run is started again.",
+        "3 answers not kept: another had come first.",
+        "6 answers arrived and could not be saved: asked again when the run is started again.",
     ]
 
 
@@ -225,7 +225,7 @@ def test_a_scheduler_that_is_killed_ends_the_command_with_a_sentence(
     assert "Traceback" not in done.stderr
     assert re.search(
         rf"^Run 1 stopped: the Dask scheduler at {address} does not answer any more; .*\. "
-        r"Saved: \d+ of 60 answers\. Go on by the same command\.$",
+        r"Saved: \d+ of 60 answers\. Resume with the same command\.$",
         done.stderr,
         re.MULTILINE,
     )
@@ -297,7 +297,8 @@ def test_ctrl_c_finishes_what_is_in_flight_on_workers_here(tmp_path, sqlite_data
         assert small.one("SELECT count(*) FROM run_worker") == 2  # none had to take another's place
     assert run.returncode == 130
     assert (
-        f"Run 1 stopped: interrupted. Saved: {n_asked:,} of {n_all:,} answers. Go on by the same command." in complained
+        f"Run 1 stopped: interrupted. Saved: {n_asked:,} of {n_all:,} answers. Resume with the same command."
+        in complained
     )
     assert "Traceback" not in complained
     found = json.loads(said)
@@ -315,5 +316,5 @@ def test_ctrl_c_twice_does_not_wait_for_what_is_in_flight_on_workers_here(tmp_pa
         assert small.verdicts().total() == 0
         assert (judge.told.n_asked, small.one("SELECT count(*) FROM run_worker")) == (4, 2)
     assert run.returncode == 130
-    assert "Run 1 stopped: interrupted. Saved: 0 of 600 answers. Go on by the same command." in complained
+    assert "Run 1 stopped: interrupted. Saved: 0 of 600 answers. Resume with the same command." in complained
     assert json.loads(said)["outcomes"]["answered"] == 0

@@ -134,7 +134,7 @@ def test_a_full_disk_stops_the_run_and_says_what_is_lost(small, monkeypatch):
     kept = len(small.verdicts())
     assert ended.n_lost == len(client.asked) - kept > 0
     assert (
-        f"{ended.n_lost:,} answers arrived and could not be saved; they are asked again when the run is started again."
+        f"{ended.n_lost:,} answers arrived and could not be saved: asked again when the run is started again."
         in ended.sentences()
     )
     monkeypatch.setattr(asking, "save_answers", save_answers)

@@ -67,7 +67,7 @@ def test_a_worker_is_started_found_and_stopped(larger, judge, keyed, tmp_path):
     assert 0 < at.n_answered == judge.told.n_asked < N_QUESTIONS
     (log,) = tmp_path.glob("overread-run-*.log")
     said = log.read_text()
-    assert f"Saved: {at.n_answered} of {N_QUESTIONS} answers. Go on by `overread runs --resume {keyed}`." in said
+    assert f"Saved: {at.n_answered} of {N_QUESTIONS} answers. Resume with `overread runs --resume {keyed}`." in said
     assert KEY not in said
     assert log.stat().st_mode & 0o077 == 0  # nobody else reads it
 
@@ -145,7 +145,7 @@ def test_ctrl_c_in_a_process(larger, tmp_path, presses):
         assert first == "finishing 2 in flight (Ctrl-C again to stop at once)\n"
         assert process.returncode == 130
         assert complained.splitlines()[-1] == (
-            f"Run 1 stopped: interrupted. Saved: {saved} of {N_QUESTIONS} answers. Go on by the same command."
+            f"Run 1 stopped: interrupted. Saved: {saved} of {N_QUESTIONS} answers. Resume with the same command."
         )
         assert f"Run 1: {saved} answered, 0 failed." in said
         assert len(larger.verdicts()) == saved

@@ -102,7 +102,7 @@ def test_the_store_checks_before_it_writes(small):
 
 def test_only_leads_and_researchers_state_it(small):
     check_can_state_analysis(small.viewer("Ana Ruiz"))
-    with pytest.raises(NotAllowed, match="Stating the analysis"):
+    with pytest.raises(NotAllowed, match="Only leads and researchers can state the analysis"):
         check_can_state_analysis(small.viewer())
 
 

@@ -110,7 +110,7 @@ def test_an_act_is_written_with_its_person_and_without_a_word_of_the_study(small
 
 
 def test_an_act_that_is_undone_is_not_written(small, lines):
-    with pytest.raises(Exception, match="takes the role lead"):
+    with pytest.raises(Exception, match="Only leads can "):
         acting.set_guideline(small.engine, "x", actor=small.viewer("Dr. Imani Noor"))
     assert lines() == []
 

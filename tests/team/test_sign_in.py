@@ -358,7 +358,7 @@ def test_who_is_deactivated_gets_nothing_any_more(server: Server):
 
 def test_only_who_may_import_uploads_a_file(server: Server):
     reader, lead = server.signed_in("ana", IMANI), server.signed_in("eve", LEAD)
-    assert "Importing takes the role" in reader.part("/_stcore/upload_file/a/b").text
+    assert "Only leads and researchers can import" in reader.part("/_stcore/upload_file/a/b").text
     assert lead.part("/_stcore/upload_file/a/b").status_code == 200
 
 

@@ -142,5 +142,5 @@ def test_a_lead_invites_changes_roles_and_lets_out_on_the_study_page(quick, monk
 def test_who_is_no_lead_is_offered_no_invitations(quick, monkeypatch):
     signed_in(quick, monkeypatch, IMANI)
     app = opened("study")
-    assert "Adding people takes the role lead" in words(app)
+    assert "Only leads can add people" in words(app)
     assert "invite" not in {button.key for button in app.button}

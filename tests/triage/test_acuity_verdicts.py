@@ -189,7 +189,7 @@ def test_what_the_study_does_not_have_is_left_out_and_named(tmp_path, sqlite_dat
             "label: expected A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY), A|B, B|C, C|D, Remove, cannot_assess, got nothing",
         ),
         ({"evaluation": ""}, "evaluation: expected what the response was made for, such as acuity_qa, got nothing"),
-        ({"model": ""}, "model: expected who answered, here or as --model, got nothing"),
+        ({"model": ""}, "model: expected who answered, here or as Model, got nothing"),
         ({"stage": "judge"}, "stage: expected judge for judges only, got 'judge' with rater_kind 'reviewer'"),
         (
             {"cause": "bad luck"},

@@ -277,7 +277,7 @@ def test_the_report_says_what_was_read(engine):
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).sentences() == [
         "parser: 3 responses read: D 1; without a level 2",
         "acuity_rules: 4 responses read: A 1, D 1; without a level 2",
-        "Of those without a level, not in English: es 1",
+        "Of those without a level, not in English: Spanish 1",
     ]
 
 

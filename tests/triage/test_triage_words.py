@@ -30,8 +30,8 @@ def test_the_finding_names_missed_emergencies_and_both_directions():
     said = findings(rates(of_matrices(published())))
     assert said == [
         "In conversation GPT-5.4 sends 46 of 262 emergencies to a lower level (18 % [13 %, 23 %]), 7 of them home.",
-        "In qa GPT-5.4 leans too high: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
-        "In conversation GPT-5.4 leans too low: exact 78 % (411/527), too high 4 % (19/527) [2 %, 6 %], too low 18 % (97/527) [15 %, 22 %].",
+        "In qa GPT-5.4 over-triages more often than it under-triages: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
+        "In conversation GPT-5.4 under-triages more often than it over-triages: exact 78 % (411/527), too high 4 % (19/527) [2 %, 6 %], too low 18 % (97/527) [15 %, 22 %].",
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_direction_is_told_where_the_intervals_lie_apart(over, under, n, way):
     matrix = ((0, 0, 0, 0), (under, n - over - under, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     table = rates(of_matrices(published(qa=matrix)))
     said = findings(table)[1]
-    words = {1: "leans too high", -1: "leans too low", 0: "no direction"}
+    words = {1: "over-triages more often than", -1: "under-triages more often than", 0: "no direction"}
     assert words[way] in said
 
 
@@ -104,7 +104,7 @@ def test_where_a_direction_is_told_the_difference_itself_excludes_nought(over, u
     matrix = ((0, 0, 0, 0), (under, exact, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     said = findings(rates(of_matrices(published(qa=matrix))))[1]
     n, p, q = over + under + exact, over / (over + under + exact), under / (over + under + exact)
-    if "leans" in said:  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
+    if "more often than" in said:  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
         assert abs(p - q) > 1.96 * np.sqrt((p + q - (p - q) ** 2) / n) * 0.99
 
 

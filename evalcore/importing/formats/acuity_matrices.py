@@ -87,7 +87,7 @@ FORMAT = FileFormat(
     name="acuity-matrices",
     title="Published confusion matrices of triage, CSV",
     columns={
-        "model": "who answered; else say --model",
+        "model": "who answered; else fill in Model",
         "format": "qa or conversation",
         "gold": f"the level that the cases of this row need: {LEVEL_WORDS}; four rows a model and format",
         "A, B, C, D": "how many of these cases were given each level: whole numbers",

@@ -201,7 +201,7 @@ FORMAT = FileFormat(
     title="Answers to cases of triage and their levels, CSV or JSON Lines",
     columns={
         "case_id": "the case's name, {dataset}_{source_id} of the cases' file",
-        "model": "who answered; else say --model",
+        "model": "who answered; else fill in Model",
         "format": "qa or conversation",
         "sample_index": f"0, 1, ... {values.LAST_SAMPLE:,} for repeats (0 where nothing is said)",
         "text": "the answer; empty where only its level is known. Several rows of one sample may leave it to one of them",

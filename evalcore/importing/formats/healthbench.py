@@ -138,7 +138,7 @@ RESULTS = context.FileFormat(
     columns={
         "metadata.example_level_metadata[]": "one entry a response: prompt_id, prompt (as sent), completion, rubric_items",
         "rubric_items[]": "criterion, points, tags, criteria_met (true or false), explanation",
-        "(file name)": "{data set}_{model}_{date}_{time}_allresults.json; the judge is nowhere: say --judge",
+        "(file name)": "{data set}_{model}_{date}_{time}_allresults.json; the judge is nowhere: fill in Judge",
     },
     keys=frozenset({"metadata"}),
     one_of=frozenset({"score", "metrics", "htmls", "convos"}),

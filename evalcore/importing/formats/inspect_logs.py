@@ -228,9 +228,9 @@ class LogFile:
     def check(self, options: Options) -> None:
         """Refuse the log where nobody says who answered, or whose the verdicts are."""
         if not (options.model or self.known.model):
-            self._refuse("--model: expected a name, got nothing (the log does not say who answered)")
+            self._refuse("Fill in Model: the log does not say who answered")
         if not options.judge and Says.VERDICTS in self.known.lacks_judge:
-            self._refuse("--judge: expected a name, got nothing (the log does not say whose its verdicts are)")
+            self._refuse("Fill in Judge: the log does not say whose its verdicts are")
 
     @cached_property
     def _is_zip(self) -> bool:
@@ -339,7 +339,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
         judge = judge_of(score, options.judge, known.grader)
         if holds is Says.VERDICTS:
             if judge is None:
-                msg = f"scores.{score_name}: expected the name of a judge in its metadata or as --judge, got none"
+                msg = f"scores.{score_name}: expected the name of a judge in its metadata or as Judge, got none"
                 raise RowFault(msg)
             verdicts.append(verdicts_of(score_name, score, judge))
         elif holds is Says.LEVEL:

@@ -111,7 +111,7 @@ class Samples(RowWriter):
             held = turns(example["messages"])
             if _last(row.asked) not in _words(held) and _last(held) not in _words(row.asked):
                 expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
-                refuse("input", expected, "another; --dataset NAME keeps the two apart")
+                refuse("input", expected, "another; fill in Data set to keep the two apart")
         return _Place(example["dataset"], example["prompt_id"])
 
     def _place_of_case(self, row: Logged, case: RowMapping) -> _Place | None:
@@ -125,7 +125,7 @@ class Samples(RowWriter):
             return _Place(CASES, case["prompt_id"], Format.QA)
         words = " or ".join(_FORMATS)
         why = f"the input does not hold the words of case {case['prompt_id']!r}"
-        self._report.no_partner(row.line, f"{why}; --dataset {words} says how it was asked")
+        self._report.no_partner(row.line, f"{why}; fill in Data set ({words}) to say how it was asked")
         return None
 
     def _graded(self, row: Logged, place: _Place) -> Iterator[Graded]:
@@ -153,7 +153,7 @@ class Samples(RowWriter):
         """An answer to a case, once for each judge who read a level out of it; once without a level where nobody did."""
         judges = {score.judge: score for score in reversed(row.levels)}
         if None in judges and not self._faults.count:  # said once: the other samples lack the same
-            refuse(f"scores.{judges[None].score}", "a judge in its metadata or as --judge", "a level without one")
+            refuse(f"scores.{judges[None].score}", "a judge in its metadata or as Judge", "a level without one")
         asked_as = place.format or Format.QA
         sample = (row.line, place.name, self._options.model or "", asked_as, row.sample_index, row.text)
         if not judges:
@@ -226,13 +226,13 @@ FORMAT = FileFormat(
     name="inspect-log",
     title="Logs of inspect_ai (.eval or .json)",
     columns={
-        "eval.model": "who answered; the provider before the first slash is left off. --model gives another name",
+        "eval.model": "who answered; the provider before the first slash is left off. Model gives another name",
         "samples[].id, epoch": "the example's prompt_id or the case's name; epoch 1 is sample_index 0",
         "samples[].input": "finds the example where its name does not; else it becomes an example of its own",
         "samples[].output": "the response; samples with an error or without text are counted and left out",
         "samples[].scores.*.metadata": "a list whose items have criterion and criteria_met (with points, tags, explanation) holds a judge's verdicts",
         "samples[].scores.*.answer, value": "a letter A to D: the level of care that a judge read, where the sample is a case of triage",
-        "(judge)": f"--judge, else {', '.join(JUDGE_KEYS)} in the score's metadata, else the model of the role grader",
+        "(judge)": f"Judge, else {', '.join(JUDGE_KEYS)} in the score's metadata, else the model of the role grader",
     },
     keys=frozenset({"eval", "status", "version"}),
     kind=Kind.LOG,

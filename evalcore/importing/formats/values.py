@@ -231,7 +231,7 @@ def needed(cells: Cells, column: str, expected: str) -> str:
 
 def model(cells: Cells, options: Options) -> str:
     """Who answered: as the row says, else as was said of the file."""
-    return name(cells, "model") or options.model or needed(cells, "model", "who answered, here or as --model")
+    return name(cells, "model") or options.model or needed(cells, "model", "who answered, here or as Model")
 
 
 def level(

@@ -39,7 +39,7 @@ def read_judged(line: bytes, number: int, options: context.Options) -> Iterator[
     judge = row.judge or options.judge
     model = row.model or options.model
     if not judge:
-        refuse("judge", "the judge's name here or as --judge", "nothing")
+        refuse("judge", "the judge's name here or as Judge", "nothing")
     if row.completion_id is None and model is None:
         refuse("completion_id", "it, or model, to find the response", "nothing")
     if row.criterion_position is None and row.category is None and row.criterion is None:
@@ -64,7 +64,7 @@ JUDGE_VERDICTS = context.FileFormat(
         "completion_id": "the response's name; or model, with sample_index where there are repeats",
         "category": "the criterion's cluster; or criterion_position (from 1), or criterion (its text)",
         "criteria_met": "true or false",
-        "judge": "who judged; else say --judge",
+        "judge": "who judged; else fill in Judge",
         "explanation": "why (optional)",
         "confidence": "0..1 (optional)",
     },
