@@ -79,9 +79,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 def invited(folder: Path, environment: dict[str, str], name: str) -> str:
     command = [sys.executable, "-m", "evalcore", "team", "invite", name]
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
