@@ -24,7 +24,8 @@ CONTEXT = (
     ".streamlit",
 )
 """As .dockerignore lets through."""
-FROM_HERE = ("/etc/pip.conf", "/etc/xdg/pip", "/etc/resolv.conf", "/etc/ssl/certs")
+FROM_HERE = ("/etc/pip.conf", "/root/.config/pip/pip.conf", "/etc/resolv.conf")
+CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE")
 """How this machine reaches its package index; nothing of it is in the image."""
 
 
@@ -57,12 +58,11 @@ def bare(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_the_steps_of_the_image_make_a_server_that_is_not_root_and_writes_to_its_volume_alone(bare: Path):
-    for name in FROM_HERE:
-        there = Path(name)
-        if there.is_dir():
-            shutil.copytree(there, bare / name[1:], symlinks=False, dirs_exist_ok=True, ignore_dangling_symlinks=True)
-        elif there.exists():
-            shutil.copyfile(there, bare / name[1:])
+    inside = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
+    for name in (*FROM_HERE, *inside.values()):
+        if Path(name).exists() and not (bare / name[1:]).exists():
+            (bare / name[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(name, bare / name[1:])
     for name in CONTEXT:
         source, target = ROOT / name, bare / "src" / name
         if source.is_dir():
@@ -71,7 +71,6 @@ def test_the_steps_of_the_image_make_a_server_that_is_not_root_and_writes_to_its
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
     (bare / "usr/local/bin/python").symlink_to("/usr/bin/python3")
-    inside = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
     inside |= {"PATH": "/opt/overread/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "PYTHONDONTWRITEBYTECODE": "1"}
     for step in steps():
         command = ["chroot", str(bare), "sh", "-euc", f"cd /src; {step}"]
