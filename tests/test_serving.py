@@ -20,6 +20,7 @@ from hypothesis import example, given, strategies as st
 
 from evalcore import serving
 from evalcore.errors import OverreadError
+from evalcore.importing.uploads import ToDisk
 from evalcore.team.health import Health
 
 INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
@@ -349,7 +350,8 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
-    assert [wall.cls for wall in middleware] == [Health, serving.Headers, serving.OwnPages, serving.RememberReader]
+    walls = [Health, serving.Headers, serving.OwnPages, serving.RememberReader, ToDisk]
+    assert [wall.cls for wall in middleware] == walls
 
 
 def test_what_the_server_accepts_sends_small_answers_at_once():

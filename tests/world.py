@@ -83,6 +83,7 @@ def made(
     judged: str = "+-++",
     models: tuple[str, ...] = ("Alder-2",),
     languages: dict[int, str | None] | None = None,
+    is_copy: bool = True,
 ) -> World:
     """The world: a rubric an example with these points, the judge's labels in order, the same for each model.
 
@@ -92,9 +93,10 @@ def made(
         judged: The judge's label on each criterion; a space: none.
         models: Each has one response to each example.
         languages: Of the examples that are not in English, by their place from 0.
+        is_copy: Whether a SQLite file may be the copy of one that was made before, so that nothing of it is written here.
     """
     how = (points, judged, models, tuple(sorted((languages or {}).items())))
-    is_file = location != "sqlite://" and not location.startswith("postgresql")
+    is_file = is_copy and location != "sqlite://" and not location.startswith("postgresql")
     return copied(_kept(*how), location) if is_file else _made(location, *how)
 
 

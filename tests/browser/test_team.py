@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
@@ -266,6 +267,31 @@ def test_while_one_process_is_down_the_other_serves(reader: Page, parts: Deploym
 
 
 @pytest.mark.slow
+def test_a_migration_in_mid_read_loses_nothing_and_both_processes_go_on(reader: Page, parts: Deployment):
+    """The tables become newer than the processes, as in a deployment without a pause; what is added is as a migration may add it."""
+    before = marks(parts)
+    (present,) = parts.rows("SELECT version_num FROM alembic_version")[0]
+    parts.rows("ALTER TABLE mark ADD COLUMN pressure double precision")
+    parts.rows("ALTER TABLE person ADD COLUMN colour varchar NOT NULL DEFAULT 'none'")
+    parts.rows("CREATE TABLE novelty (id serial PRIMARY KEY, verdict_id integer REFERENCES verdict (id))")
+    parts.rows("UPDATE alembic_version SET version_num = 'next'")
+    try:
+        works(reader, "1", 2, "met")
+        assert [label for _, label in marks(parts)] == [*(label for _, label in before), "met"]
+        for port in parts.ports:
+            assert parts.get(f"http://127.0.0.1:{port}/readyz").json()["faults"] == []
+        reader.reload()
+        ready(reader)
+        assert labels(reader) == ["met", "not met", "met", "open"]
+    finally:
+        parts.rows(f"UPDATE alembic_version SET version_num = '{present}'")
+        parts.rows("DROP TABLE novelty")
+        parts.rows("ALTER TABLE mark DROP COLUMN pressure")
+        parts.rows("ALTER TABLE person DROP COLUMN colour")
+    assert "The audit trail holds" in parts.overread("audit", "verify")
+
+
+@pytest.mark.slow
 def test_an_open_tab_of_somebody_deactivated_saves_nothing_more(reader: Page, parts: Deployment):
     before = marks(parts)
     parts.overread("team", "deactivate", IMANI)
@@ -288,5 +314,29 @@ def test_what_comes_without_a_session_gets_through_no_part(parts: Deployment):
     assert parts.get(f"{parts.url}/browse", accept="text/html", **forged).headers["location"].startswith("/sign-in")
     direct = f"http://127.0.0.1:{parts.ports[0]}/browse"
     assert parts.get(direct, accept="text/html", **forged).headers["location"].startswith("/sign-in")
-    assert parts.get(f"{parts.url}/", host="evil.example").status_code in (403, 404, 421)
+    for address in (parts.url, f"http://127.0.0.1:{parts.ports[0]}"):
+        for host in ("evil.example", "localhost.evil.example", "localhost:1", "localhost@evil.example"):
+            assert is_refused(parts, f"{address}/browse", host=host), (address, host)
+    own = parts.url.removeprefix("https://")
+    for origin in ("https://evil.example", "null", f"https://{own}.evil.example", f"http://evil.example/{own}"):
+        assert parts.get(f"{parts.url}/browse", origin=origin).status_code == 403, origin
+        assert parts.get(f"{parts.url}/_stcore/stream", **upgrade(origin)).status_code == 403, origin
+    assert parts.get(f"{parts.url}/_stcore/stream", **upgrade("")).status_code == 403  # a socket without an origin
+    # Even with the right origin: no session, no socket.
+    assert parts.get(f"{parts.url}/_stcore/stream", **upgrade(parts.url)).status_code == 403
     assert parts.get(f"{parts.url}/healthz").json() == {"status": "ok"}
+
+
+def is_refused(parts: Deployment, address: str, **headers: str) -> bool:
+    """Whether nothing of ours answers: a status of refusal, or nginx hangs up."""
+    try:
+        return parts.get(address, **headers).status_code in (400, 403, 421)
+    except httpx.RemoteProtocolError:
+        return True
+
+
+def upgrade(origin: str) -> dict[str, str]:
+    """What a browser sends to open a socket."""
+    asked = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13"}
+    asked |= {"sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==", "sec_websocket_protocol": "streamlit"}
+    return asked | ({"origin": origin} if origin else {})

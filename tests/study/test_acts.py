@@ -97,6 +97,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "team.people.invite": ("add_people", lambda w, a, _f, _n: people.invite(w.engine, "Dr. Tove Lind", actor=a)),
     "team.people.set_roles": ("add_people", lambda w, a, _f, _n: people.set_roles(w.engine, "Dr. Tove Lind", [Role.LEAD], actor=a)),
     "team.people.set_active": ("add_people", lambda w, a, _f, _n: people.set_active(w.engine, "Dr. Tove Lind", active=False, actor=a)),
+    "team.people.unbind": ("add_people", lambda w, a, _f, _n: people.unbind(w.engine, "Dr. Tove Lind", actor=a)),
+    "team.people.sign_out": ("add_people", lambda w, a, _f, _n: people.sign_out(w.engine, w.engine, "Dr. Tove Lind", actor=a)),
     "runs.start": ("run", lambda w, a, _f, _n: runs.start(w.engine, run_world.responding(), concurrency=1, actor=a)),
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
@@ -123,6 +125,8 @@ OF_ONES_OWN = {
 }  # fmt: skip
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
+    "importing.turns.turn": "says that an import has begun, which is allowed there first, and that it has ended",
+    "importing.turns.tell": "says how far an import is that has begun",
     "importing.staging._written": "goes on with an import that was allowed when it began",
     "reading.reviewing._acting": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",

@@ -285,7 +285,7 @@ def test_the_hashes_of_acts_are_kept_in_a_file_and_compared(database_url, tmp_pa
     kept = tmp_path / "trail.txt"
     monkeypatch.setenv("OVERREAD_TRAIL", str(kept))
     assert settings().trail == kept
-    small = world.made(database_url)
+    small = world.made(database_url, is_copy=False)
     world.said(small, world.Label.MET)
     assert [line.split()[-1] for line in kept.read_text().splitlines()] == heads(small.engine)[-2:]
     assert report_on(small.engine, kept=kept).holds
@@ -302,7 +302,7 @@ def test_studies_of_the_same_file_name_keep_their_hashes_apart_in_a_folder(tmp_p
     for name in ("cardio", "skin"):
         (tmp_path / name).mkdir()
         opened(str(tmp_path / name / "study.db")).dispose()
-        made.append(world.made(str(tmp_path / name / "study.db")))
+        made.append(world.made(str(tmp_path / name / "study.db"), is_copy=False))
     files = set()
     for small in made:
         with reading(small.engine) as session:
@@ -316,7 +316,7 @@ def test_studies_of_the_same_file_name_keep_their_hashes_apart_in_a_folder(tmp_p
 
 def test_an_act_is_saved_also_where_its_hash_cannot_be_kept(database_url, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("OVERREAD_TRAIL", str(tmp_path / "nowhere" / "trail.txt"))
-    small = world.made(database_url)
+    small = world.made(database_url, is_copy=False)
     assert "could not be kept" in caplog.text
     assert report_on(small.engine).holds
     small.engine.dispose()
@@ -326,7 +326,7 @@ def test_an_act_is_saved_also_where_its_hash_cannot_be_kept(database_url, tmp_pa
 
 
 def test_an_import_and_a_completed_rubric_hold(database_url, tmp_path):
-    small = world.made(database_url)
+    small = world.made(database_url, is_copy=False)
     path = tmp_path / "more.csv"
     path.write_text(
         "example_id,model,criterion_position,rater,label,dataset\n"
@@ -350,7 +350,7 @@ def test_the_demo_study_holds(demo_url):
 
 
 def test_the_command_fails_where_the_trail_has_not_the_expected_hash(sqlite_database_url, monkeypatch):
-    small = world.made(sqlite_database_url)
+    small = world.made(sqlite_database_url, is_copy=False)
     monkeypatch.setenv("OVERREAD_DB", sqlite_database_url)
     runner, head = CliRunner(), heads(small.engine)[1]
     small.engine.dispose()

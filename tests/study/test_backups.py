@@ -57,7 +57,7 @@ def test_a_restored_study_is_the_one_that_was_backed_up_and_goes_on(database_url
 
 
 def test_a_backup_has_what_is_still_in_the_write_ahead_log(sqlite_database_url, tmp_path):
-    small = world.made(sqlite_database_url)
+    small = world.made(sqlite_database_url, is_copy=False)
     assert Path(f"{small.engine.url.database}-wal").stat().st_size > 0
     backups.backup(small.engine, tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
