@@ -16,7 +16,7 @@ from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_export
 from pages.adjudicate import settling
-from pages.shared import common, html, keys, routes, tables
+from pages.shared import common, html, keys, routes, source, tables
 from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
@@ -156,8 +156,8 @@ def to_list() -> None:
         st.rerun()
 
 
-def steps(queue: Queue, key: Key) -> Key | None:
-    """Where the viewer is in what waits, and the ways on. Returns what comes next."""
+def steps(queue: Queue, key: Key) -> tuple[Key | None, bool]:
+    """Where the viewer is in what waits, and the ways on. Returns what comes next, and whether texts are formatted."""
     order = [row.key for row in queue.waiting]
     place = order.index(key) if key in order else None
     before = order[place - 1] if place else None
@@ -172,8 +172,8 @@ def steps(queue: Queue, key: Key) -> Key | None:
             if keys.press(act, label, f"case_{act.name}", disabled=is_off, on_click=settling.keep_notes):
                 open_(target or key)
         to_list()
-        st.toggle("Formatted text", key="formatted", persist_state="session")
-    return after or next((other for other in order if other != key), None)
+        as_markdown = source.formatted()
+    return after or next((other for other in order if other != key), None), as_markdown
 
 
 def opened(queue: Queue, key: Key) -> None:
@@ -185,10 +185,10 @@ def opened(queue: Queue, key: Key) -> None:
         st.html(html.notice(str(error), kind="warning"))
         to_list()
         return
-    following = steps(queue, key)
+    following, as_markdown = steps(queue, key)
     with reading(common.engine()) as session:
         guideline = contents.guideline(session)
-    as_markdown, sheet, answer = bool(st.session_state.get("formatted")), case.material, ""
+    sheet, answer = case.material, ""
     if sheet.response is not None:
         answer = html.response("The response", "its model is hidden", sheet.response, as_markdown=as_markdown)
     left, right = st.columns([55, 45], gap="large")

@@ -14,7 +14,7 @@ from evalcore.study.policies import allows, check_can_open, check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from pages.review.html import compared, decided_words, rows
 from pages.review.panels import NOTICE, DecidingPanel
-from pages.shared import common, html, keys, routes, tables
+from pages.shared import common, html, keys, routes, source, tables
 from pages.shared.keys import ANSWERS, Panel
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
@@ -63,6 +63,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         if st.button("My reads", icon=":material/arrow_back:", key="back_to_list"):
             st.query_params.pop("read", None)
             st.rerun()
+        as_markdown = source.formatted()
     try:
         desk = reviewing.open_review(common.engine(), viewer, reading_id)
     except OverreadError as error:
@@ -70,9 +71,9 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         return
     left, right = st.columns([58, 42], gap="large")
     with left, st.container(key="reading"):
-        st.html(html.conversation(desk.material.messages, as_markdown=False))
+        st.html(html.conversation(desk.material.messages, as_markdown=as_markdown))
         if desk.material.response is not None:
-            st.html(html.response("The response", "", desk.material.response, as_markdown=False))
+            st.html(html.response("The response", "", desk.material.response, as_markdown=as_markdown))
     with right, st.container(key="desk"):
         amend(viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id))
 

@@ -13,7 +13,10 @@ QUESTIONS = {
     Ask.RESPONSE_ACUITY: "Which level of care does the response recommend, as its main course?",
     Ask.GOLD_ACUITY: "Which level of care does this case need?",
 }
-KEYS_HINT = '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'  # by mouse too
+KEYS_HINT = (  # by mouse too
+    '<button type="button" class="or-keys-hint" data-or-keys="1"><span class="or-keys-on"><kbd>?</kbd> shortcuts</span>'
+    '<span class="or-keys-off">Shortcuts are off while you type; show shortcuts</span></button>'
+)
 
 
 def stamp(words: str) -> str:

@@ -16,7 +16,7 @@ from evalcore.study.policies import check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels
-from pages.shared import common, html as shared_html, routes, suspects
+from pages.shared import common, html as shared_html, routes, source, suspects
 
 
 def names_model(desk: OpenReview) -> bool:
@@ -74,10 +74,9 @@ what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
     st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said]))
-    st.toggle("Formatted text", key="formatted", persist_state="session")
+    as_markdown = source.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
-    as_markdown = st.session_state.get("formatted", False)
     st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
     if desk.material.response is not None:  # its model unnamed
         st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))

@@ -1,10 +1,16 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), keep the row in hand in view,
 // and say to a screen reader what has just happened. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
+const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
 
-function isTyping(event) {
-  const at = event.composedPath()[0];
-  return at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+function isTyping(at) {
+  return at.isContentEditable || at.matches?.(TYPED);
+}
+
+// Streamlit takes every input for a field of text: a key on a switch or a box is heard as if it were pressed beside it, but for those it needs itself.
+function isHeardBeside(event, at) {
+  const isArrow = at.type === "checkbox" && event.key.startsWith("Arrow");
+  return event.isTrusted && at.matches?.("input") && (isArrow || (event.key.length === 1 && event.key !== " "));
 }
 
 function keepInView() {
@@ -25,12 +31,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     instances.set(parentElement, instance);
     instance.onKey = (event) => {
       if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (isTyping(event)) {
-        const field = event.composedPath()[0];
-        if (event.key === "Escape" || (event.key === "Enter" && field.closest("[class*='st-key-note_']"))) setTimeout(() => field.blur());
-        return;
-      }
-      if (event.key === "?") {
+      const at = event.composedPath()[0];
+      if (isTyping(at)) {
+        if (event.key === "Escape" || (event.key === "Enter" && at.closest("[class*='st-key-note_']"))) setTimeout(() => at.blur());
+      } else if (isHeardBeside(event, at)) {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        document.body.dispatchEvent(new KeyboardEvent(event.type, event));
+      } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
       } else if (instance.arrows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
@@ -46,18 +54,28 @@ export default function ({ data, parentElement, setTriggerValue }) {
         }
       }
     };
-    instance.onClick = (event) => {
-      if (event.composedPath()[0].closest?.("[data-or-keys]")) map.open ? map.close() : map.show();
-      const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
-      if (row && !String(getSelection())) setTriggerValue("row", Number(row.dataset.orRow));
+    instance.onDown = (event) => {
+      if (event.composedPath()[0].closest?.("[data-or-keys]")) event.preventDefault(); // who types keeps the cursor
     };
-    document.addEventListener("keydown", instance.onKey);
+    instance.onClick = (event) => {
+      if (event.composedPath()[0].closest?.("[data-or-keys]")) {
+        const at = document.activeElement;
+        map.open ? map.close() : map.show();
+        if (isTyping(at)) at.focus();
+      }
+      const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
+      document.querySelector("[data-testid=stMain]:focus")?.blur(); // else the next key draws a ring round the whole page
+      if (row && !String(getSelection())) instance.send("row", Number(row.dataset.orRow));
+    };
+    window.addEventListener("keydown", instance.onKey, true); // before Streamlit hears it
+    document.addEventListener("mousedown", instance.onDown);
     document.addEventListener("click", instance.onClick);
     parentElement.querySelector(".close").onclick = () => map.close();
     instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
   instance.arrows = data.arrows;
+  instance.send = setTriggerValue; // of the part of the page that stands now
   const list = map.querySelector("dl");
   const wanted = JSON.stringify(data.keys);
   if (instance.drawn !== wanted) {
@@ -73,7 +91,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (live.textContent !== data.status) live.textContent = data.status;
   return () => {
-    document.removeEventListener("keydown", instance.onKey);
+    window.removeEventListener("keydown", instance.onKey, true);
+    document.removeEventListener("mousedown", instance.onDown);
     document.removeEventListener("click", instance.onClick);
     instance.watch.disconnect();
     instances.delete(parentElement);

@@ -87,6 +87,12 @@ def differing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def clicking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    with running_app(made(tmp_path_factory.mktemp("clicking"), (3, 3), judged=False)) as server:
+        yield server
+
+
 def given(server: AppServer, reader: str, stage: str, columns: str) -> list[tuple]:
     """What a reader has given at a stage, in order; % is every stage."""
     verdicts = f"SELECT {columns} FROM verdict v JOIN rater r ON r.id = v.rater_id"
@@ -113,6 +119,26 @@ def ready(page: Page) -> None:
 def labels(page: Page) -> list[str]:
     """What stands in the list, in order."""
     return [re.sub(r"^\W+", "", text) for text in page.locator(".or-row .or-mark > :first-child").all_inner_texts()]
+
+
+def mark_all(page: Page) -> None:
+    """Everything is met, and locked."""
+    pressed = Presses(page)
+    for place in range(page.locator(".or-row").count()):
+        pressed.mark("1", place, "met")
+    pressed.submit()
+
+
+def revise_all(page: Page) -> None:
+    """The judge's label throughout, and on to the next response."""
+    for decided in range(1, page.locator(".or-row").count() + 1):
+        steps.settled(page)  # a key that comes before the next item is drawn falls on nothing
+        page.keyboard.press("v")
+        expect(page.locator(".or-decided")).to_have_count(decided)
+    expect(steps.button(page, "onward")).to_be_enabled()
+    page.wait_for_timeout(100)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
 
 
 class Presses:
@@ -225,7 +251,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     page.keyboard.press("ArrowUp")
     expect(page.locator(".or-row").nth(1)).to_have_attribute("aria-current", "true")
     page.locator(".or-row").nth(0).click()
-    expect(page.locator(".or-row").nth(0)).to_have_attribute("aria-current", "true")
+    in_hand(page, 0)
 
 
 def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, differing: AppServer):
@@ -238,6 +264,64 @@ def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, d
     ready(page)
     expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
     assert labels(page) == before
+
+
+def in_hand(page: Page, place: int) -> None:
+    expect(page.locator(".or-row").nth(place)).to_have_attribute("aria-current", "true")
+
+
+def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on_the_next_response(
+    page: Page, clicking: AppServer
+):
+    begin(page, clicking, TOVE)
+    page.locator(".or-row").nth(1).click()
+    in_hand(page, 1)
+    page.locator(".or-row").nth(0).click()
+    in_hand(page, 0)
+    mark_all(page)
+    expect(page.get_by_text("The judge differs on")).to_be_visible()
+    page.locator(".or-row").nth(1).click()
+    in_hand(page, 1)
+    page.reload()
+    expect(page.get_by_text("The judge differs on")).to_be_visible()
+    steps.settled(page)  # the browser loads what hears clicks after the page
+    page.locator(".or-row").nth(2).click()
+    in_hand(page, 2)
+    page.locator(".or-row").nth(0).click()
+    in_hand(page, 0)
+    revise_all(page)
+    page.locator(".or-row").nth(1).click()
+    in_hand(page, 1)
+
+
+def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_says_that_they_are_off(
+    page: Page, clicking: AppServer
+):
+    begin(page, clicking, RUNE)
+    expect(page.locator(".or-response .or-formatted")).to_be_visible()
+    steps.keyed(page, "source_text").locator("label").click()
+    expect(page.locator(".or-response .or-verbatim")).to_be_visible()
+    pressed = Presses(page)
+    pressed.mark("1", 0, "met")
+    page.keyboard.press("k")
+    in_hand(page, 0)
+    steps.keyed(page, "source_text").locator("input").focus()
+    page.keyboard.press("Space")  # what the switch itself needs stays its own
+    expect(page.locator(".or-response .or-formatted")).to_be_visible()
+    pressed.mark("2", 0, "not met")
+    page.mouse.click(600, 700)  # on nothing
+    page.keyboard.press("k")
+    in_hand(page, 0)
+    expect(page.locator("[data-testid=stMain]:focus")).to_have_count(0)  # which would draw a ring round the page
+    off = page.get_by_role("button", name="Shortcuts are off while you type; show shortcuts")
+    expect(off).to_be_hidden()
+    page.keyboard.press("n")
+    off.click()
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.type("2?")
+    expect(page.locator("[class*='st-key-note_'] input")).to_have_value("2?")
+    page.keyboard.press("Escape")
+    expect(off).to_be_hidden()
 
 
 @pytest.mark.slow
