@@ -183,7 +183,7 @@ class Decision:
 
 
 def check_decision(decision: Decision, judge_label: str | None) -> None:
-    """What is said of the judge's error belongs to a difference from the judge (not where it gave no label), "reason wrong" to an agreement."""
+    """What is said of the judge's error belongs to a difference from the judge (not where it gave no label), wrong reasoning to an agreement."""
     check_note(decision.note)
     agrees = decision.label == judge_label
     is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
@@ -191,7 +191,7 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
         msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
         raise OverreadError(msg)
     if decision.right_for_wrong_reason and not agrees:
-        msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
+        msg = f"'Right label, wrong reasoning' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)
 
 

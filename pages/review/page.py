@@ -13,7 +13,7 @@ from evalcore.study import contents, families
 from evalcore.study.contents import family_table
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_read
-from evalcore.study.schema import Ask, ReadingState, Viewer
+from evalcore.study.schema import ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels
 from pages.shared import common, html as shared_html, routes, source, suspects
@@ -70,7 +70,7 @@ if desk is None:
     st.stop()
 is_locked = desk.state is not ReadingState.READING
 place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + progress.n_left
-what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
+what = html.item_word(desk.asked.ask)
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
     st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said]))

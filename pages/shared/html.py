@@ -18,7 +18,7 @@ LABELS = {
     "met": ("✓", "met"),
     "not_met": ("○", "not met"),
     "cannot_assess": ("–", "cannot assess"),
-    "remove": ("–", "remove the case"),
+    "remove": ("–", "case unsuitable"),
 }
 STAGES = {
     "first": "blind first read",

@@ -1,6 +1,13 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), keep the row in hand in view,
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
+// and the letter C, keep the row in hand in view,
 // and say to a screen reader what has just happened. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
+const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
+const BUTTONS = {
+  ArrowUp: "[class*='st-key-back_'] button",
+  ArrowDown: "[class*='st-key-next_'] button",
+  ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
+};
 const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
 
 function isTyping(at) {
@@ -17,9 +24,13 @@ function keepInView() {
   const row = document.querySelector(".or-row.or-current");
   const list = row && row.closest(".st-key-rows");
   if (!row || !list) return;
-  const inner = row.getBoundingClientRect(), outer = list.getBoundingClientRect();
-  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top + 8;
-  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom + 8;
+  const outer = list.getBoundingClientRect(), { top } = row.getBoundingClientRect();
+  const { bottom } = (list.querySelector(".st-key-answers") ?? row).getBoundingClientRect();
+  if (top < outer.top) list.scrollTop -= outer.top - top + 8;
+  else if (bottom > outer.bottom) {
+    const most = row.querySelector(".or-decided") ? Infinity : top - outer.top; // first what the judge says, then what may be said of it
+    list.scrollTop += Math.min(bottom - outer.bottom + 8, most);
+  }
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -41,9 +52,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
       } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
-      } else if (instance.arrows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      } else if (BUTTONS[event.key] || BUTTONS[event.key.toUpperCase()]) {
+        const button = document.querySelector(BUTTONS[event.key] ?? BUTTONS[event.key.toUpperCase()]);
+        if (!button) return;
         event.preventDefault();
-        document.querySelector(`[class*='st-key-${event.key === "ArrowUp" ? "back" : "next"}_'] button`)?.click();
+        event.stopImmediatePropagation(); // C is Streamlit's own: it opens what empties the cache
+        button.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
       } else if (event.key === "n" || event.key === "N") {
@@ -74,7 +88,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
-  instance.arrows = data.arrows;
   instance.send = setTriggerValue; // of the part of the page that stands now
   const list = map.querySelector("dl");
   const wanted = JSON.stringify(data.keys);

@@ -54,7 +54,7 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     page.keyboard.press("n")
     page.keyboard.type(RATIONALE)
     page.keyboard.press("Control+Enter")
-    expect(desk).to_contain_text("2 of 2 in question here")
+    expect(desk).to_contain_text("Item 2 of 2")
     expect(desk).not_to_contain_text(RATIONALE)
     found = settled(app_server)
     assert found == [("not_met", "reader_slipped", RATIONALE, 1, "adjudication")]

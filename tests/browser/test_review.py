@@ -130,15 +130,23 @@ def mark_all(page: Page) -> None:
 
 
 def revise_all(page: Page) -> None:
-    """The judge's label throughout, and on to the next response."""
-    for decided in range(1, page.locator(".or-row").count() + 1):
-        steps.settled(page)  # a key that comes before the next item is drawn falls on nothing
-        page.keyboard.press("v")
-        expect(page.locator(".or-decided")).to_have_count(decided)
+    """The judge's label throughout, from the first item in hand, and on to the next response."""
+    decide_all(page, "2", page.locator(".or-row").count())
     expect(steps.button(page, "onward")).to_be_enabled()
     page.wait_for_timeout(100)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
+
+
+def decide_all(page: Page, key: str, n_items: int) -> None:
+    """The label of this key on each of so many items, which lie one after another."""
+    n_decided = page.locator(".or-decided").count()
+    for place in range(n_items):
+        if place:
+            page.keyboard.press("j")
+        steps.settled(page)  # a key that comes before the next item is drawn falls on nothing
+        page.keyboard.press(key)
+        expect(page.locator(".or-decided")).to_have_count(n_decided + place + 1)
 
 
 class Presses:
@@ -197,24 +205,23 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     expect(page.get_by_text(f"The judge differs on {n_rows}")).to_be_visible()
     expect(page.locator(".or-current")).to_contain_text(EXPLANATION)
     expect(page.locator(".or-current")).to_contain_text("Too few blind reads yet")
-    # Keep the first: cause 1, severity 4, kind 1.
-    for key, asked in (("k", "misread the criterion"), ("1", "Moderate"), ("4", "Omission")):
+    # Keep the first, and say what went wrong: the judge misread the answer, severe, an omission.
+    for key, asked in (("1", "misread the criterion"), ("p", "Moderate"), ("9", "Omission")):
         page.keyboard.press(key)
         expect(page.locator(".st-key-answers button", has_text=asked)).to_be_visible()
         steps.settled(page)
-    page.keyboard.press("1")
+    page.keyboard.press("h")
     expect(page.locator(".or-decided").first).to_have_text("kept · judge misread the answer · error severe · omission")
-    for decided in range(2, n_rows + 1):
-        steps.settled(page)  # a key that comes before the next item is drawn falls on nothing
-        page.keyboard.press("v")
-        expect(page.locator(".or-decided")).to_have_count(decided)
+    page.keyboard.press("j")
+    steps.settled(page)
+    decide_all(page, "2", n_rows - 1)
     expect(steps.button(page, "onward")).to_be_enabled()
     page.wait_for_timeout(100)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
     revised = given(differing, IMANI, "revised", "label, cause, severity, error_kind, blinded")
-    assert revised[0] == ("met", "judge_misread_answer", "severe", "omission", 0)
-    assert revised[1:] == [("not_met", None, None, None, 0)] * (n_rows - 1)
+    assert revised[3] == ("met", "judge_misread_answer", "severe", "omission", 0)  # each answer is stored at once
+    assert revised[4:] == [("not_met", None, None, None, 0)] * (n_rows - 1)
     assert given(differing, IMANI, "first", "label") == [("met",)] * n_rows  # the first read stays
 
 
@@ -225,22 +232,22 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     pressed = Presses(page)
     pressed.mark("3", 0, "cannot assess")
     expect(steps.button(page, "reason_needs_examination")).to_be_visible()
-    pressed.mark("5", 0, "needs examination")
-    ready(page)  # the labels take the place of the reasons
+    pressed.mark("e", 0, "needs examination")
+    steps.settled(page)  # the reasons are gone
     pressed.mark("2", 1, "not met")
     page.keyboard.press("u")
-    expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("open")
+    expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("unanswered")
     page.keyboard.press("n")
     note = page.locator("[class*='st-key-note_'] input")
     expect(note).to_be_focused()
     page.keyboard.type("12 of 3? g")
     page.keyboard.press("Enter")
     expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("note")
-    assert labels(page)[:2] == ["cannot assess", "open"]
+    assert labels(page)[:2] == ["cannot assess", "unanswered"]
     page.keyboard.press("g")
     expect(page.locator(".or-guideline")).to_contain_text("Read the whole answer first.")
     page.keyboard.press("g")
-    expect(page.locator(".or-rows")).to_be_visible()
+    expect(page.locator(".or-rows").first).to_be_visible()
     page.keyboard.press("Shift+?")
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys).to_contain_text("submit and lock")
@@ -352,10 +359,10 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
                 continue
             break
         expect(second).to_contain_text("✓ met")
-        assert labels(page)[:3] == ["met", "met", "open"]
+        assert labels(page)[:3] == ["met", "met", "unanswered"]
         page.reload()
         expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
-        assert labels(page)[:3] == ["met", "met", "open"]
+        assert labels(page)[:3] == ["met", "met", "unanswered"]
 
 
 @pytest.mark.slow
@@ -373,7 +380,7 @@ def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, a
     ready(page)
     page.keyboard.press("2")
     expect(page.locator(".or-row").first).to_contain_text("not met")
-    expect(page.locator(".or-decided").first).to_contain_text("first met")
+    expect(page.locator(".or-decided").first).to_have_text("changed from met to not met")
     assert given(agreeing, TOVE, "revised", "label, blinded") == [("not_met", 0)]
     acts = rows(agreeing, "SELECT action FROM audit_event WHERE actor = ?", TOVE)
     assert acts.count(("read amended",)) == 1

@@ -178,7 +178,7 @@ def test_a_team_reads_settles_and_exports_through_every_part(browser: Browser, p
     page = pages[TOVE]
     expect(page.get_by_text("The judge differs on 1")).to_be_visible()
     page.wait_for_timeout(300)
-    page.keyboard.press("v")
+    page.keyboard.press("1")
     expect(page.locator(".or-decided")).to_have_count(1)
     desk = pages[ADJUDICATOR]
     desk.goto(f"{parts.url}/adjudicate")

@@ -183,7 +183,7 @@ def test_a_settlement_is_saved_and_the_next_item_and_then_the_next_response_come
     first, second = keys(small)
     app = open_page(small.location, "adjudicate", SOL, case=first)
     assert "1 of 2 waiting" in words(app)
-    assert "1 of 2 in question here" in words(app)
+    assert "Item 1 of 2" in words(app)
     for label in ("met", "not_met"):
         press(app, f"settle_{label}")
         press(app, f"because_{ConflictCause.CLINICAL_DISAGREEMENT}")
@@ -218,7 +218,7 @@ def test_what_was_said_stays_while_one_looks_at_another_item(small, open_page):
     app = open_page(small.location, "adjudicate", SOL, case=keys(small)[0])
     press(app, "settle_met")
     app.text_area[0].set_value("Half a sentence")
-    assert "2 of 2 in question here" in press(app, "next_settling")  # typed and moved in one run
+    assert "Item 2 of 2" in press(app, "next_settling")  # typed and moved in one run
     assert app.text_area[0].value == ""
     press(app, "settle_not_met")
     press(app, "back_settling")
@@ -343,7 +343,7 @@ def test_acuity_has_its_levels_and_is_settled_with_one(location, open_page):
     assert "Which level of care does the response recommend" in shown
     answers = [button.key for button in app.button if button.key.startswith("settle_")]
     levels = [label for label in Acuity if label is not Acuity.REMOVE]  # it is a response: no case is asked about
-    assert answers == [f"settle_{label}" for label in (*levels, Label.CANNOT_ASSESS)]
+    assert answers == [f"settle_{label}" for label in (*reversed(levels), Label.CANNOT_ASSESS)]  # emergency on top
     press(app, f"settle_{Acuity.D}")
     press(app, f"because_{ConflictCause.READER_SLIPPED}")
     write(app, "It says: now.")
