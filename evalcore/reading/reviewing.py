@@ -99,9 +99,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
     judge: str | None = None
     judged: dict[int | None, Given] = {}
     first, decided = judged, judged
-    # the judge that was shown when it was locked; before, the one that the study would show
     if is_locked or not reading.blinded:
-        judge, judged = queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
+        judge, judged = _shown(session, reading, asked)
     if is_locked:
         rater = queries.rater_of(session, reading.person_id)
         stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
@@ -117,6 +116,13 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
         judged = {key: given for key, given in judged.items() if key not in control}
     drafts = queries.drafts(session, reading.id or 0)
     return OpenReview(reading, asked, material, drafts, first, decided, judge, judged, control)
+
+
+def _shown(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
+    """The judge that was shown when it was locked; before, that of the assignment and no other; where it has none, the one that the study would show."""
+    settled = queries.settled_judge(session, asked.assignment_id)
+    judge = reading.judge or settled or contents.rules(session).judge
+    return queries.judge_on(session, asked.target, judge, alone=settled is not None)
 
 
 def control_keys(
@@ -361,7 +367,7 @@ def submit(
         said = {"knows_model": True} if knows_model else {}
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         rules = contents.rules(session)
-        judge, judged = queries.judge_on(session, asked.target, rules.judge)
+        judge, judged = _shown(session, reading, asked)
         is_drawn = rules.control_share > 0 and why is None and asked.ask is schema.Ask.RUBRIC and bool(judged)
         if is_drawn:
             reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), rules.control_share

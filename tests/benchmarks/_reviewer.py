@@ -90,7 +90,9 @@ class Reviewer:
     async def _read(self) -> None:
         buttons = self.tab.buttons
         reasons = [key for key in buttons if key.startswith("reason_")]
-        if reasons and not any(buttons[key].disabled for key in reasons):  # the one that was given cannot be given again
+        if reasons and not any(
+            buttons[key].disabled for key in reasons
+        ):  # the one that was given cannot be given again
             await self._mark(self._drawn.choice(reasons), "cannot_assess")
         elif self._drawn.random() < SHARE_CHANGED:
             await self._press("back", "move")
@@ -107,7 +109,11 @@ class Reviewer:
         reason = key.removeprefix("reason_") if key.startswith("reason_") else None
         await self._press(key, "mark")
         now = rows(self.tab).get(position)
-        if now and now.label == label and not (reason and key in self.tab.buttons and not self.tab.buttons[key].disabled):
+        if (
+            now
+            and now.label == label
+            and not (reason and key in self.tab.buttons and not self.tab.buttons[key].disabled)
+        ):
             self.reads[-1].marks.append(Said(position, label, reason))
         else:
             self.unseen.append(f"{key} on criterion {position}")
