@@ -317,10 +317,9 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     }
 
 
-def last_mark(session: Session, reading_id: int) -> Mark | None:
-    """The newest mark of a reading: what undoing takes away."""
-    of_reading = select_rows(Mark).where(Mark.reading_id == reading_id)
-    return session.exec(of_reading.order_by(col(Mark.id).desc()).limit(1)).first()
+def marks(session: Session, reading_id: int) -> list[Mark]:
+    """Every mark of a reading, the oldest first."""
+    return list(session.exec(select_rows(Mark).where(Mark.reading_id == reading_id).order_by(col(Mark.id))))
 
 
 # ---------------------------------------------------------------- the review material, and what was said on it

@@ -312,14 +312,25 @@ def move(engine: Engine, viewer: schema.Viewer, reading_id: int, place: int, *, 
 
 
 def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
-    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was."""
-    with _acting(engine, viewer, reading_id, check_can_mark, at or now()) as (session, _, _, _):
-        last = queries.last_mark(session, reading_id)
-        if last is None:
-            msg = "There is nothing to undo here."
-            raise AlreadyChanged(msg)
-        session.delete(last)
-        return last.criterion_id
+    """Take the newest label away, so that the one before it counts; a note stays as it was written last. Returns whose criterion it was."""
+    at = at or now()
+    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, _, _, _):
+        marks = queries.marks(session, reading_id)
+        for place, last in reversed(list(enumerate(marks))):
+            on_item = [mark for mark in marks if mark.criterion_id == last.criterion_id]
+            before = next((mark for mark in reversed(marks[:place]) if mark.criterion_id == last.criterion_id), None)
+            label, reason, note = (before.label, before.reason, before.note) if before else (None, None, None)
+            if (last.label, last.reason) == (label, reason) and last.note != note:
+                continue  # a note alone
+            for mark in on_item[on_item.index(last) :]:
+                session.delete(mark)
+            if (kept := on_item[-1].note) != note:
+                again = Mark(reading_id=reading_id, criterion_id=last.criterion_id, label=label, reason=reason)
+                again.note, again.created_at = kept, at
+                session.add(again)
+            return last.criterion_id
+        msg = "There is nothing to undo here."
+        raise AlreadyChanged(msg)
 
 
 def submit(

@@ -120,6 +120,29 @@ def test_undo_goes_back_one_mark_at_a_time_over_several_criteria(three_readers):
         undone()
 
 
+def test_undo_takes_labels_away_and_keeps_the_note_as_it_was_written_last(three_readers):
+    only_the_first(three_readers)
+    desk = take(three_readers)
+    one, two = desk.keys
+    mark(three_readers, desk, MET)
+    mark(three_readers, desk, MET, note="It says so.")
+    mark(three_readers, desk, NOT_MET, note="It says so.")
+    mark(three_readers, desk, MET, item=1)
+    mark(three_readers, desk, NOT_MET, note="It says otherwise.")  # written after the other item was marked
+
+    def undone():
+        key = reviewing.undo_mark(three_readers.engine, three_readers.viewer(), desk.reading.id)
+        return key, {key: (draft.label, draft.note) for key, draft in take(three_readers).drafts.items()}
+
+    note = "It says otherwise."
+    assert undone() == (two, {one: ("not_met", note)})
+    assert undone() == (one, {one: ("met", note)})
+    assert undone() == (one, {one: (None, note)})
+    with pytest.raises(AlreadyChanged, match="There is nothing to undo here"):
+        undone()
+    assert take(three_readers).drafts == {one: Draft(None, None, note)}
+
+
 def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(three_readers):
     assigned(three_readers)
     desk = take(three_readers)
