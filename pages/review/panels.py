@@ -345,9 +345,7 @@ class DecidingPanel(ListPanel):
             with row(f"{name}_row"):
                 st.html(stamp(question), width="content")
                 value = keys.choose(
-                    keys.choices_of(group, self.ask),
-                    f"{name}_{{press}}_{self.number}",
-                    icon=lambda option, chosen=chosen: CHOSEN if option == chosen else None,
+                    keys.choices_of(group, self.ask), f"{name}_{{press}}_{self.number}", icon=_ticked(chosen)
                 )
             if value is not None:
                 said: dict[str, Any] = {name: None if value == chosen else value}
@@ -373,6 +371,10 @@ class DecidingPanel(ListPanel):
         is_error = standing.cause not in (None, Cause.MEDICAL_DISAGREEMENT)
         is_harm = is_error and standing.severity not in (None, Severity.NONE) and self.ask is Ask.RUBRIC
         return ["cause", *(["severity"] if is_error else []), *(["error_kind"] if is_harm else [])]
+
+
+def _ticked(chosen: object) -> Callable[[object], str | None]:
+    return lambda option: CHOSEN if option == chosen else None
 
 
 def _without_rest(decision: Decision) -> Decision:
