@@ -124,7 +124,7 @@ def test_an_invited_physician_reads_signs_in_again_in_the_same_tab_and_the_serve
             at_provider(page, IMANI)
             ready(page)
             assert "/review" in page.url
-            assert labels(page)[:2] == ["met", "open"]
+            assert labels(page)[:2] == ["met", "unanswered"]
             works(page, "2", 1, "not met")
             page.get_by_role("link", name="Sign out").click()
             expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
@@ -249,7 +249,7 @@ def test_a_part_that_dies_in_mid_read_loses_nothing(part: str, reader: Page, par
     assert [label for _, label in marks(parts)] == ["met", "not_met", "met"]
     reader.reload()
     ready(reader)
-    assert labels(reader) == ["met", "not met", "met", "open"]
+    assert labels(reader) == ["met", "not met", "met", "unanswered"]
     assert "The audit trail holds" in parts.overread("audit", "verify")
 
 
