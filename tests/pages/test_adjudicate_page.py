@@ -380,7 +380,7 @@ def test_no_shortcut_is_one_of_streamlits_own_and_none_is_given_twice(small, ope
     shortcuts = [button.proto.shortcut.lower() for button in app.button if button.proto.shortcut]
     assert len(shortcuts) == len(set(shortcuts))
     assert not {"c", "r", "enter"} & set(shortcuts)
-    assert {"1", "2", "3", "j", "k", "v", "l", "ctrl+enter"} <= set(shortcuts)
+    assert {"1", "2", "3", "j", "k", "v", "home", "ctrl+enter"} <= set(shortcuts)
 
 
 def test_whoever_may_settle_is_shown_nothing_of_what_waits_for_it_reader_or_not(small, monkeypatch):
