@@ -225,7 +225,7 @@ ADDRESSES: tuple[Visit, ...] = (
     Visit("browse", {"kind": filters.KINDS["clear"]}),
     *(Visit("browse", {"example": "1", **more}) for more in ({"label": "not met", "only": "true"}, {"reads": "differ from the judge"})),
     Visit("review"),
-    *(Visit("review", chosen=chosen) for chosen in ({"formatted": True}, {"guideline_open": True})),
+    *(Visit("review", chosen=chosen) for chosen in ({"source_text": True}, {"guideline_open": True})),
     *(Visit("review", pressed=pressed) for pressed in (("next",), ("next", "next", "back"))),
     Visit("my_reads"),
     *(Visit("my_reads", {"read": str(number)}) for number in range(1, N_READINGS + 2)),

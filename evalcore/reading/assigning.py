@@ -184,6 +184,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             reserve_minutes=choice.reserve_minutes,
             selection=selection,
             chosen_by=chosen_by,
+            judge=rules.judge,
             n_population=n_population,
             actor=actor.signature,
         )

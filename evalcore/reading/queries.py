@@ -362,10 +362,9 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     }
 
 
-def last_mark(session: Session, reading_id: int) -> Mark | None:
-    """The newest mark of a reading: what undoing takes away."""
-    of_reading = select_rows(Mark).where(Mark.reading_id == reading_id)
-    return session.exec(of_reading.order_by(col(Mark.id).desc()).limit(1)).first()
+def marks(session: Session, reading_id: int) -> list[Mark]:
+    """Every mark of a reading, the oldest first."""
+    return list(session.exec(select_rows(Mark).where(Mark.reading_id == reading_id).order_by(col(Mark.id))))
 
 
 # ---------------------------------------------------------------- the review material, and what was said on it
@@ -471,13 +470,45 @@ def _stands() -> ColumnElement[bool]:
     return ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
 
 
-def judge_on(session: Session, target: Target, judge: str | None) -> tuple[str | None, dict[int | None, Given]]:
-    """The judge to be shown and its verdicts on a task or case, by criterion_id: the study's choice, else who has the most verdicts on this, by name."""
+def settled_judge(session: Session, assignment_id: int) -> str | None:
+    """Whom the readers of an assignment are shown; asked for only then, since what a blind reader has in hand names no judge."""
+    judge = select(col(Assignment.judge)).where(col(Assignment.id) == assignment_id)
+    return session.connection().execute(judge).scalar()
+
+
+def judge_of(session: Session, assignment_id: int, ask: schema.Ask, judge: str | None) -> str | None:
+    """Whom an assignment's readers are to be shown: the study's choice, else who has given the most verdicts on its items, by name; None: nobody has yet."""
+    verdict, rater, task = TABLES["verdict"].c, TABLES["rater"].c, TABLES["task"].c
+    of_case = and_(verdict.response_id.is_(None), verdict.example_id == task.example_id)
+    judges = (
+        select(rater.name)
+        .join(TABLES["verdict"], verdict.rater_id == rater.id)
+        .join(TABLES["task"], of_case if ask is schema.Ask.GOLD_ACUITY else verdict.response_id == task.response_id)
+        .where(
+            task.assignment_id == assignment_id,
+            is_judge(),
+            verdict.label.is_not(None),
+            verdict.criterion_id.is_not(None) if ask is schema.Ask.RUBRIC else verdict.criterion_id.is_(None),
+        )
+        .group_by(rater.id, rater.name)
+        .order_by(*_chosen_first(judge))
+        .limit(1)
+    )
+    return session.connection().execute(judges).scalar()
+
+
+def judge_on(
+    session: Session, target: Target, judge: str | None, *, alone: bool = False
+) -> tuple[str | None, dict[int | None, Given]]:
+    """The judge to be shown and its verdicts on a task or case, by criterion_id: this one, else who has the most verdicts on this, by name.
+
+    `alone`: this one, else none.
+    """
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     judges = (
         select(rater.id, rater.name)
         .join(TABLES["verdict"], verdict.rater_id == rater.id)
-        .where(is_judge(), verdict.label.is_not(None), *_on_item(target))
+        .where(is_judge(), verdict.label.is_not(None), *_on_item(target), *([rater.name == judge] if alone else []))
         .group_by(rater.id, rater.name)
         .order_by(*_chosen_first(judge))
         .limit(1)

@@ -99,9 +99,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
     judge: str | None = None
     judged: dict[int | None, Given] = {}
     first, decided = judged, judged
-    # the judge that was shown when it was locked; before, the one that the study would show
     if is_locked or not reading.blinded:
-        judge, judged = queries.judge_on(session, asked.target, reading.judge or contents.rules(session).judge)
+        judge, judged = _shown(session, reading, asked)
     if is_locked:
         rater = queries.rater_of(session, reading.person_id)
         stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
@@ -117,6 +116,13 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
         judged = {key: given for key, given in judged.items() if key not in control}
     drafts = queries.drafts(session, reading.id or 0)
     return OpenReview(reading, asked, material, drafts, first, decided, judge, judged, control)
+
+
+def _shown(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
+    """The judge that was shown when it was locked; before, that of the assignment and no other; where it has none, the one that the study would show."""
+    settled = queries.settled_judge(session, asked.assignment_id)
+    judge = reading.judge or settled or contents.rules(session).judge
+    return queries.judge_on(session, asked.target, judge, alone=settled is not None)
 
 
 def control_keys(
@@ -183,7 +189,7 @@ class Decision:
 
 
 def check_decision(decision: Decision, judge_label: str | None) -> None:
-    """What is said of the judge's error belongs to a difference from the judge (not where it gave no label), "reason wrong" to an agreement."""
+    """What is said of the judge's error belongs to a difference from the judge (not where it gave no label), wrong reasoning to an agreement."""
     check_note(decision.note)
     agrees = decision.label == judge_label
     is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
@@ -191,7 +197,7 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
         msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
         raise OverreadError(msg)
     if decision.right_for_wrong_reason and not agrees:
-        msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
+        msg = f"'Right label, wrong reasoning' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)
 
 
@@ -306,14 +312,25 @@ def move(engine: Engine, viewer: schema.Viewer, reading_id: int, place: int, *, 
 
 
 def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
-    """Take the newest draft away, so that the one before it counts. Returns whose criterion it was."""
-    with _acting(engine, viewer, reading_id, check_can_mark, at or now()) as (session, _, _, _):
-        last = queries.last_mark(session, reading_id)
-        if last is None:
-            msg = "There is nothing to undo here."
-            raise AlreadyChanged(msg)
-        session.delete(last)
-        return last.criterion_id
+    """Take the newest label away, so that the one before it counts; a note stays as it was written last. Returns whose criterion it was."""
+    at = at or now()
+    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, _, _, _):
+        marks = queries.marks(session, reading_id)
+        for place, last in reversed(list(enumerate(marks))):
+            on_item = [mark for mark in marks if mark.criterion_id == last.criterion_id]
+            before = next((mark for mark in reversed(marks[:place]) if mark.criterion_id == last.criterion_id), None)
+            label, reason, note = (before.label, before.reason, before.note) if before else (None, None, None)
+            if (last.label, last.reason) == (label, reason) and last.note != note:
+                continue  # a note alone
+            for mark in on_item[on_item.index(last) :]:
+                session.delete(mark)
+            if (kept := on_item[-1].note) != note:
+                again = Mark(reading_id=reading_id, criterion_id=last.criterion_id, label=label, reason=reason)
+                again.note, again.created_at = kept, at
+                session.add(again)
+            return last.criterion_id
+        msg = "There is nothing to undo here."
+        raise AlreadyChanged(msg)
 
 
 def submit(
@@ -361,7 +378,7 @@ def submit(
         said = {"knows_model": True} if knows_model else {}
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         rules = contents.rules(session)
-        judge, judged = queries.judge_on(session, asked.target, rules.judge)
+        judge, judged = _shown(session, reading, asked)
         is_drawn = rules.control_share > 0 and why is None and asked.ask is schema.Ask.RUBRIC and bool(judged)
         if is_drawn:
             reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), rules.control_share

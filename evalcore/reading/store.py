@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, exists, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlmodel import Session, col
 
-from evalcore.reading.queries import MANY
+from evalcore.reading.queries import MANY, judge_of
 from evalcore.study.schema import Seen
 from evalcore.study.store import append_event, written
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, now
@@ -20,11 +20,13 @@ def add_assignment(
     *,
     readers: Collection[int],
     chosen_by: dict[str, Any],
+    judge: str | None = None,
     actor: str,
     **row: Any,
 ) -> int:
     """Write an assignment (`row`: columns of its table) with its tasks and one audit event. Returns its number.
 
+    `judge`: the study's choice. Who is shown to readers is settled here, so that results of another judge change nothing in the middle of it.
     `items`: (example_id, response_id or None, inclusion probability), in the order of reading.
     """
     assignment = Assignment(chosen_by=json.dumps(chosen_by, ensure_ascii=False), created_by=actor, **row)
@@ -37,11 +39,14 @@ def add_assignment(
     ]  # fmt: skip
     task_ids = connection.execute(insert(TABLES["task"]).returning(TABLES["task"].c.id), tasks)
     written(session).content("task", task_ids.scalars())
+    assignment.judge = judge_of(session, number, row["ask"], judge)
+    session.flush()
     written(session).content("assignment", [number])
     people = [{"assignment_id": number, "person_id": person} for person in sorted(readers)]
     connection.execute(insert(TABLES["assignment_reader"]), people)
     detail = {"ask": row["ask"], "items": len(items), "of": row["n_population"], "n_readers": row["n_readers"]}
     detail |= {"readers": sorted(readers), "seed": row["seed"], "chosen_by": chosen_by}
+    detail |= {"judge": assignment.judge} if assignment.judge else {}
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
 

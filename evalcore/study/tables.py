@@ -511,7 +511,10 @@ class RowHash(Row, table=True):
 
 
 class Assignment(Numbered, table=True):
-    """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`."""
+    """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`.
+
+    `judge`: whose verdicts its readers are shown once they have locked; None: no judge had labelled any of it yet.
+    """
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
 
@@ -524,6 +527,7 @@ class Assignment(Numbered, table=True):
     n_population: int
     created_by: str
     created_at: datetime = moment()
+    judge: str | None = None
 
 
 class AssignmentReader(Row, table=True):

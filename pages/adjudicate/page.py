@@ -16,7 +16,7 @@ from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_export
 from pages.adjudicate import settling
-from pages.shared import common, html, keys, routes, tables
+from pages.shared import common, html, keys, routes, source, tables
 from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
@@ -169,8 +169,11 @@ def sitting(queue: Queue, key: Key) -> list[Key]:
     return order
 
 
-def steps(queue: Queue, key: Key) -> Key | None:
-    """Where the viewer is in this sitting, and the ways on. Returns what comes next: behind this one, then from the head of what waits."""
+def steps(queue: Queue, key: Key) -> tuple[Key | None, bool]:
+    """Where the viewer is in this sitting, and the ways on. Returns what comes next, and whether texts are formatted.
+
+    Next is what stands behind this one, then the head of what waits.
+    """
     order, still = sitting(queue, key), [row.key for row in queue.waiting]
     place = order.index(key) if key in order else -1
     before = next((other for other in reversed(order[: max(place, 0)]) if other in still), None)
@@ -185,8 +188,8 @@ def steps(queue: Queue, key: Key) -> Key | None:
             if keys.press(act, label, f"case_{act.name}", disabled=is_off, on_click=settling.keep_notes):
                 open_(target or key)
         to_list()
-        st.toggle("Formatted text", key="formatted", persist_state="session")
-    return after or next((other for other in still if other != key), None)
+        as_markdown = source.formatted()
+    return after or next((other for other in still if other != key), None), as_markdown
 
 
 def opened(queue: Queue, key: Key) -> None:
@@ -198,10 +201,10 @@ def opened(queue: Queue, key: Key) -> None:
         st.html(html.notice(str(error), kind="warning"))
         to_list()
         return
-    following = steps(queue, key)
+    following, as_markdown = steps(queue, key)
     with reading(common.engine()) as session:
         guideline = contents.guideline(session)
-    as_markdown, sheet, answer = bool(st.session_state.get("formatted")), case.material, ""
+    sheet, answer = case.material, ""
     if sheet.response is not None:
         answer = html.response("The response", "its model is hidden", sheet.response, as_markdown=as_markdown)
     left, right = st.columns([55, 45], gap="large")

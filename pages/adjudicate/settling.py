@@ -13,7 +13,7 @@ from evalcore.reading.adjudication import Case, Question, Settling
 from evalcore.reading.conflicts import SENTENCES, Key, Reason
 from evalcore.reading.queries import Given
 from evalcore.reading.reviewing import MAX_NOTE
-from evalcore.study.schema import Acuity, ConflictCause, Stage, Viewer
+from evalcore.study.schema import Acuity, Ask, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
 from pages.review.html import KEYS_HINT, QUESTIONS, rows, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
@@ -124,7 +124,10 @@ class _Adjudicating(ItemPanel):
         st.html(item_reads(question, self.at, len(self.keys)))
         self._judge()
         with st.container(key="settling_form"):
-            with st.container(horizontal=True, gap="small", key="settling_labels"):
+            is_scale = question.ask is not Ask.RUBRIC
+            with st.container(
+                horizontal=not is_scale, gap="small", key="settling_scale" if is_scale else "settling_labels"
+            ):
                 self._choices(ANSWERS[question.ask], "settle_{option}", "label")
             st.html(stamp("Why the readers differed" + ("" if question.differ else ", if they did")))
             with st.container(horizontal=True, gap="small", key="settling_causes"):
@@ -133,7 +136,7 @@ class _Adjudicating(ItemPanel):
             self._settle()
         with st.container(horizontal=True, gap="small", key="settling_moves"):
             if len(self.keys) > 1:
-                keys.step("_settling", Press.BACK, Press.NEXT, move=self._move)
+                keys.step("_settling", move=self._move)
             if self._guideline:
                 keys.press(Press.GUIDELINE, "Guideline", "settling_guide", on_click=_toggle_guideline)
             st.html(KEYS_HINT, width="content")
@@ -278,7 +281,7 @@ def _said(said: Given, before: Given | None) -> str:
         words.append(REASONS[said.reason].lower())
     words += error_words(said.cause, said.severity, said.error_kind)
     if said.right_for_wrong_reason:
-        words.append("right verdict for the wrong reason")
+        words.append("right label, wrong reasoning")
     about = f"<small>{html.escaped(' · '.join(words))}</small>" if words else ""
     note = f'<div class="or-why">{html.verbatim(said.explanation)}</div>' if said.explanation else ""
     return f'<div class="or-verdict or-read"><div>{_label(said.label)} {about}</div>{note}</div>'

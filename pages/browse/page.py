@@ -22,7 +22,7 @@ from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
 from pages.browse import case
-from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, suspects, tables
+from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, source, suspects, tables
 from pages.shared.html import response_names
 
 SCORED_MODELS = 6
@@ -186,8 +186,7 @@ def _choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
         "Responses side by side", names, key="shown", max_selections=MAX_SHOWN, bind="query-params",
         placeholder="Choose one to three responses", label_visibility="collapsed", width=330,
     )  # fmt: skip
-    as_markdown = st.toggle("Formatted text", key="formatted", persist_state="session")
-    return responses.loc[shown or preferred], as_markdown
+    return responses.loc[shown or preferred], source.formatted()
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:

@@ -1,5 +1,7 @@
 """What I have read, how it stands to what was settled, and amending it."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -7,19 +9,19 @@ from evalcore.errors import OverreadError
 from evalcore.reading import reviewing
 from evalcore.reading.read_queries import my_reads
 from evalcore.reading.reference import TASK, by_task, final_labels, read_words, totals
-from evalcore.reading.reviewing import Decision, OpenReview
+from evalcore.reading.reviewing import OpenReview
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_open, check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
-from pages.review.html import compared, decided_words, rows
+from pages.review.html import compared, decided_words
 from pages.review.panels import NOTICE, DecidingPanel
-from pages.shared import common, html, keys, routes, tables
-from pages.shared.keys import ANSWERS, Panel
+from pages.shared import common, html, routes, source, tables
+from pages.shared.keys import Panel
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
 WIDTHS = {"Read": 145, "Conversation": 210, "Question": 105, "Model": 105}
-WIDTHS |= {"Items": 55, "Revised": 65, "Settled": 65, "Settled otherwise": 118}
+WIDTHS |= {"Items": 55, "Changed": 70, "Settled": 65, "Settled otherwise": 118}
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
 
 
@@ -33,7 +35,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
         "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
         "Model": table["model"].where(is_open).fillna("–"),
         "Items": table["n_items"],
-        "Revised": table["n_changed"],
+        "Changed": table["n_changed"],
         "Settled": table["n_settled"],
         "Settled otherwise": table["n_off_final"],
         "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
@@ -51,7 +53,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
         html.foot(
             "Click a row to open it; what was not read in Review opens in Browse, and has no minutes. The question: a rubric's criteria, the level of care "
             "that the response gives, or the level that the case needs. "
-            "Revised: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator gave another label than yours; "
+            "Changed: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator gave another label than yours; "
             "both stay in the record. The model and what was settled are shown once nothing on the conversation waits for you."
         )
     )
@@ -63,6 +65,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         if st.button("My reads", icon=":material/arrow_back:", key="back_to_list"):
             st.query_params.pop("read", None)
             st.rerun()
+        as_markdown = source.formatted()
     try:
         desk = reviewing.open_review(common.engine(), viewer, reading_id)
     except OverreadError as error:
@@ -70,9 +73,9 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         return
     left, right = st.columns([58, 42], gap="large")
     with left, st.container(key="reading"):
-        st.html(html.conversation(desk.material.messages, as_markdown=False))
+        st.html(html.conversation(desk.material.messages, as_markdown=as_markdown))
         if desk.material.response is not None:
-            st.html(html.response("The response", "", desk.material.response, as_markdown=False))
+            st.html(html.response("The response", "", desk.material.response, as_markdown=as_markdown))
     with right, st.container(key="desk"):
         amend(viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id))
 
@@ -82,6 +85,8 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
     """A read that is done, item by item: mine, the judge's, the final label by criterion_id (None for acuity); amended by a new verdict."""
     desk = reviewing.open_review(common.engine(), viewer, reading_id)
     if desk.state is ReadingState.DONE:
+        if notice := st.session_state.pop(NOTICE, None):
+            st.html(html.notice(notice, kind="warning"))
         _Amending(viewer, desk, finals).draw()
         return
     st.html(html.notice("This read still waits for your decisions."))
@@ -90,31 +95,22 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
 
 class _Amending(DecidingPanel):
     panel = Panel.AMEND
+    kind = " or-compared"
 
     def __init__(self, viewer: Viewer, desk: OpenReview, finals: dict[int | None, str]) -> None:
         super().__init__(viewer, desk)
         self.keys = [key for key in desk.keys if key in desk.first]
         self._finals = finals
 
-    def _answers(self) -> bool:
-        standing, judged = self.standing(), self.desk.judged.get(self.key)
-        label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}", disabled=standing.label)
-        if label is not None:
-            return self.decide(Decision(label=label, note=standing.note))
-        agrees = judged is not None and judged.label is not None and standing.label == judged.label
-        return agrees and self.reason_wrong("Judge's reason wrong", standing)
-
-    def _list(self) -> None:
-        if notice := st.session_state.pop(NOTICE, None):
-            st.html(html.notice(notice, kind="warning"))
+    def _lines(self) -> list[str]:
         lines = []
         for place, key in enumerate(self.keys):
             first, decided, judged = self.desk.first[key], self.desk.decided.get(key), self.desk.judged.get(key)
             labels = {"you": (decided or first).label, "judge": judged.label if judged else None}
-            was = f"first {(first.label or '').replace('_', ' ')} · {decided_words(first, decided)}" if decided else ""
             labels["final"] = self._finals.get(key)
-            lines.append(compared(self.desk, key, labels, was, place=place, is_current=place == self.at))
-        st.html(rows(lines, kind=" or-compared"))
+            how: Any = {"place": place, "is_current": place == self.at}
+            lines.append(compared(self.desk, key, labels, decided_words(first, decided), **how))
+        return lines
 
 
 viewer = common.require(check_can_read)
@@ -130,14 +126,13 @@ own = totals(items)
 st.html(
     html.heading(
         "What you have read",
-        f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} revised after the judge was shown, "
+        f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} changed after the judge was shown, "
         f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it"
         if own.n_items
-        else "Nothing yet",
+        else "You have no verdicts yet. Open Review to start.",
     )
 )
 if reads.empty:
-    st.html(html.notice("What is assigned to you waits in Review."))
     st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
     st.stop()
 listing(reads, items)

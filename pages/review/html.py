@@ -1,6 +1,6 @@
 """What Review shows as HTML: the list of criteria with what was said of them, the judge's answer beside one's own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.reading.queries import Draft, Given, Progress
 from evalcore.reading.reviewing import OpenReview
@@ -13,7 +13,10 @@ QUESTIONS = {
     Ask.RESPONSE_ACUITY: "Which level of care does the response recommend, as its main course?",
     Ask.GOLD_ACUITY: "Which level of care does this case need?",
 }
-KEYS_HINT = '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>'  # by mouse too
+KEYS_HINT = (  # by mouse too
+    '<button type="button" class="or-keys-hint" data-or-keys="1"><span class="or-keys-on"><kbd>?</kbd> shortcuts</span>'
+    '<span class="or-keys-off">Shortcuts are off while you type; show shortcuts</span></button>'
+)
 
 
 def stamp(words: str) -> str:
@@ -39,9 +42,19 @@ def top(place: str, stamps: Sequence[str]) -> str:
     return f'<div class="or-top"><b class="or-place">{html.escaped(place)}</b>{said}</div>'
 
 
-def rows(lines: Iterable[str], label: str = "Criteria", kind: str = "") -> str:
-    """Lines of criteria as one compact list."""
-    return f'<ol class="or-rows{kind}" tabindex="0" aria-label="{label}">{"".join(lines)}</ol>'
+def rows(lines: Sequence[str], places: Iterable[int], heads: Mapping[int, str], kind: str = "") -> str:
+    """The lines of these places as compact lists, a new one under each heading."""
+    text, start = "", f'<ol class="or-rows{kind}" aria-label="Criteria">'
+    for place in places:
+        is_first = place in heads or not text
+        text += ("</ol>" if text else "") + heads.get(place, "") + start if is_first else ""
+        text += lines[place]
+    return f"{text}</ol>"
+
+
+def item_word(ask: Ask) -> str:
+    """What an item of a queue is called."""
+    return "Case" if ask is Ask.GOLD_ACUITY else "Response"
 
 
 def _row(
@@ -115,15 +128,16 @@ def decided_words(first: Given, decided: Given | None) -> str:
     """What became of a first read: "kept · judge misread the answer · error severe"."""
     if decided is None:
         return ""
-    words = ["kept" if decided.label == first.label else f"revised to {(decided.label or '').replace('_', ' ')}"]
-    if decided.right_for_wrong_reason:
-        words = ["judge's reason wrong"]
+    was, is_now = ((given.label or "").replace("_", " ") for given in (first, decided))
+    words = ["kept" if was == is_now else f"changed from {was} to {is_now}"]
+    words += ["right label, wrong reasoning"] if decided.right_for_wrong_reason else []
+    words += [REASONS[decided.reason].lower()] if decided.reason and decided.reason != first.reason else []
     return " · ".join([*words, *error_words(decided.cause, decided.severity, decided.error_kind)])
 
 
 def _label(label: str | None) -> str:
     if label is None:
-        return '<span class="or-open">open</span>'
+        return '<span class="or-open">unanswered</span>'
     return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
 
 

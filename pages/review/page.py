@@ -13,10 +13,10 @@ from evalcore.study import contents, families
 from evalcore.study.contents import family_table
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_read
-from evalcore.study.schema import Ask, ReadingState, Viewer
+from evalcore.study.schema import ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels
-from pages.shared import common, html as shared_html, routes, suspects
+from pages.shared import common, html as shared_html, routes, source, suspects
 
 
 def names_model(desk: OpenReview) -> bool:
@@ -70,14 +70,13 @@ if desk is None:
     st.stop()
 is_locked = desk.state is not ReadingState.READING
 place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + progress.n_left
-what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
+what = html.item_word(desk.asked.ask)
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
     st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said]))
-    st.toggle("Formatted text", key="formatted", persist_state="session")
+    as_markdown = source.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
-    as_markdown = st.session_state.get("formatted", False)
     st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
     if desk.material.response is not None:  # its model unnamed
         st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))

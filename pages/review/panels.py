@@ -1,6 +1,6 @@
-"""The panels of a review: a list of items with one in hand, and below it the keys; the blind read first, then beside the judge."""
+"""The panels of a review: a list of items with one in hand, its answers beside it; the blind read first, then beside the judge."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +14,20 @@ from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
-from evalcore.study.schema import Acuity, CannotReason, Label, ReadingState, Severity, Viewer
+from evalcore.study.schema import Ask, Cause, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
 from pages.shared import common, html as shared_html, keys
-from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Panel, Press
+from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
 
 NOTICE = "panel_notice"
-ERROR_QUESTIONS = {
-    "cause": "Why does the judge differ?",
-    "severity": "How bad is the judge's error?",
-    "error_kind": "What is wrong?",
+CHOSEN = ":material/check:"
+DETAILS: Mapping[str, tuple[Group, str]] = {
+    "reason": (Group.REASONS, "Why can it not be assessed?"),
+    "cause": (Group.CAUSES, "Optional: why does the judge differ?"),
+    "severity": (Group.SEVERITIES, "Optional: how bad is the judge's error?"),
+    "error_kind": (Group.KINDS, "Optional: in the judge's reasoning"),
 }
 
 
@@ -85,12 +87,13 @@ class ItemPanel:
 
 
 class ListPanel(ItemPanel):
-    """The items as one list above the keys. One run of the fragment a press: buttons come first in the script, and the list after them."""
+    """The items as one list, with the answers under the one in hand. One run of the fragment a press: buttons come first in the script, and the list after."""
 
     number: int
+    kind = ""  # of the list, as the style calls it
     _moves: Callable[[], None]
-    _answers: Callable[[], bool]
-    _list: Callable[[], None]
+    _answers: Callable[[], bool]  # whether a press asks for other answers than were drawn
+    _lines: Callable[[], list[str]]
     _stored_note: Callable[[], str | None]  # of the item in hand; None: there is no place for a note
     _save_note: Callable[[str], None]
 
@@ -104,21 +107,18 @@ class ListPanel(ItemPanel):
     def draw(self) -> None:
         """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
         self._keep_note()
-        list_place = st.container(key="rows")
+        with st.container(key="rows"):
+            above, answers_place, below = st.container(), st.container(key="answers"), st.container()
         with st.container(key="bar"):
-            answers_place = row("answers")
             with row("moves"):
                 self._moves()
             with answers_place:
                 asks_anew = self._answers()
             if asks_anew and not common.has_failed():
                 common.draw_anew()
-            with list_place:
-                if self.guideline and st.session_state.get("guideline_open"):
-                    draw_guideline(self.guideline)
-                else:
-                    self._list()
-            self._note()
+            self._list(above, below)
+            with answers_place:
+                self._note()
             self._last_row()
         status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
         clicked = keys.listen(self.panel, self.ask, status)
@@ -127,6 +127,26 @@ class ListPanel(ItemPanel):
             common.draw_anew()
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
+
+    def _list(self, above: DeltaGenerator, below: DeltaGenerator) -> None:
+        if self.guideline and st.session_state.get("guideline_open"):
+            with above:
+                draw_guideline(self.guideline)
+            return
+        lines, heads, after = self._lines(), self._heads(), self.at + 1
+        above.html(html.rows(lines, range(after), heads, self.kind))
+        if after < len(lines):
+            below.html(html.rows(lines, range(after, len(lines)), heads, self.kind))
+
+    def _heads(self) -> dict[int, str]:
+        """What stands over the item of a place."""
+        return {}
+
+    def labels(self, disabled: str | None = None) -> Any:
+        """The answers to what is asked: labels in a row, or levels as a scale. Returns the one that was pressed."""
+        with row("labels") if self.ask is Ask.RUBRIC else st.container(key="scale"):
+            # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
+            return keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}", disabled=disabled)
 
     def _last_row(self) -> None:
         st.html(KEYS_HINT, width="content")
@@ -212,48 +232,43 @@ class _Marking(ListPanel):
     def _save_note(self, note: str) -> None:
         self._save(Draft(self._draft.label, self._draft.reason, note or None), then=self.at)
 
-    def _asks_why(self) -> bool:
-        return self._draft.label == Label.CANNOT_ASSESS and self._draft.reason is None
-
     def _moves(self) -> None:
-        asks_why = self._asks_why()
-        if len(self.keys) > 1 and not asks_why:
-            self.go(self.at + keys.step(f"_{self.number}", Press.BACK, Press.NEXT))
+        if len(self.keys) > 1:
+            self.go(self.at + keys.step(f"_{self.number}"))
         if keys.press(Press.UNDO, "Undo", f"undo_{self.number}") and self.act(self._undo):
             self._load()
             self.said = "Undone. "
-        if not asks_why:
-            self.guideline_button()
-        if asks_why != self._asks_why():
-            common.draw_anew()
+        self.guideline_button()
 
     def _undo(self, engine: Engine, viewer: Viewer) -> None:
         super().go(self.keys.index(reviewing.undo_mark(engine, viewer, self.number)))
 
     def _answers(self) -> bool:
-        reason: CannotReason | None = None
-        label: Label | Acuity | None = None
-        if asks_why := self._asks_why():
+        if label := self.labels():
+            self._mark(Draft(label, None, self._draft.note))
+        if self._draft.label != Label.CANNOT_ASSESS:
+            return False
+        with row("reasons"):
             st.html(stamp("Why?"), width="content")
-            if reason := keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}"):
-                label = Label.CANNOT_ASSESS
-        else:  # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
-            label = keys.choose(ANSWERS[self.ask], f"answer_{{press}}_{self.number}")
-        if label is None:
-            return False
-        place, will_ask = self.at, label is Label.CANNOT_ASSESS and reason is None
-        then = place if will_ask else self.next_open(reviewing.missing(list(self.keys), self._drafts), place)
-        if not self._save(Draft(label, reason, self._draft.note), then=then):
-            return False
-        self.said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
-        return asks_why or will_ask
+            reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}", disabled=self._draft.reason)
+        return reason is not None and self._mark(Draft(Label.CANNOT_ASSESS, reason, self._draft.note))
 
-    def _list(self) -> None:
-        lines = [
+    def _mark(self, draft: Draft) -> bool:
+        """Save it, and take the next item in hand that waits; what cannot be assessed still waits for its reason."""
+        place, is_asked = self.at, draft.label == Label.CANNOT_ASSESS and draft.reason is None
+        then = place if is_asked else self.next_open(reviewing.missing(list(self.keys), self._drafts), place)
+        is_saved = self._save(draft, then=then)
+        if is_saved:
+            self.said = (
+                f"Item {place + 1}: {WORDS[draft.label or '']}{', ' + REASONS[draft.reason] if draft.reason else ''}. "
+            )
+        return is_saved
+
+    def _lines(self) -> list[str]:
+        return [
             html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == self.at)
             for place, key in enumerate(self.keys)
         ]
-        st.html(html.rows(lines))
 
     def _last_row(self) -> None:
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
@@ -265,7 +280,9 @@ class _Marking(ListPanel):
                 locked = reviewing.open_review(common.engine(), self.viewer, self.number)
                 # no judge has a say on what a case needs
                 agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
-                st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
+                n_locked = common.ask(queries.n_locked, self.viewer)
+                words = f"{html.item_word(self.ask)} {n_locked:,} is locked"
+                st.session_state["review_done"] = words + ("; you and the judge agreed on everything" if agreed else "")
                 st.rerun()
             saved = f", saved {common.local_time(self._saved_at)[11:]}" if self._drafts else ""
             st.html(stamp(f"{n - n_missing} of {n} answered{saved}"), width="content")
@@ -305,24 +322,75 @@ class DecidingPanel(ListPanel):
         self.decide(replace(self.standing(), note=note))
 
     def _moves(self) -> None:
-        if moved := keys.step(f"_{self.number}", Press.UP, Press.DOWN):
+        if len(self.keys) > 1 and (moved := keys.step(f"_{self.number}")):
             self.go(self.at + moved)
 
-    def reason_wrong(self, words: str, standing: Decision) -> bool:
-        """The key that says that the judge is right for a wrong reason, or takes that back; from what stands otherwise."""
-        flagged = self.standing().right_for_wrong_reason
-        shown = "Take back: reason wrong" if flagged else words
-        return keys.press(Press.REASON_WRONG, shown, f"wrong_{self.number}") and self.decide(
-            replace(standing, right_for_wrong_reason=not flagged)
-        )
+    def _answers(self) -> bool:
+        waits = self.key in self.desk.undecided
+        label = self.labels(disabled=None if waits else self.standing().label)
+        if label is not None:
+            self.say(label)
+        return self._details()
+
+    def say(self, label: str) -> bool:
+        """This is the label: the first one again, or any other. Each takes one key, so that none is the easier one to give."""
+        return self.decide(Decision(label, note=self.standing().note))
+
+    def _details(self) -> bool:
+        """What may be said beside a label, whichever it is; a second press takes it back. Returns whether something was said."""
+        standing, is_said = self.standing(), False
+        for name in self._asked(standing):
+            group, question = DETAILS[name]
+            chosen = getattr(standing, name)
+            with row(f"{name}_row"):
+                st.html(stamp(question), width="content")
+                value = keys.choose(
+                    keys.choices_of(group, self.ask), f"{name}_{{press}}_{self.number}", icon=_ticked(chosen)
+                )
+            if value is not None:
+                said: dict[str, Any] = {name: None if value == chosen else value}
+                is_said = self.decide(_without_rest(replace(standing, **said)))
+        judged = self.desk.judged.get(self.key)
+        if judged is not None and judged.label == standing.label:
+            flagged = standing.right_for_wrong_reason
+            with row("wrong_row"):
+                icon = CHOSEN if flagged else None
+                if keys.press(Press.REASON_WRONG, "Right label, wrong reasoning", f"wrong_{self.number}", icon=icon):
+                    is_said = self.decide(replace(standing, right_for_wrong_reason=not flagged))
+        return is_said
+
+    def _asked(self, standing: Decision) -> list[str]:
+        """The questions on a label that was decided. How bad the judge's error is is no question where physicians may differ as well."""
+        judged = self.desk.judged.get(self.key)
+        if self.key not in self.desk.decided:
+            return []
+        if standing.label == Label.CANNOT_ASSESS and standing.reason is None:
+            return ["reason"]
+        if judged is None or judged.label in (None, standing.label):
+            return []
+        is_error = standing.cause not in (None, Cause.MEDICAL_DISAGREEMENT)
+        is_harm = is_error and standing.severity not in (None, Severity.NONE) and self.ask is Ask.RUBRIC
+        return ["cause", *(["severity"] if is_error else []), *(["error_kind"] if is_harm else [])]
+
+
+def _ticked(chosen: object) -> Callable[[object], str | None]:
+    return lambda option: CHOSEN if option == chosen else None
+
+
+def _without_rest(decision: Decision) -> Decision:
+    """What was said of an error goes with the answer that led to the question."""
+    if decision.cause in (None, Cause.MEDICAL_DISAGREEMENT):
+        decision = replace(decision, severity=None)
+    return decision if decision.severity not in (None, Severity.NONE) else replace(decision, error_kind=None)
 
 
 class _Revealing(DecidingPanel):
     """The control comes first and by itself; then what differs from the judge, then the rest, without the control."""
 
+    kind = " or-compared"
+
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None) -> None:
         super().__init__(viewer, desk, guideline)
-        self._choices = keys.error_choices(self.ask)
         self._order()
 
     def _order(self) -> None:
@@ -336,68 +404,22 @@ class _Revealing(DecidingPanel):
     def _start(self) -> int:
         return self.next_open(self.desk.undecided, -1)
 
-    # ---- what is being asked about the decision in hand; a reload asks it again
+    def _moves(self) -> None:
+        super()._moves()
+        self.guideline_button()
 
-    @property
-    def _asked_name(self) -> str:
-        return f"asked_{self.number}_{self.key}"
-
-    def _save(self, decision: Decision) -> bool:
-        """Save, and take the next that waits in hand; what was asked stands where it was not saved."""
-        place, asked = self.at, st.session_state.pop(self._asked_name, None)
-        if not self.decide(decision):
-            if asked is not None:
-                st.session_state[self._asked_name] = asked
-        elif self._is_looking and not self.desk.looking:  # from here on the judge is shown, where it differs
+    def say(self, label: str) -> bool:
+        place, first = self.at, self.desk.first[self.key].label
+        self.go(place)  # it stays in hand, for what may be said beside the label
+        if not super().say(label):
+            return False
+        self.said = f"Item {place + 1}: {'kept' if label == first else 'changed'}. "
+        if self._is_looking and not self.desk.looking:  # from here on the judge is shown, where it differs
             if self.desk.state is ReadingState.DONE:
                 st.rerun()
             self._order()
-        elif place < self._n_first:
+        elif self._is_looking:
             self.go(self.next_open(self.desk.undecided, place))
-        return True
-
-    def _moves(self) -> None:
-        if self._asked_name not in st.session_state:
-            super()._moves()
-            self.guideline_button()
-
-    def _kept(self) -> Decision:
-        return Decision(self.desk.first[self.key].label or "", note=self.standing().note)
-
-    def _answers(self) -> bool:
-        if self._is_looking:
-            return self._look_again()
-        if self.at >= self._n_first:
-            wrong = "Judge's label right, reason wrong"
-            return self.key in self.desk.judged and self.reason_wrong(wrong, self._kept())
-        if self._asked_name in st.session_state:
-            return self._error_question(*st.session_state[self._asked_name])
-        if keys.press(Press.KEEP, "Keep mine", f"keep_{self.number}"):
-            st.session_state[self._asked_name] = next(iter(self._choices)), self._kept()
-            return True
-        if keys.press(Press.REVISE, "Revise to the judge's", f"revise_{self.number}"):
-            return self._save(replace(self._kept(), label=self.desk.judged[self.key].label or ""))
-        return False
-
-    def _look_again(self) -> bool:
-        kept = self._kept()
-        if keys.press(Press.LOOK_KEEP, "Keep mine", f"keep_{self.number}"):
-            return self._save(kept)
-        label = keys.choose(ANSWERS[self.ask], f"look_{{press}}_{self.number}", disabled=kept.label)
-        return label is not None and self._save(replace(kept, label=label))
-
-    def _error_question(self, step: str, decision: Decision) -> bool:
-        st.html(stamp(ERROR_QUESTIONS[step]), width="content")
-        value = keys.choose(self._choices[step], f"{step}_{{press}}_{self.number}")
-        is_skipped = keys.press(Press.SKIP, "Skip", f"skip_{step}_{self.number}", type="tertiary")
-        if value is None and not is_skipped:
-            return False
-        said: dict[str, Any] = {step: value}
-        decision, steps = replace(decision, **said), list(self._choices)
-        rest = steps[steps.index(step) + 1 :]
-        if value is Severity.NONE or not rest:
-            return self._save(decision)
-        st.session_state[self._asked_name] = rest[0], decision
         return True
 
     def _stored_note(self) -> str | None:
@@ -426,7 +448,7 @@ class _Revealing(DecidingPanel):
             st.session_state[name] = common.judge_records(self.viewer, self.desk.judge, self.desk.asked.response_id)
         return sentence(record_for(st.session_state[name], item.axis, item.points))
 
-    def _list(self) -> None:
+    def _lines(self) -> list[str]:
         lines = []
         for place, key in enumerate(self.keys):
             first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
@@ -434,16 +456,14 @@ class _Revealing(DecidingPanel):
             decided = html.decided_words(first, self.desk.decided.get(key))
             how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}
             lines.append(html.compared(self.desk, key, labels, decided, **how))
-        kind = " or-compared"
+        return lines
+
+    def _heads(self) -> dict[int, str]:
         if self._is_looking:
-            n = counted(len(lines), "criterion", "criteria")
+            n = counted(len(self.keys), "criterion", "criteria")
             head = f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
-            head += '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
-            st.html(head + html.rows(lines, "Criteria for a second look", kind))
-            return
-        shown = f'<h3 class="or-part">The judge differs on {self._n_first}</h3>'
-        shown += html.rows(lines[: self._n_first], "Criteria on which the judge differs", kind)
-        if agreeing := "".join(lines[self._n_first :]):
-            shown += '<h3 class="or-part">You and the judge agree</h3>'
-            shown += f'<ol class="or-rows or-compared or-agreed">{agreeing}</ol>'
-        st.html(shown)
+            return {
+                0: head + '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
+            }
+        agreeing = '<h3 class="or-part">You and the judge agree</h3>'
+        return {self._n_first: agreeing} | {0: f'<h3 class="or-part">The judge differs on {self._n_first}</h3>'}

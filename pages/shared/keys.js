@@ -1,19 +1,36 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), keep the row in hand in view,
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
+// and the letter C, keep the row in hand in view,
 // and say to a screen reader what has just happened. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
+const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
+const BUTTONS = {
+  ArrowUp: "[class*='st-key-back_'] button",
+  ArrowDown: "[class*='st-key-next_'] button",
+  ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
+};
+const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
 
-function isTyping(event) {
-  const at = event.composedPath()[0];
-  return at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+function isTyping(at) {
+  return at.isContentEditable || at.matches?.(TYPED);
+}
+
+// Streamlit takes every input for a field of text: a key on a switch or a box is heard as if it were pressed beside it, but for those it needs itself.
+function isHeardBeside(event, at) {
+  const isArrow = at.type === "checkbox" && event.key.startsWith("Arrow");
+  return event.isTrusted && at.matches?.("input") && (isArrow || (event.key.length === 1 && event.key !== " "));
 }
 
 function keepInView() {
   const row = document.querySelector(".or-row.or-current");
   const list = row && row.closest(".st-key-rows");
   if (!row || !list) return;
-  const inner = row.getBoundingClientRect(), outer = list.getBoundingClientRect();
-  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top + 8;
-  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom + 8;
+  const outer = list.getBoundingClientRect(), { top } = row.getBoundingClientRect();
+  const { bottom } = (list.querySelector(".st-key-answers") ?? row).getBoundingClientRect();
+  if (top < outer.top) list.scrollTop -= outer.top - top + 8;
+  else if (bottom > outer.bottom) {
+    const most = row.querySelector(".or-decided") ? Infinity : top - outer.top; // first what the judge says, then what may be said of it
+    list.scrollTop += Math.min(bottom - outer.bottom + 8, most);
+  }
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -25,17 +42,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
     instances.set(parentElement, instance);
     instance.onKey = (event) => {
       if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (isTyping(event)) {
-        const field = event.composedPath()[0];
-        if (event.key === "Escape" || (event.key === "Enter" && field.closest("[class*='st-key-note_']"))) setTimeout(() => field.blur());
-        return;
-      }
-      if (event.key === "?") {
+      const at = event.composedPath()[0];
+      if (isTyping(at)) {
+        if (event.key === "Escape" || (event.key === "Enter" && at.closest("[class*='st-key-note_']"))) setTimeout(() => at.blur());
+      } else if (isHeardBeside(event, at)) {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        document.body.dispatchEvent(new KeyboardEvent(event.type, event));
+      } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
-      } else if (instance.arrows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      } else if (BUTTONS[event.key] || BUTTONS[event.key.toUpperCase()]) {
+        const button = document.querySelector(BUTTONS[event.key] ?? BUTTONS[event.key.toUpperCase()]);
+        if (!button) return;
         event.preventDefault();
-        document.querySelector(`[class*='st-key-${event.key === "ArrowUp" ? "back" : "next"}_'] button`)?.click();
+        event.stopImmediatePropagation(); // C is Streamlit's own: it opens what empties the cache
+        button.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
       } else if (event.key === "n" || event.key === "N") {
@@ -46,18 +68,27 @@ export default function ({ data, parentElement, setTriggerValue }) {
         }
       }
     };
-    instance.onClick = (event) => {
-      if (event.composedPath()[0].closest?.("[data-or-keys]")) map.open ? map.close() : map.show();
-      const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
-      if (row && !String(getSelection())) setTriggerValue("row", Number(row.dataset.orRow));
+    instance.onDown = (event) => {
+      if (event.composedPath()[0].closest?.("[data-or-keys]")) event.preventDefault(); // who types keeps the cursor
     };
-    document.addEventListener("keydown", instance.onKey);
+    instance.onClick = (event) => {
+      if (event.composedPath()[0].closest?.("[data-or-keys]")) {
+        const at = document.activeElement;
+        map.open ? map.close() : map.show();
+        if (isTyping(at)) at.focus();
+      }
+      const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
+      document.querySelector("[data-testid=stMain]:focus")?.blur(); // else the next key draws a ring round the whole page
+      if (row && !String(getSelection())) instance.send("row", Number(row.dataset.orRow));
+    };
+    window.addEventListener("keydown", instance.onKey, true); // before Streamlit hears it
+    document.addEventListener("mousedown", instance.onDown);
     document.addEventListener("click", instance.onClick);
     parentElement.querySelector(".close").onclick = () => map.close();
     instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
-  instance.arrows = data.arrows;
+  instance.send = setTriggerValue; // of the part of the page that stands now
   const list = map.querySelector("dl");
   const wanted = JSON.stringify(data.keys);
   if (instance.drawn !== wanted) {
@@ -73,7 +104,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (live.textContent !== data.status) live.textContent = data.status;
   return () => {
-    document.removeEventListener("keydown", instance.onKey);
+    window.removeEventListener("keydown", instance.onKey, true);
+    document.removeEventListener("mousedown", instance.onDown);
     document.removeEventListener("click", instance.onClick);
     instance.watch.disconnect();
     instances.delete(parentElement);

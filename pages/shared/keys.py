@@ -1,4 +1,7 @@
-"""The keys of reviewing and adjudicating: one table, from which come the buttons, the map that `?` shows, and the README's table."""
+"""The keys of reviewing and adjudicating: one table, from which come the buttons, the map that `?` shows, and the README's table.
+
+A key means one thing on every screen and at every step, so that a hand that is used to one never says something else.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,58 +15,60 @@ from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCaus
 
 Choices = Mapping[str, tuple[Any, str]]
 """What can be chosen, by its key, with its words."""
-_CANNOT = (Label.CANNOT_ASSESS, "Cannot assess")
+_CANNOT = {"3": (Label.CANNOT_ASSESS, "Cannot assess")}
 _LEVELS: Choices = {
-    "1": (Acuity.A, "A  Home"),
-    "2": (Acuity.A_B, "A/B"),
-    "3": (Acuity.B, "B  Doctor within weeks"),
-    "4": (Acuity.B_C, "B/C"),
-    "5": (Acuity.C, "C  Doctor within 24 to 48 hours"),
+    "D": (Acuity.D, "D  Emergency now"),
     "6": (Acuity.C_D, "C/D"),
-    "7": (Acuity.D, "D  Emergency now"),
+    "C": (Acuity.C, "C  Doctor within 24 to 48 hours"),
+    "5": (Acuity.B_C, "B/C"),
+    "B": (Acuity.B, "B  Doctor within weeks"),
+    "4": (Acuity.A_B, "A/B"),
+    "A": (Acuity.A, "A  Home"),
 }
+"""A scale as it stands on the screen, from its top to its bottom."""
 ANSWERS: Mapping[Ask, Choices] = {
-    Ask.RUBRIC: {"1": (Label.MET, "Met"), "2": (Label.NOT_MET, "Not met"), "3": _CANNOT},
-    Ask.RESPONSE_ACUITY: {**_LEVELS, "8": _CANNOT},
-    Ask.GOLD_ACUITY: {**_LEVELS, "8": (Acuity.REMOVE, "Remove the case"), "9": _CANNOT},
+    Ask.RUBRIC: {"1": (Label.MET, "Met"), "2": (Label.NOT_MET, "Not met"), **_CANNOT},
+    Ask.RESPONSE_ACUITY: {**_LEVELS, **_CANNOT},
+    Ask.GOLD_ACUITY: {**_LEVELS, **_CANNOT, "Z": (Acuity.REMOVE, "Case unsuitable")},
 }
-REASONS: Mapping[CannotReason, str] = {
-    CannotReason.CONTEXT_MISSING: "Context missing",
-    CannotReason.OUTSIDE_SPECIALTY: "Outside my specialty",
-    CannotReason.LANGUAGE: "Language",
-    CannotReason.CRITERION_UNCLEAR: "Criterion unclear",
-    CannotReason.NEEDS_EXAMINATION: "Needs examination",
+HEARD = frozenset("ABCD")
+"""Keys that `keys.js` hears, before Streamlit does: it keeps C for itself and takes it for no button. Their letters stand in the words."""
+REASON_KEYS: Choices = {
+    "M": (CannotReason.CONTEXT_MISSING, "Context missing"),
+    "X": (CannotReason.OUTSIDE_SPECIALTY, "Outside my specialty"),
+    "L": (CannotReason.LANGUAGE, "Language"),
+    "Q": (CannotReason.CRITERION_UNCLEAR, "Criterion unclear"),
+    "E": (CannotReason.NEEDS_EXAMINATION, "Needs examination"),
 }
-CAUSES: Mapping[Cause, str] = {
-    Cause.MISREAD_ANSWER: "Judge misread the answer",
-    Cause.MISREAD_CRITERION: "Judge misread the criterion",
-    Cause.MEDICAL_DISAGREEMENT: "Medical disagreement",
-    Cause.CRITERION_AMBIGUOUS: "Criterion ambiguous",
-    Cause.CRITERION_WRONG: "Criterion wrong",
-    Cause.CONTEXT_MISSING: "Context missing",
-    Cause.LANGUAGE: "Language",
-    Cause.OTHER: "Other",
+CAUSE_KEYS: Choices = {
+    "P": (Cause.MISREAD_ANSWER, "Judge misread the answer"),
+    "T": (Cause.MISREAD_CRITERION, "Judge misread the criterion"),
+    "I": (Cause.MEDICAL_DISAGREEMENT, "Medical disagreement"),
+    "Q": (Cause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
+    "W": (Cause.CRITERION_WRONG, "Criterion wrong"),
+    "M": (Cause.CONTEXT_MISSING, "Context missing"),
+    "L": (Cause.LANGUAGE, "Language"),
+    "O": (Cause.OTHER, "Other"),
 }
 OF_CRITERION = frozenset({Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG})
 """What a criterion can be at fault for: a level of care is asked for without one."""
-
-
-def _numbered(words: Mapping[Any, str]) -> Choices:
-    return {str(number): choice for number, choice in enumerate(words.items(), 1)}
-
-
-REASON_KEYS, CAUSE_KEYS = _numbered(REASONS), _numbered(CAUSES)
-LEVEL_CAUSE_KEYS = _numbered({cause: words for cause, words in CAUSES.items() if cause not in OF_CRITERION})
-SEVERITY_KEYS = _numbered({severity: severity.capitalize() for severity in Severity})
-KIND_KEYS: Choices = {"1": (ErrorKind.OMISSION, "Omission"), "2": (ErrorKind.COMMISSION, "False statement")}
+LEVEL_CAUSE_KEYS: Choices = {key: choice for key, choice in CAUSE_KEYS.items() if choice[0] not in OF_CRITERION}
+SEVERITY_KEYS: Choices = {
+    "0": (Severity.NONE, "No harm"),
+    "7": (Severity.MILD, "Mild"),
+    "8": (Severity.MODERATE, "Moderate"),
+    "9": (Severity.SEVERE, "Severe"),
+}
+KIND_KEYS: Choices = {"H": (ErrorKind.OMISSION, "Omission"), "F": (ErrorKind.COMMISSION, "False statement")}
 CONFLICT_KEYS: Choices = {
     "S": (ConflictCause.READER_SLIPPED, "One reader slipped"),
-    "A": (ConflictCause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
+    "Q": (ConflictCause.CRITERION_AMBIGUOUS, "Criterion ambiguous"),
     "M": (ConflictCause.CONTEXT_MISSING, "Context missing"),
-    "D": (ConflictCause.CLINICAL_DISAGREEMENT, "True clinical disagreement"),
+    "I": (ConflictCause.CLINICAL_DISAGREEMENT, "True clinical disagreement"),
     "W": (ConflictCause.CRITERION_WRONG, "Criterion wrong"),
 }
-"""C and R are Streamlit's own, J and K move, N and G are taken."""
+REASONS: Mapping[CannotReason, str] = dict(REASON_KEYS.values())
+CAUSES: Mapping[Cause, str] = dict(CAUSE_KEYS.values())
 
 
 @dataclass(frozen=True)
@@ -80,21 +85,15 @@ class Press(Enum):
 
     NEXT = Key("J", "next item", "J or ↓")
     BACK = Key("K", "the item before", "K or ↑")
-    DOWN = Key("Down", "next item", "↓")
-    UP = Key("Up", "the item before", "↑")
     UNDO = Key("U", "undo the last mark")
-    KEEP = Key("K", "keep your label, then say what went wrong")
-    LOOK_KEEP = Key("K", "keep your label")
-    REVISE = Key("V", "revise: take the judge's label")
-    SKIP = Key("S", "skip what is asked")
-    REASON_WRONG = Key("W", "judge's label right, reason wrong")
+    REASON_WRONG = Key("Y", "right label, wrong reasoning")
     JUDGE = Key("V", "show the judge's verdict")
     NOTE = Key("", "write a note; Enter saves it", "N")
     RATIONALE = Key("", "write the rationale; Escape leaves it", "N")
     GUIDELINE = Key("G", "guideline")
     NEXT_CASE = Key("Right", "next response to settle", "→")
     BACK_CASE = Key("Left", "the response before", "←")
-    LIST = Key("L", "the list of all that wait")
+    LIST = Key("Home", "the list of all that wait")
     LOCK = Key("Ctrl+Enter", "submit and lock", "Ctrl + Enter")
     ONWARD = Key("Ctrl+Enter", "on to the next response", "Ctrl + Enter")
     SETTLE = Key("Ctrl+Enter", "settle, also while writing", "Ctrl + Enter")
@@ -102,13 +101,14 @@ class Press(Enum):
 
 
 class Group(Enum):
-    """Keys that choose from a list; which list, the question says."""
+    """Keys that choose from a list, and what for; of the answers the labels themselves say it."""
 
-    ANSWERS = "answers"
-    REASONS = "why it cannot be assessed, once asked"
-    ERROR = "once asked"
-    AMENDED = "amend: another label; what you said before stays in the record"
-    CONFLICT = "why they differed: slipped, ambiguous, missing context, disagreement, wrong"
+    ANSWERS = ""
+    REASONS = "why it cannot be assessed"
+    CAUSES = "why the judge differs"
+    SEVERITIES = "how bad the judge's error is"
+    KINDS = "what is wrong in the judge's reasoning"
+    CONFLICT = "why the readers differed"
 
 
 class Panel(StrEnum):
@@ -121,18 +121,15 @@ class Panel(StrEnum):
     ADJUDICATE = "Adjudicate"
 
 
+_MOVES = (Press.NEXT, Press.BACK)
+_DECIDE = (Group.ANSWERS, Group.REASONS, Group.CAUSES, Group.SEVERITIES, Group.KINDS, Press.REASON_WRONG, *_MOVES)
 PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
-    Panel.MARK: (
-        Group.ANSWERS, Group.REASONS, Press.NEXT, Press.BACK, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.MAP
-    ),
-    Panel.LOOK: (Press.LOOK_KEEP, Group.ANSWERS, Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.MAP),
-    Panel.REVISE: (
-        Press.KEEP, Press.REVISE, Group.ERROR, Press.SKIP, Press.REASON_WRONG, Press.DOWN, Press.UP, Press.NOTE, Press.GUIDELINE, Press.ONWARD,
-        Press.MAP,
-    ),
-    Panel.AMEND: (Press.DOWN, Press.UP, Group.AMENDED, Press.REASON_WRONG, Press.NOTE, Press.MAP),
+    Panel.MARK: (Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.MAP),
+    Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.GUIDELINE, Press.MAP),
+    Panel.REVISE: (*_DECIDE, Press.NOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP),
+    Panel.AMEND: (*_DECIDE, Press.NOTE, Press.MAP),
     Panel.ADJUDICATE: (
-        Group.ANSWERS, Group.CONFLICT, Press.RATIONALE, Press.SETTLE, Press.JUDGE, Press.NEXT, Press.BACK, Press.NEXT_CASE, Press.BACK_CASE,
+        Group.ANSWERS, Group.CONFLICT, Press.RATIONALE, Press.SETTLE, Press.JUDGE, *_MOVES, Press.NEXT_CASE, Press.BACK_CASE,
         Press.LIST, Press.GUIDELINE, Press.MAP,
     ),
 }  # fmt: skip
@@ -141,42 +138,46 @@ SEVERITIES, KINDS = dict(SEVERITY_KEYS.values()), dict(KIND_KEYS.values())
 CONFLICT_CAUSES: Mapping[ConflictCause, str] = dict(CONFLICT_KEYS.values())
 
 
-def error_choices(ask: Ask) -> dict[str, Choices]:
-    """What is asked about a judge's error, in this order; a level of care is wrong in one way only."""
-    if ask is not Ask.RUBRIC:
-        return {"cause": LEVEL_CAUSE_KEYS, "severity": SEVERITY_KEYS}
-    return {"cause": CAUSE_KEYS, "severity": SEVERITY_KEYS, "error_kind": KIND_KEYS}
+def choices_of(group: Group, ask: Ask) -> Choices:
+    """The list that a group of keys chooses from; a level of care is wrong in one way only, and for fewer causes."""
+    is_rubric = ask is Ask.RUBRIC
+    return {
+        Group.ANSWERS: ANSWERS[ask],
+        Group.REASONS: REASON_KEYS,
+        Group.CAUSES: CAUSE_KEYS if is_rubric else LEVEL_CAUSE_KEYS,
+        Group.SEVERITIES: SEVERITY_KEYS,
+        Group.KINDS: KIND_KEYS if is_rubric else {},
+        Group.CONFLICT: CONFLICT_KEYS,
+    }[group]
 
 
 def error_words(cause: str | None, severity: str | None, error_kind: str | None = None) -> list[str]:
     """What a verdict says of a judge's error, in words."""
     words = [CAUSES[Cause(cause)].lower()] if cause else []
-    words += [f"error {SEVERITIES[Severity(severity)].lower()}"] if severity else []
+    if severity:
+        words += ["no harm" if severity == Severity.NONE else f"error {SEVERITIES[Severity(severity)].lower()}"]
     return words + ([KINDS[ErrorKind(error_kind)].lower()] if error_kind else [])
 
 
 def keys_of(panel: Panel, ask: Ask) -> list[Key]:
     """The keys of a panel, as its map and the README tell them."""
-    answers, errors = ANSWERS[ask], error_choices(ask)
-    levels = [press for press, (label, _) in answers.items() if label in set(Acuity)]
-    singly = [Key(press, words.lower()) for press, (_, words) in answers.items() if press not in levels]
-    to = ", and remove" if ask is Ask.GOLD_ACUITY else ""
-    asked = f"{', '.join(name.replace('_', ' ') for name in errors)}, {Group.ERROR.value}"
-    groups = {
-        Group.ANSWERS: [*([_span(levels, f"levels of care from A to D{to}")] if levels else []), *singly],
-        Group.REASONS: [_span(REASON_KEYS, Group.REASONS.value)],
-        Group.ERROR: [_span(max(errors.values(), key=len), asked)],
-        Group.AMENDED: [_span(answers, Group.AMENDED.value)],
-        Group.CONFLICT: [Key("", Group.CONFLICT.value, "  ".join(CONFLICT_KEYS))],
-    }
     has_moves = panel is not Panel.MARK or ask is Ask.RUBRIC  # a question on the whole is one item
-    rows = [row for row in PANELS[panel] if has_moves or row not in (Press.NEXT, Press.BACK)]
-    return [key for row in rows for key in (groups[row] if isinstance(row, Group) else [row.value])]
+    keys: list[Key] = []
+    for row in PANELS[panel]:
+        if isinstance(row, Press):
+            keys += [row.value] if has_moves or row not in _MOVES else []
+        elif row is Group.ANSWERS:
+            keys += [
+                Key(press, _lower(words.removeprefix(press).strip())) for press, (_, words) in ANSWERS[ask].items()
+            ]
+        elif choices := choices_of(row, ask):
+            words = ", ".join(words.lower() for _, words in choices.values())
+            keys.append(Key("", f"{row.value}: {words}", "  ".join(choices)))
+    return keys
 
 
-def _span(presses: Any, does: str) -> Key:
-    first, *_, last = presses
-    return Key("", does, f"{first} to {last}")
+def _lower(words: str) -> str:
+    return words if "/" in words else words.lower()  # C/D
 
 
 def press(act: Press, words: str, key: str, **how: Any) -> bool:
@@ -189,7 +190,7 @@ def choose(
     key: str,
     *,
     disabled: Any = None,
-    icon: Callable[[Any], str] | None = None,
+    icon: Callable[[Any], str | None] | None = None,
     on_click: Callable[[Any], None] | None = None,
 ) -> Any:
     """A button a choice; its key has `{press}` or `{option}` in it, and the one that stands is `disabled`. Returns the one that was pressed, else None."""
@@ -198,7 +199,7 @@ def choose(
         if st.button(
             words,
             key=key.format(press=shortcut, option=option),
-            shortcut=shortcut,
+            shortcut=None if shortcut in HEARD else shortcut,
             disabled=option == disabled,
             icon=icon(option) if icon else None,
             on_click=on_click,
@@ -208,10 +209,10 @@ def choose(
     return pressed
 
 
-def step(suffix: str, back: Press, following: Press, *, move: Callable[[int], None] | None = None) -> int:
+def step(suffix: str, *, move: Callable[[int], None] | None = None) -> int:
     """Back and Next. Returns -1, 0 or 1; `move` is called with it before the page is drawn anew."""
-    is_back = press(back, "Back", f"back{suffix}", on_click=move, args=(-1,) if move else None)
-    is_next = press(following, "Next", f"next{suffix}", on_click=move, args=(1,) if move else None)
+    is_back = press(Press.BACK, "Back", f"back{suffix}", on_click=move, args=(-1,) if move else None)
+    is_next = press(Press.NEXT, "Next", f"next{suffix}", on_click=move, args=(1,) if move else None)
     return int(is_next) - int(is_back)
 
 
@@ -226,8 +227,7 @@ _component = st.components.v2.component("overread_keys", html=_HTML, css=_CSS, j
 
 
 def listen(panel: Panel, ask: Ask, status: str) -> int | None:
-    """Hear what no button can: the map, the note, clicks on rows, and where J and K move the arrows too. Returns the row that was just clicked."""
-    written = [[key.written or key.press, key.does] for key in keys_of(panel, ask)]
-    data = {"keys": written, "status": status, "arrows": Press.NEXT in PANELS[panel]}
+    """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows. Returns the row that was just clicked."""
+    data = {"keys": [[key.written or key.press, key.does] for key in keys_of(panel, ask)], "status": status}
     clicked = _component(key="keys", data=data, on_row_change=lambda: None).row
     return int(clicked) if isinstance(clicked, int | float) else None

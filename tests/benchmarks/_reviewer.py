@@ -89,7 +89,10 @@ class Reviewer:
 
     async def _read(self) -> None:
         buttons = self.tab.buttons
-        if reasons := [key for key in buttons if key.startswith("reason_")]:
+        reasons = [key for key in buttons if key.startswith("reason_")]
+        if reasons and not any(
+            buttons[key].disabled for key in reasons
+        ):  # the one that was given cannot be given again
             await self._mark(self._drawn.choice(reasons), "cannot_assess")
         elif self._drawn.random() < SHARE_CHANGED:
             await self._press("back", "move")
@@ -106,7 +109,11 @@ class Reviewer:
         reason = key.removeprefix("reason_") if key.startswith("reason_") else None
         await self._press(key, "mark")
         now = rows(self.tab).get(position)
-        if now and now.label == label and not (reason and key in self.tab.buttons):
+        if (
+            now
+            and now.label == label
+            and not (reason and key in self.tab.buttons and not self.tab.buttons[key].disabled)
+        ):
             self.reads[-1].marks.append(Said(position, label, reason))
         else:
             self.unseen.append(f"{key} on criterion {position}")
@@ -127,12 +134,15 @@ class Reviewer:
             self._open()
             return
         (position,) = (row.position for row in rows(self.tab).values() if row.is_current)
-        await self._press("revise", "revision")
+        key = "answer_2" if rows(self.tab)[position].label == "met" else "answer_1"
+        await self._press(key, "revision")
         now = rows(self.tab).get(position)
         if now and now.is_decided:
             self.reads[-1].revised.append(position)
         else:
-            self.unseen.append(f"revise on criterion {position}")
+            self.unseen.append(f"{key} on criterion {position}")
+        if self.tab.buttons["onward"].disabled:
+            await self._press("next", "move")
 
     async def burst(self, gap: float) -> list[str]:
         """Press met or not met at random every `gap` seconds without waiting. Returns the labels pressed, once all is quiet."""

@@ -51,9 +51,9 @@ class Tab:
         }
 
     def html(self, part: str) -> str:
-        """The first piece of HTML that holds `part`; empty where none does."""
+        """The pieces of HTML that hold `part`, in order; empty where none does."""
         bodies = (delta.new_element.html.body for delta in self._drawn("html"))
-        return next((body for body in bodies if part in body), "")
+        return "".join(body for body in bodies if part in body)
 
     def _drawn(self, kind: str) -> list[Delta]:
         return [delta for _, delta in self._shown.values() if _kind(delta) == kind]

@@ -58,12 +58,16 @@ def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_
     steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ARABIC}")
     steps.open_row(page, 0)
     direction = "element => getComputedStyle(element).direction"
-    for place in (".or-turn.or-user .or-verbatim", ".or-response .or-verbatim"):
+    for place in (".or-turn.or-user .or-formatted p", ".or-response .or-formatted p"):
         assert page.locator(place).first.evaluate(direction) == "rtl"
     assert page.locator(".or-judge .or-why .or-verbatim").first.evaluate(direction) == "ltr"
-    steps.keyed(page, "formatted").locator("label").click()
-    expect(page.locator(".or-response .or-formatted")).to_be_visible()
-    assert page.locator(".or-response .or-formatted p").first.evaluate(direction) == "rtl"
+    steps.keyed(page, "source_text").locator("label").click()
+    expect(page.locator(".or-response .or-verbatim")).to_be_visible()
+    for place in (".or-turn.or-user .or-verbatim", ".or-response .or-verbatim"):
+        assert page.locator(place).first.evaluate(direction) == "rtl"
+    page.reload()  # the browser keeps the choice
+    expect(page.locator(".or-response .or-verbatim")).to_be_visible()
+    expect(page.locator(".or-response .or-formatted")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -97,7 +101,7 @@ def test_the_keyboard_alone_reaches_and_sets_a_verdict(page: Page, app_server: A
     steps.choose_reader(page, app_server, PHYSICIAN, path="/browse?example=2")
     item = steps.items(page)[0]
     expect(steps.verdict(page, item, "Not met")).to_be_visible()  # the browser loads what draws them after the page
-    steps.keyed(page, "formatted").locator("input").focus()
+    steps.keyed(page, "source_text").locator("input").focus()
     inside = f"document.activeElement?.closest('.st-key-label_{item}') !== null"
     for _ in range(12):
         page.keyboard.press("Tab")
@@ -184,9 +188,9 @@ def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(page: Page
         expect(steps.button(page, "submit")).to_be_enabled()
         page.wait_for_timeout(100)
         page.keyboard.press("Control+Enter")
-        look("review, locked", page.locator(".or-compared .or-current"), steps.button(page, "keep"))
-        page.keyboard.press("k")
-        look("review, cause", steps.button(page, "cause_1"))
+        look("review, locked", page.locator(".or-compared .or-current"), steps.button(page, "answer_2"))
+        page.keyboard.press("2")
+        look("review, cause", steps.button(page, "cause_P"))
         page.goto(server.url + "/my_reads")
         look("my reads", steps.table(page))
         page.goto(server.url + "/adjudicate")

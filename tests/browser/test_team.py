@@ -125,7 +125,7 @@ def test_an_invited_physician_reads_signs_in_again_in_the_same_tab_and_the_serve
             at_provider(page, IMANI)
             ready(page)
             assert "/review" in page.url
-            assert labels(page)[:2] == ["met", "open"]
+            assert labels(page)[:2] == ["met", "unanswered"]
             works(page, "2", 1, "not met")
             page.get_by_role("link", name="Sign out").click()
             page.get_by_role("button", name="End session").click()  # at the provider, which leads back
@@ -180,7 +180,7 @@ def test_a_team_reads_settles_and_exports_through_every_part(browser: Browser, p
     page = pages[TOVE]
     expect(page.get_by_text("The judge differs on 1")).to_be_visible()
     page.wait_for_timeout(300)
-    page.keyboard.press("v")
+    page.keyboard.press("1")
     expect(page.locator(".or-decided")).to_have_count(1)
     desk = pages[ADJUDICATOR]
     desk.goto(f"{parts.url}/adjudicate")
@@ -251,7 +251,7 @@ def test_a_part_that_dies_in_mid_read_loses_nothing(part: str, reader: Page, par
     assert [label for _, label in marks(parts)] == ["met", "not_met", "met"]
     reader.reload()
     ready(reader)
-    assert labels(reader) == ["met", "not met", "met", "open"]
+    assert labels(reader) == ["met", "not met", "met", "unanswered"]
     assert "The audit trail holds" in parts.overread("audit", "verify")
 
 

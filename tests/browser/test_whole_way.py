@@ -238,10 +238,10 @@ def test_two_clicks_in_one_breath_are_both_saved(page: Page, app_server: AppServ
     other = steps.items(page)[3]
     both = [
         steps.verdict(page, other, "Cannot assess").element_handle(),
-        steps.keyed(page, "formatted").locator("input").element_handle(),
+        steps.keyed(page, "source_text").locator("input").element_handle(),
     ]
     page.evaluate("both => both.forEach(one => one.click())", both)
     steps.wait_until_stored(app_server, other, label="cannot_assess")
-    expect(page.locator(".or-formatted").first).to_be_visible()
+    expect(page.locator(".or-response .or-verbatim").first).to_be_visible()
     expect(steps.stamp(page, other)).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)

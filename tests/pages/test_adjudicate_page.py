@@ -377,7 +377,7 @@ def test_acuity_has_its_levels_and_is_settled_with_one(location, open_page):
     assert "Which level of care does the response recommend" in shown
     answers = [button.key for button in app.button if button.key.startswith("settle_")]
     levels = [label for label in Acuity if label is not Acuity.REMOVE]  # it is a response: no case is asked about
-    assert answers == [f"settle_{label}" for label in (*levels, Label.CANNOT_ASSESS)]
+    assert answers == [f"settle_{label}" for label in (*reversed(levels), Label.CANNOT_ASSESS)]  # emergency on top
     press(app, f"settle_{Acuity.D}")
     press(app, f"because_{ConflictCause.READER_SLIPPED}")
     write(app, "It says: now.")
@@ -414,7 +414,7 @@ def test_no_shortcut_is_one_of_streamlits_own_and_none_is_given_twice(small, ope
     shortcuts = [button.proto.shortcut.lower() for button in app.button if button.proto.shortcut]
     assert len(shortcuts) == len(set(shortcuts))
     assert not {"c", "r", "enter"} & set(shortcuts)
-    assert {"1", "2", "3", "j", "k", "v", "l", "ctrl+enter"} <= set(shortcuts)
+    assert {"1", "2", "3", "j", "k", "v", "home", "ctrl+enter"} <= set(shortcuts)
 
 
 def test_whoever_may_settle_is_shown_nothing_of_what_waits_for_it_reader_or_not(small, monkeypatch):

@@ -159,15 +159,16 @@ def test_a_submission_on_a_locked_database_is_pressed_again(small, database_url,
     press(app, "answer_1")
     with held(database_url):
         assert BUSY in press(app, "submit")
-    assert "Locked." in press(app, "submit")
+    assert "Response 1 is locked" in press(app, "submit")
     assert BUSY not in words(app)
-    with held(database_url):  # beside the judge: what was answered before the last question stays as well
-        press(app, "keep")
-        press(app, "cause_1")
-        press(app, "severity_2")
-        assert BUSY in press(app, "error_kind_1")
-        assert "What is wrong?" in words(app)
-    assert BUSY not in press(app, "error_kind_1")
+    with held(database_url):  # beside the judge
+        assert BUSY in press(app, "answer_1")
+    press(app, "answer_1")
+    press(app, "cause_P")
+    with held(database_url):
+        assert BUSY in press(app, "severity_7")
+        assert "how bad the judge's error is" in words(app)
+    assert BUSY not in press(app, "severity_7")
     assert world.rows(
         small.engine, "SELECT cause, severity FROM verdict WHERE stage <> 'judge' AND cause IS NOT NULL"
     ) == [(next(iter(Cause)), "mild")]

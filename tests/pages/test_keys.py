@@ -1,19 +1,64 @@
 """The table of keys: what a panel offers, its map tells, and so does the README."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from evalcore.reading.reviewing import ANSWERS
-from evalcore.study.schema import Ask, CannotReason, Cause, ConflictCause
+from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCause
 from pages.shared import keys
+
+LEVEL_ROW = "Review, a level of care"
+SAME = [  # words of one meaning, in different lists
+    {"criterion ambiguous", "criterion unclear"},
+    {"medical disagreement", "true clinical disagreement"},
+    {"submit and lock", "on to the next response", "settle, also while writing"},
+    {"write a note; Enter saves it", "write the rationale; Escape leaves it"},
+]
 
 
 def test_the_readme_has_the_table_of_keys():
     rows = {panel: keys.keys_of(panel, Ask.RUBRIC) for panel in keys.Panel}
+    rows[LEVEL_ROW] = keys.keys_of(keys.Panel.MARK, Ask.GOLD_ACUITY)
     told = {panel: " · ".join(f"`{key.written or key.press}` {key.does}" for key in of) for panel, of in rows.items()}
     table = ["| screen | keys |", "|---|---|", *(f"| {panel} | {words} |" for panel, words in told.items())]
     assert "\n".join(table) in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def meanings(panel, ask):
+    """Every key of a panel with what it means, of lists too."""
+    for row in keys.PANELS[panel]:
+        if isinstance(row, keys.Press):
+            yield row.value.press or row.value.written, row.value.does
+        else:
+            yield from ((press, words.lower()) for press, (_, words) in keys.choices_of(row, ask).items())
+
+
+def test_a_key_means_one_thing_on_every_screen_and_at_every_step():
+    found = {}
+    for panel, ask in product(keys.Panel, Ask):
+        for press, meaning in meanings(panel, ask):
+            found.setdefault(press, set()).add(meaning)
+    doubtful = {press: words for press, words in found.items() if len(words) > 1 and words not in SAME}
+    assert doubtful == {}
+    assert found["K"] == {"the item before"}
+
+
+def test_no_two_lists_that_stand_together_share_a_key():
+    """Why it cannot be assessed stands alone beside the labels; the lists of an error stand together."""
+    together = (keys.Group.ANSWERS, keys.Group.CAUSES, keys.Group.SEVERITIES, keys.Group.KINDS)
+    for ask in Ask:
+        for groups in (together, (keys.Group.ANSWERS, keys.Group.REASONS), (keys.Group.ANSWERS, keys.Group.CONFLICT)):
+            presses = [press for group in groups for press in keys.choices_of(group, ask)]
+            assert len(presses) == len(set(presses))
+
+
+def test_a_scale_has_emergency_on_top_home_at_the_bottom_and_its_letters_as_keys():
+    levels = [(press, label) for press, (label, _) in keys.ANSWERS[Ask.RESPONSE_ACUITY].items() if label in set(Acuity)]
+    order = [level for level in reversed(Acuity) if level is not Acuity.REMOVE]
+    assert [label for _, label in levels] == order
+    assert {label for press, label in levels if press == label} == {Acuity.A, Acuity.B, Acuity.C, Acuity.D}
 
 
 @pytest.mark.parametrize("ask", list(Ask))
@@ -21,10 +66,8 @@ def test_every_answer_has_a_key(ask):
     assert {label for label, _ in keys.ANSWERS[ask].values()} == set(ANSWERS[ask])
 
 
-def test_causes_of_a_level_are_numbered_without_a_gap_and_blame_no_criterion():
-    choices = keys.LEVEL_CAUSE_KEYS
-    assert list(choices) == [str(number) for number in range(1, len(Cause) - len(keys.OF_CRITERION) + 1)]
-    assert {cause for cause, _ in choices.values()} == set(Cause) - keys.OF_CRITERION
+def test_causes_of_a_level_blame_no_criterion():
+    assert {cause for cause, _ in keys.LEVEL_CAUSE_KEYS.values()} == set(Cause) - keys.OF_CRITERION
 
 
 def test_every_reason_and_cause_has_a_key():

@@ -1,11 +1,13 @@
 """Review of levels of care: what is said after the lock, and what is asked where the judge reads another level."""
 
+import re
+
 import pytest
 from sqlalchemy import text
 
 from evalcore.study.db import open_study
 from evalcore.study.schema import Acuity, Ask, Cause
-from pages.shared.keys import CAUSES
+from pages.shared.keys import ANSWERS, CAUSES
 from tests.page_steps import PHYSICIAN, check
 
 
@@ -32,7 +34,8 @@ def press(app, key: str) -> None:
 
 
 def answer(app, level: Acuity) -> None:
-    press(app, f"answer_{['A', 'A/B', 'B', 'B/C', 'C', 'C/D', 'D'].index(level) + 1}")
+    key = next(key for key, (label, _) in ANSWERS[Ask.GOLD_ACUITY].items() if label is level)
+    press(app, f"answer_{key}")
     press(app, "submit")
 
 
@@ -45,7 +48,7 @@ def test_after_a_read_of_what_a_case_needs_nothing_is_said_of_a_judge(waiting, o
     app = open_page(study, "review", PHYSICIAN)
     check(app)
     answer(app, Acuity.B)
-    assert "Locked." in shown(app)
+    assert re.search(r"Case \d+ is locked<", shown(app))
     assert "judge" not in shown(app).split("</style>")[-1]
     engine = open_study(study)
     with engine.connect() as connection:
@@ -66,12 +69,14 @@ def test_of_a_judges_level_no_fault_of_a_criterion_and_no_kind_of_error_is_asked
     app = open_page(study, "review", PHYSICIAN)
     check(app)
     answer(app, Acuity.C_D)  # no judge reads a level between two
-    press(app, "keep")
+    press(app, "answer_6")  # kept
     of_criteria = (Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG)
     offered = {button.label for button in app.button} & {*CAUSES.values()}
     assert offered == {words for cause, words in CAUSES.items() if cause not in of_criteria}
-    press(app, "cause_1")
-    press(app, "severity_4")
+    assert not any(button.key.startswith("severity_") for button in app.button)
+    press(app, "cause_P")
+    press(app, "severity_9")
+    assert not any(button.key.startswith("error_kind_") for button in app.button)
     engine = open_study(study)
     with engine.connect() as connection:
         said = connection.execute(

@@ -224,8 +224,8 @@ def test_review_asks_for_the_second_look_and_says_nothing_of_the_judge(location,
         assert "Look again at 2 criteria, drawn at random" in said
         assert world.JUDGE not in said
         assert "The judge differs" not in said
-        app.button(key=f"keep_{number}").click().run()
-        app.button(key=f"look_2_{number}").click().run()
+        app.button(key=f"answer_2_{number}").click().run()  # kept
+        app.button(key=f"answer_2_{number}").click().run()  # changed
         assert at_desk(made, number).state is ReadingState.DONE
         assert [row["label"] for row in made.history() if row["stage"] == "revised"] == ["not_met", "not_met"]
         assert all(row["blinded"] for row in made.history() if row["stage"] == "revised")

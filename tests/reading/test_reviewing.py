@@ -24,7 +24,20 @@ from evalcore.study.schema import (
     Verdict,
 )
 from tests import world
-from tests.reading_steps import IMANI, TOVE, at_desk, decide, finish, in_hand, mark, only_the_first, plan_of, take, use
+from tests.reading_steps import (
+    IMANI,
+    THIRD,
+    TOVE,
+    at_desk,
+    decide,
+    finish,
+    in_hand,
+    mark,
+    only_the_first,
+    plan_of,
+    take,
+    use,
+)
 from tests.world import after, assigned, submitted
 
 MET, NOT_MET, CANNOT = Label.MET, Label.NOT_MET, Label.CANNOT_ASSESS
@@ -105,6 +118,29 @@ def test_undo_goes_back_one_mark_at_a_time_over_several_criteria(three_readers):
     assert undone() == (one, {})
     with pytest.raises(AlreadyChanged, match="There is nothing to undo here"):
         undone()
+
+
+def test_undo_takes_labels_away_and_keeps_the_note_as_it_was_written_last(three_readers):
+    only_the_first(three_readers)
+    desk = take(three_readers)
+    one, two = desk.keys
+    mark(three_readers, desk, MET)
+    mark(three_readers, desk, MET, note="It says so.")
+    mark(three_readers, desk, NOT_MET, note="It says so.")
+    mark(three_readers, desk, MET, item=1)
+    mark(three_readers, desk, NOT_MET, note="It says otherwise.")  # written after the other item was marked
+
+    def undone():
+        key = reviewing.undo_mark(three_readers.engine, three_readers.viewer(), desk.reading.id)
+        return key, {key: (draft.label, draft.note) for key, draft in take(three_readers).drafts.items()}
+
+    note = "It says otherwise."
+    assert undone() == (two, {one: ("not_met", note)})
+    assert undone() == (one, {one: ("met", note)})
+    assert undone() == (one, {one: (None, note)})
+    with pytest.raises(AlreadyChanged, match="There is nothing to undo here"):
+        undone()
+    assert take(three_readers).drafts == {one: Draft(None, None, note)}
 
 
 def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(three_readers):
@@ -206,14 +242,43 @@ def test_where_the_judge_says_the_same_the_item_is_done_and_so_where_it_says_not
 
 def test_the_studys_own_judge_is_the_one_that_is_revealed(three_readers):
     world.judged(three_readers, "Wren", MET, criterion=1, explanation="So says Wren.")
+    use(three_readers, judge="Wren")  # with one verdict against two
     only_the_first(three_readers)
     number, _ = submitted(three_readers, IMANI, "--")
-    assert at_desk(three_readers, number).judge == world.JUDGE  # two verdicts against one
-    use(three_readers, judge="Wren")
-    assert at_desk(three_readers, number).judge == world.JUDGE  # what was shown once stays what was shown
-    other, _ = submitted(three_readers, TOVE, "--")
-    desk = at_desk(three_readers, other, TOVE)
+    desk = at_desk(three_readers, number)
     assert (desk.judge, desk.differing) == ("Wren", [three_readers.criteria[0][1]])
+
+
+def test_the_judge_that_is_revealed_stays_that_of_the_assignment_whatever_comes_later(three_readers):
+    only_the_first(three_readers, n_readers=3)
+    first, _ = submitted(three_readers, IMANI, "--")
+    for criterion in (0, 1):
+        world.judged(three_readers, "Adder", MET, criterion=criterion)  # as many verdicts, and earlier by name
+    second, _ = submitted(three_readers, TOVE, "--")
+    use(three_readers, judge="Adder")
+    third, _ = submitted(three_readers, THIRD, "--")
+    shown = [
+        at_desk(three_readers, number, name).judge for number, name in ((first, IMANI), (second, TOVE), (third, THIRD))
+    ]
+    assert shown == [world.JUDGE] * 3
+    (detail,) = world.rows(three_readers.engine, "SELECT detail FROM audit_event WHERE action = 'items assigned'")
+    assert f'"judge": "{world.JUDGE}"' in detail[0]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_where_the_judge_of_the_assignment_says_nothing_no_other_is_shown_and_without_one_whoever_came(
+    database_url, settled
+):
+    small = world.made(database_url, judged="  +-" if settled else "    ")  # on the second response alone, or nowhere
+    assigned(small)
+    for criterion in (0, 1):
+        world.judged(small, "Adder", MET, criterion=criterion)
+    while in_hand(small) != small.responses[0]:
+        submitted(small, IMANI, "+-")
+    number, state = submitted(small, IMANI, "--")
+    found = (ReadingState.DONE, None) if settled else (ReadingState.REVEALED, "Adder")
+    assert (state, at_desk(small, number).judge) == found
+    small.engine.dispose()
 
 
 # ---------------------------------------------------------------- time
