@@ -250,7 +250,7 @@ def all_items(questions: Sequence[Question], drafts: Sequence[Draft | None], at:
             f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(words)}</span></div>'
             f'<span class="or-mark">{said}<small>{state}</small></span></li>'
         )
-    return rows(lines, "Items in question", " or-brief")
+    return rows(lines, range(len(lines)), {}, " or-brief")
 
 
 def item_reads(question: Question, place: int, n_questions: int) -> str:

@@ -230,7 +230,7 @@ def test_all_items_of_a_response_stand_in_one_list_with_what_its_readers_say_and
     assert "still needed: a label, why they differed, the rationale" in words(app)
     assert "still needed: why they differed, the rationale" in press(app, "settle_met")
     press(app, "next_settling")
-    (listed,) = [each.proto.body for each in app.get("html") if "Items in question" in each.proto.body]
+    (listed,) = [each.proto.body for each in app.get("html") if "or-brief" in each.proto.body]
     assert re.findall(r"<small>(\w*)</small>", listed) == ["begun", ""]
     assert (listed.count("or-met"), listed.count("or-not_met")) == (
         2,

@@ -30,7 +30,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "3"
+HEAD = "4"
 
 
 @pytest.fixture
