@@ -1,5 +1,6 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
+import fcntl
 import gc
 import itertools
 import os
@@ -369,10 +370,17 @@ def run(url: str, *statements: str) -> None:
 
 @pytest.fixture(scope="session")
 def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo study as a SQLite file: to be copied, or read alone."""
-    path = tmp_path_factory.mktemp("demo") / "demo.db"
-    with seeded_study(str(path)) as engine, engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    """The demo study as a SQLite file: to be copied, or read alone. Made by the first process of a run that needs it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = folder / "demo.db"
+    with (folder / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            making = folder / "demo-unfinished.db"
+            with seeded_study(str(making)) as engine, engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            making.rename(path)
     return path
 
 

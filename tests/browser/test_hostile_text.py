@@ -31,7 +31,8 @@ EXPORTS = {
 }
 
 
-def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):  # noqa: PLR0915 - one walk
+@pytest.mark.parametrize("shown", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile, shown: int):  # noqa: PLR0915 - one walk
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name
     visit.choose("person0")
@@ -58,29 +59,29 @@ def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hos
     steps.opened(page, hostile.server, "browse", f"?theme={quote(name('theme'))}&judge={quote(name('judge1'))}")
     visit.look("browse, filtered")
 
-    for query, shown in (("", 1), ("".join(f"&shown={quote(name(f'model{n}'))}" for n in range(3)), 3)):
-        page.goto(f"{hostile.server.url}/browse?example=1{query}")
-        expect(page.locator(".or-response")).to_have_count(shown)
-        expect(page.locator(".or-formatted").first).to_be_visible()
-        visit.look(f"detail, {shown} shown", "costs $5, or $x^2$ and", ":red[red] :material/home:")
-        steps.keyed(page, "source_text").locator("label").click()
-        expect(page.locator(".or-formatted")).to_have_count(0)
-        visit.look(f"detail, {shown} shown, source")
-        for fold in page.locator(".or-fold > summary:visible").all():
-            fold.click()
-        for expander in page.locator("[data-testid=stExpander] summary:visible").all():
-            expander.click()
-        visit.look(f"detail, {shown} shown, unfolded", *LITERAL, name("judge0"), name("model0"))
-        steps.keyed(page, "shown").get_by_role("combobox").click()
-        visit.look(f"detail, {shown} shown, responses opened")
-        page.keyboard.press("Escape")
-        page.get_by_role("button", name="Filters").click()
-        visit.look(f"detail, {shown} shown, filters opened")
-        page.keyboard.press("Escape")
-        visit.hover_tooltips()
-        visit.look(f"detail, {shown} shown, hovered")
-        steps.keyed(page, "source_text").locator("label").click()
-        expect(page.locator(".or-formatted").first).to_be_visible()
+    query = "".join(f"&shown={quote(name(f'model{n}'))}" for n in range(shown)) if shown > 1 else ""
+    page.goto(f"{hostile.server.url}/browse?example=1{query}")
+    expect(page.locator(".or-response")).to_have_count(shown)
+    expect(page.locator(".or-formatted").first).to_be_visible()
+    visit.look(f"detail, {shown} shown", "costs $5, or $x^2$ and", ":red[red] :material/home:")
+    steps.keyed(page, "source_text").locator("label").click()
+    expect(page.locator(".or-formatted")).to_have_count(0)
+    visit.look(f"detail, {shown} shown, source")
+    for fold in page.locator(".or-fold > summary:visible").all():
+        fold.click()
+    for expander in page.locator("[data-testid=stExpander] summary:visible").all():
+        expander.click()
+    visit.look(f"detail, {shown} shown, unfolded", *LITERAL, name("judge0"), name("model0"))
+    steps.keyed(page, "shown").get_by_role("combobox").click()
+    visit.look(f"detail, {shown} shown, responses opened")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Filters").click()
+    visit.look(f"detail, {shown} shown, filters opened")
+    page.keyboard.press("Escape")
+    visit.hover_tooltips()
+    visit.look(f"detail, {shown} shown, hovered")
+    steps.keyed(page, "source_text").locator("label").click()
+    expect(page.locator(".or-formatted").first).to_be_visible()
 
     # A note typed in, and shown to the next reader.
     page.goto(f"{hostile.server.url}/browse?example=2")

@@ -110,7 +110,8 @@ def test_the_page_shows_who_may_import_what_is_under_way_and_takes_a_large_uploa
     assert "Lena Holt has been importing all.jsonl since" in words(app)
     monkeypatch.setattr("evalcore.importing.uploads._kept", {"tab": {}})
     app.file_uploader(key="upload").upload("oss_eval.jsonl", b"stands for it").run()
-    number = app.file_uploader(key="upload").value.file_id
+    (upload,) = app.file_uploader(key="upload").value
+    number = upload.file_id
     monkeypatch.setattr("evalcore.importing.uploads._kept", {"tab": {number: file}})
     app.button(key="import").click().run()
     assert "20 rows, imported" in words(app)

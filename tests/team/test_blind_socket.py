@@ -62,6 +62,9 @@ def signed_in(url: str, link: str, subject: str) -> str:
     return f"__Host-overread={kept['__Host-overread']}"
 
 
+pytestmark = pytest.mark.slow  # a server that answers a browser, page by page
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     folder, port = tmp_path_factory.mktemp("socket"), free_port()
@@ -135,7 +138,6 @@ def test_without_a_session_nothing_is_sent_at_all(study: Study):
         asyncio.run(sent(study, "", SHORT[0]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", leaks.WALKERS)
 def test_the_whole_walk_over_the_socket_brings_no_secret(name: str, study: Study):
     visits = (*BRIEF, *ADDRESSES)
