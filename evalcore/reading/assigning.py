@@ -13,12 +13,13 @@ import numpy as np
 from evalcore.errors import NotFound, OverreadError
 from evalcore.reading import assignment_queries, queries, store as reading_store
 from evalcore.reading.assignment_queries import Item, Planned
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, listed
 from evalcore.study import browse, contents, store
 from evalcore.study.acting import allow
 from evalcore.study.browse import Filters
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import Engine, Session, writing
+from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_read
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
 
@@ -114,7 +115,9 @@ class Assigned:
             have = "has" if self.n_too_few == 1 else "have"
             said.append(f"{counted(self.n_too_few, 'item')} {have} fewer readers left than are wanted")
         if self.languages_missing:
-            said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
+            said.append(
+                f"no selected reader reads {listed((LANGUAGES.get(code, code) for code in self.languages_missing), 'or')}"
+            )
         return said
 
 

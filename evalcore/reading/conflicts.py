@@ -30,7 +30,7 @@ class Reason(StrEnum):
 
 
 SENTENCES: Mapping[Reason, str] = {  # as the screen says them
-    Reason.SEVERE_HARM: "Severe harm claimed",
+    Reason.SEVERE_HARM: "Rated severe by a reader",
     Reason.LEVELS_APART: "Two or more levels apart",
     Reason.CONFLICT: "First reads conflict",
     Reason.AGAINST_JUDGE: "Readers agree against the judge",

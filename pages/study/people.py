@@ -45,10 +45,15 @@ def _state(*, is_active: bool, signs_in: bool) -> str:
 
 
 def _add(viewer: Viewer, *, off: bool) -> None:
+    """A form that is empty again once somebody was added, and keeps what was typed where that was refused."""
+    if "person_name" not in st.session_state or st.session_state.pop("person_added", False):
+        st.session_state.update(
+            person_name="", person_roles=[Role.REVIEWER.value], person_languages=[], person_specialties=""
+        )
     with st.form("add person", clear_on_submit=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.text_input("Name", key="person_name", disabled=off)
-            roles = st.multiselect("Roles", ROLES, default=[Role.REVIEWER.value], key="person_roles", disabled=off)
+            roles = st.multiselect("Roles", ROLES, key="person_roles", disabled=off)
             languages = st.multiselect(
                 "Languages", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key="person_languages", disabled=off
             )
@@ -58,6 +63,7 @@ def _add(viewer: Viewer, *, off: bool) -> None:
             given = {"roles": roles, "specialties": specialties.split(","), "languages": languages}
             with common.shown_errors():
                 add_person(common.engine(), name, **given, actor=viewer)
+                st.session_state["person_added"] = True
                 st.rerun()
 
 

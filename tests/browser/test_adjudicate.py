@@ -23,7 +23,7 @@ def settled(server: AppServer) -> list[tuple]:
 def tells_nothing(desk: Locator) -> None:
     """A conflict that waits: no reader, judge or model, and nothing that would tell the judge's label."""
     expect(desk).to_contain_text("First reads conflict")
-    for secret in ("Severe harm", *READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
+    for secret in ("Rated severe", *READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
         expect(desk).not_to_contain_text(secret)
 
 

@@ -115,9 +115,16 @@ def test_importing_is_for_the_lead_and_adding_people_too(demo_study: str, open_p
 
 def test_a_lead_adds_somebody_and_a_taken_name_is_refused_with_a_sentence(demo_study: str, open_page: Open):
     app = open_page(demo_study, "study", LEAD)
-    for name, expected in (("Dr. Yuki Mori", "Dr. Yuki Mori"), (PHYSICIAN, "is already in this study")):
+    # who is added leaves an empty form, so that nobody gets another's languages; what was refused stays, to be corrected
+    for name, expected, left in (
+        ("Dr. Yuki Mori", "Dr. Yuki Mori", ("", [])),
+        (PHYSICIAN, "is already in this study", (PHYSICIAN, ["es"])),
+    ):
         app.text_input(key="person_name").set_value(name)
+        app.multiselect(key="person_languages").set_value(["es"])
         next(button for button in app.button if button.label == "Add person").click()
         assert expected in check(app.run())
+        assert (app.text_input(key="person_name").value, app.multiselect(key="person_languages").value) == left
+        assert app.multiselect(key="person_roles").value == ["reviewer"]
     with reading(open_study(demo_study)) as session:
         assert len(contents.people(session)) == len(PEOPLE) + 1
