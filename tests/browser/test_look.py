@@ -137,6 +137,19 @@ def test_a_letter_typed_in_a_note_moves_nothing(page: Page, app_server: AppServe
     assert "example=3" in page.url
 
 
+def test_on_a_tablet_the_text_stands_above_what_is_asked_of_it_each_as_wide_as_the_screen(
+    page: Page, app_server: AppServer
+):
+    page.set_viewport_size({"width": 820, "height": 1180})
+    steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ONE}")
+    text, rubric = page.locator("[data-testid=stHorizontalBlock]:has(.st-key-rubric) > [data-testid=stColumn]").all()
+    above, below = text.bounding_box(), rubric.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+    assert above["width"] == below["width"] > 500
+
+
 @pytest.mark.timeout(300)  # two looks at each of some twenty screens
 @pytest.mark.parametrize(
     "views",
