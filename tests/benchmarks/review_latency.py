@@ -141,7 +141,7 @@ def read(page: Page, n_items: int) -> tuple[list[tuple[float, float]], list[tupl
     )  # the rows stand before the buttons
     for _ in range(n_items):
         n_rows = page.locator(".or-row").count()
-        marks += [pressed(page, "1", ".or-rows") for _ in range(n_rows)]
+        marks += [pressed(page, "1", ".st-key-rows") for _ in range(n_rows)]
         page.wait_for_selector("[class*='st-key-submit_'] button:not([disabled])")
         nexts.append(pressed(page, "Enter", ".st-key-rows", ctrl=True))
         page.wait_for_timeout(300)
