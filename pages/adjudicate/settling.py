@@ -15,7 +15,7 @@ from evalcore.reading.queries import Given
 from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
-from pages.review.html import KEYS_HINT, QUESTIONS, rows, stamp
+from pages.review.html import KEYS_HINT, QUESTIONS, line, rows, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
 from pages.shared import common, html, keys, suspects
 from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
@@ -242,14 +242,9 @@ def all_items(questions: Sequence[Question], drafts: Sequence[Draft | None], at:
     for place, (question, draft) in enumerate(zip(questions, drafts, strict=True)):
         said = "".join(_label(reader.said[0].label) for reader in question.readers)
         state = "settled" if question.settled else "begun" if draft and draft != Draft() else ""
-        current = ' or-current" aria-current="true' if place == at else ""
         item = question.criterion
         number, words = (item.position, item.text) if item else ("", QUESTIONS[question.ask])
-        lines.append(
-            f'<li class="or-row{current}" data-or-row="{place}"><span class="or-position">{number}</span>'
-            f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(words)}</span></div>'
-            f'<span class="or-mark">{said}<small>{state}</small></span></li>'
-        )
+        lines.append(line(number, words, f"{said}<small>{state}</small>", place=place, is_current=place == at))
     return rows(lines, range(len(lines)), {}, " or-brief")
 
 

@@ -72,16 +72,40 @@ def _row(
     item = desk.item(key)
     number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[desk.asked.ask], None)
     negative = points is not None and points < 0
-    current = ' or-current" aria-current="true' if is_current else ""
     words = html.escaped(html.points_words(points))
     shown = "?" if points is None else f"{points:+.0f}".replace("-", "−")
     title = "no points known" if points is None else words
     worth = f'<span class="or-points" title="{title}">{shown}</span>' if item else ""
     undesirable = f'<small class="or-undesirable">{words}</small>' if negative else ""
+    return line(
+        number,
+        text,
+        f"{labels}{worth}{after}",
+        place=place,
+        below=undesirable + below,
+        opened=opened,
+        kind=" or-negative" if negative else "",
+        is_current=is_current,
+    )
+
+
+def line(
+    number: int | str,
+    text: str,
+    marks: str,
+    *,
+    place: int,
+    below: str = "",
+    opened: str = "",
+    kind: str = "",
+    is_current: bool,
+) -> str:
+    """One line of a list of items; a click on it gives its place."""
+    current = ' or-current" aria-current="true' if is_current else ""
     return (
-        f'<li class="or-row{" or-negative" if negative else ""}{current}" data-or-row="{place}"><span class="or-position">{number}</span>'
-        f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(text)}</span>{undesirable}{below}</div>'
-        f'<span class="or-mark">{labels}{worth}{after}</span>{opened}</li>'
+        f'<li class="or-row{kind}{current}" data-or-row="{place}"><span class="or-position">{number}</span>'
+        f'<div class="or-what"><span class="or-words" dir="auto">{html.escaped(text)}</span>{below}</div>'
+        f'<span class="or-mark">{marks}</span>{opened}</li>'
     )
 
 
