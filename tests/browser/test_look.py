@@ -142,7 +142,9 @@ def test_on_a_tablet_the_text_stands_above_what_is_asked_of_it_each_as_wide_as_t
 ):
     page.set_viewport_size({"width": 820, "height": 1180})
     steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ONE}")
-    text, rubric = page.locator("[data-testid=stHorizontalBlock]:has(.st-key-rubric) > [data-testid=stColumn]").all()
+    columns = page.locator("[data-testid=stHorizontalBlock]:has(.st-key-rubric) > [data-testid=stColumn]")
+    expect(columns).to_have_count(2)
+    text, rubric = columns.all()
     above, below = text.bounding_box(), rubric.bounding_box()
     assert above is not None
     assert below is not None
