@@ -24,10 +24,11 @@ LETTERS = "ABCD"
 FORMATS = [word.value for word in Format]
 N = len(LETTERS)
 HALF = 0.46
-MATRIX_PIXELS, HIT_PIXELS = 388, 62
+CELLS_PIXELS, LINE_PIXELS, HIT_PIXELS = 316, 16, 62
 CELL_TEXT_PIXELS, SMALL_PIXELS = 15, 12
 HEAVY, LIGHT, CHOSEN = 2.5, 1, "rgba(31,127,151,1)"
-NAME_CHARACTERS, BLANK = 16, "\u00a0"
+NAME_CHARACTERS, NAME_LINES = 10, 4  # of a column's head, on a phone too
+BLANK = "\u00a0"
 _SHARES: dict[str, Any] = {"tickformat": ".0%", "gridcolor": FAINT, "zeroline": False}
 _HOVERED: dict[str, Any] = {"hovertemplate": "%{customdata}<extra></extra>"}
 _INSIDE: dict[str, Any] = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
@@ -69,10 +70,9 @@ def matrix(
     told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
     figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
-    words = []
-    for name in names:  # two lines each, so that all letters stand on one
-        lines = textwrap.wrap(name, NAME_CHARACTERS, max_lines=2, placeholder="…")
-        words.append("<br>".join(map(html.escape, [*lines, *[BLANK] * (2 - len(lines))])))
+    heads = [textwrap.wrap(name, NAME_CHARACTERS, max_lines=NAME_LINES, placeholder="…") for name in names]
+    most = max(map(len, heads))  # as many lines each, so that all letters stand on one
+    words = ["<br>".join(map(html.escape, [*lines, *[BLANK] * (most - len(lines))])) for lines in heads]
     figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
     figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
     figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
@@ -87,7 +87,8 @@ def matrix(
         automargin=True,
         **_BARE,
     )
-    figure.update_layout(height=MATRIX_PIXELS, margin={"l": 8, "r": 4, "t": 72, "b": 8}, showlegend=False)
+    top = 40 + LINE_PIXELS * most
+    figure.update_layout(height=CELLS_PIXELS + top, margin={"l": 8, "r": 4, "t": top, "b": 8}, showlegend=False)
     figure.update_layout(dragmode=False, hovermode="closest", hoverdistance=HIT_PIXELS, clickmode="event+select")
     return inked(figure, ink)
 

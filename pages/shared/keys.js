@@ -1,7 +1,8 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
 // and the letter C, keep the row in hand in view,
-// and say to a screen reader what has just happened. It sends nothing but the row that was clicked.
+// say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
+let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
 const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
@@ -40,6 +41,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!instance) {
     instance = {};
     instances.set(parentElement, instance);
+    if (innerWidth < 1100 && !hasMadeRoom) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(); // who opens it again keeps it
+    hasMadeRoom = true;
     instance.onKey = (event) => {
       if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
       const at = event.composedPath()[0];

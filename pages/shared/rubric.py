@@ -84,6 +84,10 @@ class Cells:
             st.html(html.notice(notice, kind="warning"))
         self._viewer, self._judge = viewer, judge
         self._disabled, self._wide = bool(why_not), len(response_ids) == 1
+        responses = opened.responses
+        self._names = (
+            {} if self._wide else dict(zip(responses["response_id"], html.response_names(responses), strict=True))
+        )
         self.acted = False
         # Which verdict each widget was last set to. A dictionary of our own, since each access to the session is a place where another click may end the run.
         self._drawn: dict[str, int | None] = st.session_state.setdefault("rubric_drawn", {})
@@ -100,10 +104,11 @@ class Cells:
         own = "reviewer", self._viewer.name, "open"
         mine = next((row for row in given if (row["rater_kind"], row["rater"], row["stage"]) == own), None)
         others = [row for row in given if row["rater_kind"] == "reviewer" and row is not mine and row["label"]]
-        parts = [html.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
+        parts = [f'<div class="or-of">{html.escaped(self._names[response])}</div>'] if self._names else []
+        parts += [html.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
         parts += [read(row) for row in others]
         if not judged:
-            parts.insert(0, '<div class="or-verdict or-stamp">No judge has labelled this.</div>')
+            parts.insert(len(parts) - len(others), '<div class="or-verdict or-stamp">No judge has labelled this.</div>')
         st.html("".join(parts))
         if criterion is None and judged:  # who reads levels is another for each format: the one that stands first
             judge, of_judge = judged[0]["rater"], judged[0]["label"]

@@ -368,7 +368,9 @@ def _flips(here: Here, flipped: pd.DataFrame) -> None:
             about = (str(row["model"]), str(first["case_id"]), crosses)
             heading = triage_html.flip(row["gold"], row["qa"], row["conversation"])
             st.html(triage_html.case(str(first["first_words"]), heading, about))
-            for column, side in zip(st.columns(2, gap="medium"), both, strict=True):
+            with st.container(key=f"triage_sides_{place}"):
+                columns = st.columns(2, gap="medium")
+            for column, side in zip(columns, both, strict=True):
                 judge, title = judges[str(side["format"])], f"{side['model']}, {side['format']}"
                 column.html("".join(triage_cases.answer_parts(side, texts.get(side["response_id"]), judge, title)))
             with st.container(key=f"triage_flips_{place}"):

@@ -165,7 +165,9 @@ def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, cou
     opens = not model.endswith(PUBLISHED)
     judges = dict(here.chosen.judges)
     words = [word for word in FORMATS if word in here.settings.formats]
-    for column, word in zip(st.columns(2, gap="medium"), words, strict=False):
+    with st.container(key="matrices"):
+        columns = st.columns(2, gap="medium")
+    for column, word in zip(columns, words, strict=False):
         mine = _of(cells, model, word)
         by = f", read by {judges[word]}" if word in judges else ""
         by += ", corrected" if by and basis is Basis.CORRECTED else ""

@@ -66,3 +66,13 @@ def too_wide(page: Page) -> list[str]:
         """() => [document.documentElement, ...document.querySelectorAll("[data-testid=stMain], .st-key-reading, .st-key-rubric, .st-key-rows, .st-key-desk")]
             .filter(e => e.scrollWidth > e.clientWidth).map(e => `${e.className || e.tagName}: ${e.scrollWidth} > ${e.clientWidth}`)"""
     )
+
+
+def small_targets(page: Page) -> list[str]:
+    """What is pressed on this page and too small for a finger: below 44 pixels. What Streamlit draws inside its fields and above its tables is left out."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("[data-testid=stMain] :is(button, [role=tab], [role=radio], summary)")]
+            .filter(e => e.checkVisibility() && !e.closest("[data-testid=stElementToolbar], [data-testid=stMultiSelect], [data-testid=stTooltipHoverTarget], .or-fold, .or-foot"))
+            .filter(e => e.getBoundingClientRect().height < 43.5)
+            .map(e => `${e.closest("[data-testid]").dataset.testid} ${e.innerText.slice(0, 40)}: ${e.getBoundingClientRect().height} high`)"""
+    )

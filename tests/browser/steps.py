@@ -184,10 +184,12 @@ class Complaints:
         return [*self.console, *self.scripts, *self.dialogs]
 
 
-def new_context(browser: Browser, *, width: int = 1280, scheme: str = "light") -> BrowserContext:
+def new_context(
+    browser: Browser, *, width: int = 1280, height: int = 900, scheme: str = "light", has_touch: bool = False
+) -> BrowserContext:
     """A browser of its own: no cookie, no storage."""
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, locale="en-GB", color_scheme=scheme, accept_downloads=True
+        viewport={"width": width, "height": height}, locale="en-GB", color_scheme=scheme, has_touch=has_touch
     )
     context.set_default_timeout(WAIT_MS)
     context.add_init_script(NO_FILE_PICKER)

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import steps
-from tests.browser.looks import looked_at
+from tests.browser.looks import faults, looked_at, small_targets, too_wide
 from tests.browser.server import AppServer, running_app
 
 LEAD, PHYSICIAN = "Mina Castell", "Dr. Amara Okafor"
@@ -150,6 +150,42 @@ def test_on_a_tablet_the_text_stands_above_what_is_asked_of_it_each_as_wide_as_t
     assert below is not None
     assert above["y"] + above["height"] <= below["y"]
     assert above["width"] == below["width"] > 500
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), pytest.param(820, 1180, marks=pytest.mark.slow)])
+def test_on_a_phone_and_on_a_tablet_the_answers_stay_in_view_while_the_text_is_read(
+    browser: Browser, app_server: AppServer, width, height
+):
+    context = steps.new_context(browser, width=width, height=height, has_touch=True)
+    page = context.new_page()
+    steps.choose_reader(page, app_server, "Dr. Tomas Vega", path="/review")
+    answers = page.locator(".st-key-labels button")
+    expect(answers).to_have_count(3)
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+    for top in (0, 200, 10**6):  # of the page, as one scrolls from the question to the end of the response
+        page.get_by_test_id("stMain").evaluate("(main, top) => { main.scrollTop = top }", top)
+        for answer in answers.all():
+            expect(answer).to_be_in_viewport(ratio=1)
+    assert small_targets(page) + too_wide(page) == []
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # some thirty screens
+@pytest.mark.parametrize("width", [390, 820, 1920])
+def test_every_page_fits_a_phone_a_tablet_and_a_wide_screen(browser: Browser, app_server: AppServer, width):
+    is_small = width < 1100
+    context = steps.new_context(browser, width=width, height=1100, has_touch=is_small)
+    page = context.new_page()
+    steps.choose_reader(page, app_server, LEAD, path="/browse")
+    found: list[str] = []
+    for name, query in [*OPENED, *SECTIONS_OPENED, ("models", ""), ("triage", "")]:
+        reach(page, app_server, name, query)
+        where = f"{name}{query} at {width}"
+        found += faults(page, where)
+        found += [f"{where}: {said}" for said in too_wide(page) + (small_targets(page) if is_small else [])]
+    context.close()
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.timeout(300)  # two looks at each of some twenty screens
