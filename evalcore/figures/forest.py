@@ -1,6 +1,7 @@
 """A forest plot: a row a thing, its name on the left, a dot with its interval, and the numbers in words on the right."""
 
 import html
+from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -29,16 +30,19 @@ def forest(
             marker={"color": colour, "size": 11},
             error_x=reach(rows, "value", "low", "high", str(colour)),
             customdata=rows[["words"]].map(html.escape),
-            meta=["numbers"],
-            hovertemplate=f"%{{y}}: %{{x:{tick_format}}}<extra></extra>",
+            hovertemplate="%{y}: %{customdata[0]}<extra></extra>",
         )
-    for place, words in enumerate(table["words"]):
-        at = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": GAP_PIXELS, "y": place, "align": "left"}
-        figure.add_annotation(text=html.escape(words), showarrow=False, font={"size": TEXT_PIXELS}, **at)
     names = [on_lines(label) for label in table["label"]]
     framed(figure, names, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, least_rows=1)
     figure.update_xaxes(
         title=title, tickformat=tick_format, range=limits, gridcolor=FAINT, showgrid=True, zeroline=False
     )
-    room = round(GAP_PIXELS + LETTER_PIXELS * max(map(len, table["words"]), default=0))
-    return figure.update_layout(showlegend=False, margin={"r": room, "t": 8})
+    return with_words(figure.update_layout(showlegend=False, margin_t=8), list(table["words"]))
+
+
+def with_words(figure: go.Figure, words: Sequence[str]) -> go.Figure:
+    """The figure with words on the right of its rows, which are at places 0, 1, ..."""
+    for place, said in enumerate(words):
+        at = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": GAP_PIXELS, "y": place, "align": "left"}
+        figure.add_annotation(text=html.escape(said), showarrow=False, font={"size": TEXT_PIXELS}, **at)
+    return figure.update_layout(margin_r=round(GAP_PIXELS + LETTER_PIXELS * max(map(len, words), default=0)))

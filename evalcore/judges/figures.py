@@ -45,7 +45,6 @@ def _dots(
         marker={"color": colour, "size": 10, "symbol": symbol, "line": {"color": colour, "width": 2}},
         error_x=reach(rows, *columns, colour),
         customdata=rows.assign(**words)[shown],
-        meta=shown,
         hovertemplate=f"{hover}<extra></extra>",
         **more,
     )
@@ -188,6 +187,23 @@ def record_forest(record: pd.DataFrame) -> go.Figure:
     words = rate_cells(record, "share", "n_right", "n")
     table = record.assign(label=record["kind"], value=record["share"], words=words, colour=BLUE)
     return forest(table, title="Matches physicians' blind reads (share)", tick_format=".0%", limits=SHARES["range"])
+
+
+def beside_physicians(records: pd.DataFrame, among: pd.DataFrame) -> go.Figure:
+    """Each judge by its `judge_record` of all criteria, and physicians among themselves by a row of `agreement` in percent, if they read the same criteria."""
+    judges = records.assign(
+        label=records["judge"], value=records["share"], colour=BLUE, words=rate_cells(records, "share", "n_right", "n")
+    )
+    among = among.loc[among["value"].notna()].assign(label="Physicians among themselves", colour=INK)
+    among["words"] = [
+        f"{value}, {counted(n, 'criterion', 'criteria')}"
+        for value, n in zip(cells(among), among["n_items"], strict=True)
+    ]
+    columns = ["label", "value", "low", "high", "words", "colour"]
+    table = pd.concat([judges[columns], among[columns]], ignore_index=True)
+    return forest(
+        table, title="Agrees with a physician's blind first read (share)", tick_format=".0%", limits=SHARES["range"]
+    )
 
 
 def pair_forest(whole: pd.DataFrame, pairs: pd.DataFrame, coefficient: str, *, who: str, prefix: str) -> go.Figure:

@@ -9,7 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.forest import forest as forest_plot
 from evalcore.figures.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
+from evalcore.rubric.finding import score_words
 
 KINDS = (  # of a model, from top to bottom: column, words, symbol, size in pixels, place within its row
     ("judge_only", "judge only", "circle-open", 10, -0.26),
@@ -60,6 +62,15 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
 
+def corrected_forest(scores: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
+    """Corrected scores alone, small: a row a model of `corrected_scores`; where too little is read, words say what is needed."""
+    enough = scores["enough"].astype(bool)
+    ends = [scores[f"corrected{end}"].clip(upper=HIGHEST).where(enough) for end in ("", "_low", "_high")]
+    words = pd.Series(list(map(score_words, *ends)), index=scores.index).where(enough, scores["needed"])
+    table = scores.assign(label=scores["model"], **dict(zip(("value", "low", "high"), ends, strict=True)), words=words)
+    return forest_plot(table.assign(colour=scores["model"].map(colours)), title=SCORE, tick_format=".2f")
+
+
 def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it."""
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
@@ -84,7 +95,6 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
 
 def _marks(figure: go.Figure, x: Any, y: Any, marker: dict[str, object], shown: Any, hover: str, **more: Any) -> None:
     looks = {"mode": "markers", "marker": marker, "customdata": shown, "hovertemplate": f"{hover}<extra></extra>"}
-    looks |= {"meta": list(shown.columns)} if isinstance(shown, pd.DataFrame) else {}
     figure.add_scatter(x=x, y=y, **looks, **more)
 
 

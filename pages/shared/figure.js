@@ -6,6 +6,19 @@ function saved(name, url) {
   setTimeout(() => URL.revokeObjectURL(url));
 }
 
+// On paper a figure shrinks with its words to the width that there is; on the screen its size is Plotly's own.
+function fitted(toPaper) {
+  for (const box of document.querySelectorAll(".js-plotly-plot .svg-container"))
+    for (const layer of box.querySelectorAll(".main-svg")) {
+      const [width, height] = [layer.getAttribute("width"), layer.getAttribute("height")];
+      box.style.aspectRatio = toPaper ? `${width} / ${height}` : "";
+      box.style.maxWidth = toPaper ? `min(100%, ${width}px)` : "";
+      toPaper ? layer.setAttribute("viewBox", `0 0 ${width} ${height}`) : layer.removeAttribute("viewBox");
+    }
+}
+addEventListener("beforeprint", () => fitted(true));
+addEventListener("afterprint", () => fitted(false));
+
 export default function ({ data, parentElement }) {
   const wide = () => document.querySelector(`.st-key-${CSS.escape(data.key)} .js-plotly-plot`);
   const drawn = (format) => {

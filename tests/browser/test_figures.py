@@ -65,4 +65,4 @@ def test_the_numbers_of_a_figure_are_saved_with_their_intervals(saved):
     whole = rows[0]
     assert whole["up"] == "all criteria"
     assert float(whole["across_low"]) < float(whole["across"]) < float(whole["across_high"])
-    assert whole["numbers"].startswith(f"{float(whole['across']):.0%}".replace("%", " %"))
+    assert whole["told"].startswith(f"all criteria: {float(whole['across']):.0%}".replace("%", " %"))
