@@ -83,7 +83,9 @@ def _told(template: str | None, fields: Mapping[str, Any], said: Any) -> str:
         value = fields.get(name) if name != "customdata" else said if place is None else said[int(place)]
         if isinstance(value, Number):
             return format(value, form or "")
-        return html.escape(str(value)) if name in fields else str(value)  # what a figure says by itself is escaped already
+        return (
+            html.escape(str(value)) if name in fields else str(value)
+        )  # what a figure says by itself is escaped already
 
     return _FIELD.sub(written, re.sub(r"<extra>.*", "", template or ""))
 
