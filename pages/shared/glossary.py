@@ -26,6 +26,13 @@ def helps(*words: str) -> str:
 
 
 def show() -> None:
-    """All words, for the sidebar."""
-    with st.sidebar.popover("Words", icon=":material/dictionary:", type="tertiary", key="words"):
-        st.html(html.formatted(_text()))
+    """The button of all words, for the sidebar; opening it draws nothing else anew."""
+    with st.sidebar:
+        _words()
+
+
+@st.fragment
+def _words() -> None:
+    words = st.popover("Words", icon=":material/dictionary:", type="tertiary", key="words", on_change="rerun")
+    if words.open:
+        words.html(html.formatted(_text()))

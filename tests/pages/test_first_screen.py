@@ -56,6 +56,10 @@ def test_every_word_of_the_glossary_is_explained_once_and_help_finds_it():
     assert glossary.helps("judge", "lock") == f"Judge: {meanings['judge']}.\n\nLock: {meanings['lock']}."
 
 
-def test_the_words_are_on_every_page(demo_study: str, open_page: Open):
+def test_the_words_are_on_every_page_once_they_are_opened(demo_study: str, open_page: Open):
+    meaning = glossary.meanings()["corrected score"]
     for page in ("browse", "review"):
-        assert glossary.meanings()["corrected score"] in words(open_page(demo_study, page, PHYSICIAN))
+        app = open_page(demo_study, page, PHYSICIAN)
+        assert meaning not in words(app)
+        app.session_state["words"] = True
+        assert meaning in words(app.run())

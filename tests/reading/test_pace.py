@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 from hypothesis import given, strategies as st
 
+from evalcore.reading.assignment_queries import assignments, locked_reads
 from evalcore.reading.pace import pace_words, progress, reads_a_day
+from evalcore.study.db import reading
+from tests import world
 
 AT = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
@@ -53,3 +56,16 @@ def test_each_assignment_and_each_reader_has_a_row_and_nothing_read_has_no_pace(
         ["A", 6, 0, "6: 3.0 a day"],
         ["B", 4, 0, "4: 2.0 a day"],
     ]
+
+
+def test_locked_reads_have_their_reader_and_time_and_none_of_hidden_conversations(small):
+    world.assigned(small)
+    world.submitted(small, "Dr. Imani Noor", "+-", at=AT)
+    world.submitted(small, "Dr. Tove Lind", "+-", at=AT)
+    with reading(small.engine) as session:
+        found, none = locked_reads(session), locked_reads(session, {1, 2})
+        assignment = assignments(session).loc[0, "assignment_id"]
+    assert sorted(found["reader"]) == ["Dr. Imani Noor", "Dr. Tove Lind"]
+    assert set(found["locked_at"]) == {pd.Timestamp(AT)}
+    assert set(found["assignment_id"]) == {assignment}
+    assert none.empty
