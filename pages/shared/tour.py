@@ -20,6 +20,16 @@ NEXT = {
 
 
 STEPS = {
+    Role.LEAD: (
+        ("study", "Study takes your files: conversations with their rubrics, answers, and judges' verdicts."),
+        ("study", "Add people in Study, each with roles and the languages that they read."),
+        (
+            "study",
+            "State the analysis, then assign reading: which responses are read, and by whom, is drawn at random.",
+        ),
+        ("overview", "Overview tells how far the reading is, how fast it goes, and what it says so far."),
+        ("audit", "Audit holds every act of the study, and shows whether anything was changed afterwards."),
+    ),
     Role.REVIEWER: (
         (
             "review",
@@ -38,16 +48,6 @@ STEPS = {
             "Adjudicate lists the responses on which readers differ, without their names, the gravest first.",
         ),
         ("adjudicate", "Choose the label, say why the readers differed, and settle. It becomes the reference label."),
-    ),
-    Role.LEAD: (
-        ("study", "Study takes your files: conversations with their rubrics, answers, and judges' verdicts."),
-        ("study", "Add people in Study, each with roles and the languages that they read."),
-        (
-            "study",
-            "State the analysis, then assign reading: which responses are read, and by whom, is drawn at random.",
-        ),
-        ("overview", "Overview tells how far the reading is, how fast it goes, and what it says so far."),
-        ("audit", "Audit holds every act of the study, and shows whether anything was changed afterwards."),
     ),
     Role.RESEARCHER: (
         ("models", "Models shows each model's score by the judge, by physicians, and corrected, with 95 % intervals."),
