@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, MARK
-from evalcore.figures.frames import TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
+from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.frames import TEXT_PIXELS, framed, on_lines, on_one_line, reach
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 """The mark of each model, in the order of their names: colour is never alone."""
@@ -74,7 +74,7 @@ class _Squares:
     def note(self, x: float, y: float, words: str, column: int, **anchors: str) -> None:
         self.figure.add_annotation(x=x, y=y, text=html.escape(words), showarrow=False, row=1, col=column, **anchors)
 
-    def sized(self, y_title: str, *, legend: bool, ink: str) -> go.Figure:
+    def sized(self, y_title: str, *, legend: bool) -> go.Figure:
         """Squares stay squares, however wide the page is."""
         self.figure.update_yaxes(title=html.escape(y_title), row=1, col=1)
         self.figure.update_annotations(font_size=TEXT_PIXELS)
@@ -88,7 +88,7 @@ class _Squares:
             dragmode=False,
             hovermode="closest",
         )
-        return inked(self.figure, ink)
+        return self.figure
 
 
 def reliability(
@@ -99,7 +99,6 @@ def reliability(
     *,
     x_title: str,
     y_title: str,
-    ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """How often labels are right over how sure they were stated, a square a panel: of `reliability.reliability`, with panel and series."""
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
@@ -131,7 +130,7 @@ def reliability(
             squares.note((1 + start) / 2, (1 + start) / 2, "nothing to draw", column)
         squares.note(start + inset, 1.0, "under-confident", column, xanchor="left", yanchor="top")
         squares.note(1.0 - inset, start, "over-confident", column, xanchor="right", yanchor="bottom")
-    return squares.sized(y_title, legend=len(names) > 1, ink=ink)
+    return squares.sized(y_title, legend=len(names) > 1)
 
 
 def routing(
@@ -140,8 +139,6 @@ def routing(
     panels: Mapping[str, str],
     colours: Mapping[str, str],
     dashes: Mapping[str, str],
-    *,
-    ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """What share of the dangerous misses is caught over what share of the cases goes to a human, by format; `chosen` has one large mark each."""
     title = "Sent to a human (share of the clear cases)"
@@ -172,7 +169,7 @@ def routing(
                 y=rows["caught"],
                 mode="markers",
                 showlegend=False,
-                marker=squares.marker(str(model), 15, line={"color": ink, "width": 2}),
+                marker=squares.marker(str(model), 15, line={"color": INK, "width": 2}),
                 error_y=reach(rows, "caught", "low_caught", "high_caught", colours.get(str(model), MARK)),
                 customdata=rows.assign(name=html.escape(str(model)))[["name", "low_caught", "high_caught"]],
                 hovertemplate="%{customdata[0]}, as chosen<br>caught %{y:.0%} [%{customdata[1]:.0%}, %{customdata[2]:.0%}],"
@@ -183,10 +180,10 @@ def routing(
         if mine.empty:
             squares.note(0.5, 0.5, "no dangerous miss to catch", column)
         squares.note(0.97, 0.0, "dotted: cases drawn at random", column, xanchor="right", yanchor="bottom")
-    return squares.sized("Dangerous misses caught (share)", legend=True, ink=ink)
+    return squares.sized("Dangerous misses caught (share)", legend=True)
 
 
-def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def spread(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """Dots with intervals, a row a model and format of `case_spread.summary`: the distance to the panel, and both entropies beside the floor (a tick)."""
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))
@@ -196,8 +193,8 @@ def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
         for word in FORMAT_SYMBOLS
         if (model, word) in occurring
     ]
-    tick = {"size": 18, "symbol": "line-ns-open", "color": ink, "line": {"color": ink, "width": 2}}
-    votes = {"size": 10, "symbol": "square-open", "color": ink, "line": {"color": ink, "width": 2}}
+    tick = {"size": 18, "symbol": "line-ns-open", "color": INK, "line": {"color": INK, "width": 2}}
+    votes = {"size": 10, "symbol": "square-open", "color": INK, "line": {"color": INK, "width": 2}}
     figure = make_subplots(cols=len(PANELS), shared_yaxes=True, horizontal_spacing=0.04)
 
     def dot(
@@ -236,4 +233,4 @@ def spread(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
         )
     figure.update_annotations(font_size=TEXT_PIXELS)
     rows = [on_lines(f"{model}, {word}") for model, word in keys]
-    return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink)
+    return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS)

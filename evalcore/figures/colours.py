@@ -7,7 +7,7 @@ MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 MODEL_DASHES = ("solid", "dash", "dot", "dashdot")
 """After six models the colours come again, with another line."""
 
-INK_ON_PAPER, INK_ON_SLATE = "#23262a", "#e6e3dd"
+INK, INK_ON_SLATE = "#23262a", "#e6e3dd"
 """Of words inside a figure, where they must be read: 4.5:1 and more on the deepest ground of `RAMP`, each in its own theme."""
 MARK, GREY = "rgba(128,136,144,1)", "rgba(128,136,144,0.6)"  # 3:1 and more on paper and on slate
 FAINT = "rgba(128,136,144,0.22)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.figures.colours import INK_ON_PAPER
+from evalcore.figures.colours import INK
 
 NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
@@ -33,9 +33,9 @@ def reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> d
     return {**ends, "color": colour, "thickness": 2, "width": 0}
 
 
-def inked(figure: go.Figure, ink: str = INK_ON_PAPER) -> go.Figure:
+def inked(figure: go.Figure) -> go.Figure:
     """All words of a figure in one colour: Streamlit's own for axes is too pale to be read."""
-    words = {"color": ink}
+    words = {"color": INK}
     figure.update_xaxes(tickfont=words, title_font=words)
     figure.update_yaxes(tickfont=words, title_font=words)
     figure.update_annotations(font=words)
@@ -43,7 +43,7 @@ def inked(figure: go.Figure, ink: str = INK_ON_PAPER) -> go.Figure:
 
 
 def framed(
-    figure: go.Figure, rows: Sequence[str], *, row_pixels: int, frame_pixels: int, ink: str = INK_ON_PAPER, least_rows: int = 2
+    figure: go.Figure, rows: Sequence[str], *, row_pixels: int, frame_pixels: int, least_rows: int = 2
 ) -> go.Figure:  # fmt: skip
     """A figure of rows (escaped names) from top to bottom, at places 0, 1, ..., for `least_rows` at least, with a legend above."""
     figure.update_yaxes(
@@ -61,10 +61,10 @@ def framed(
         legend=LEGEND,
         dragmode=False,
     )
-    return inked(figure, ink)
+    return figure
 
 
-def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAPER) -> None:
+def named_rows(figure: go.Figure, names: Sequence[str]) -> None:
     """Rows from top to bottom that the marks call by their names, which are escaped."""
     figure.update_yaxes(
         categoryorder="array",
@@ -72,7 +72,7 @@ def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAP
         range=[len(names) - 0.5, -0.5],
         automargin=True,
         showgrid=False,
-        tickfont={"size": MODEL_PIXELS, "color": ink},
+        tickfont={"size": MODEL_PIXELS, "color": INK},
     )
 
 

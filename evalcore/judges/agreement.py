@@ -71,13 +71,6 @@ def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.Data
     )
 
 
-def most_labels(labels: pd.DataFrame, n: int) -> list[str]:
-    """The n raters with the most labels, in the order of `rater`: what still can be read in a matrix."""
-    counts = labels["rater"].value_counts(sort=False)
-    kept = counts.loc[counts.gt(0)].sort_values(ascending=False, kind="stable").head(n).index
-    return [str(name) for name in labels["rater"].cat.categories if name in kept]
-
-
 def agreement(
     labels: pd.DataFrame, *, by: Sequence[str] = (OVERALL,), coefficients: Sequence[Coefficient] | None = None
 ) -> pd.DataFrame:

@@ -9,8 +9,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, MARK, RAMP
-from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
+from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.forest import forest
+from evalcore.figures.frames import TEXT_PIXELS, framed, on_lines, on_one_line, reach
+from evalcore.judges.agreement import MIN_ITEMS, NAMES, cells
+from evalcore.judges.record import rate_cells
+from evalcore.stats.agreement_sums import Coefficient
+from evalcore.stats.wording import counted
 
 BLUE, OCHRE = "#4482c4", "#a8741f"  # the judge's blue, and one as strong: 3:1 and more on paper and on slate
 ROW_PIXELS, FRAME_PIXELS = 34, 96
@@ -64,7 +69,7 @@ def _two_series(table: pd.DataFrame, judge: str, others: str, *, form: str, of: 
     return figure
 
 
-def _two_sides(sides: Sequence[Sequence[Any]], names: Sequence[str], ink: str) -> go.Figure:
+def _two_sides(sides: Sequence[Sequence[Any]], names: Sequence[str]) -> go.Figure:
     """Two panels of shares: title, axis, colour, symbol, and rows of words, place, share, low, high, hits and n each."""
     titles = [title for title, *_ in sides]
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=titles)
@@ -76,30 +81,30 @@ def _two_sides(sides: Sequence[Sequence[Any]], names: Sequence[str], ink: str) -
         )  # fmt: skip
         figure.update_xaxes(title=axis, row=1, col=column)
     figure.update_annotations(font_size=TEXT_PIXELS)
-    _framed(figure, names, ink, **SHARES)
+    _framed(figure, names, **SHARES)
     return figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
 
 
-def _framed(figure: go.Figure, names: Sequence[str], ink: str, *, least_rows: int = 2, **axis: Any) -> go.Figure:
+def _framed(figure: go.Figure, names: Sequence[str], *, least_rows: int = 2, **axis: Any) -> go.Figure:
     figure.update_xaxes(gridcolor=FAINT, zeroline=False, **axis)
     rows = [on_lines(name) for name in names]
-    return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink, least_rows=least_rows)
+    return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, least_rows=least_rows)
 
 
-def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def shift(table: pd.DataFrame) -> go.Figure:
     """Dots with intervals by kind of criterion, from `anchoring`: left the share that moved toward the judge, right the share that moved away."""
     groups = list(table["group"].drop_duplicates())
     known = table.loc[table["share"].notna()]
     known = known.assign(words=known["group"], place=known["group"].map(groups.index), hits=known["n_moved"])
     sides = [(*side, known.loc[known["movement"].eq(movement)]) for movement, *side in SIDES]
-    return _two_sides(sides, groups, ink)
+    return _two_sides(sides, groups)
 
 
-def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def health(table: pd.DataFrame, judge: str) -> go.Figure:
     """Dots with intervals by group: the shares that judge and physicians find met, by `criterion_health` with words (of the group) and alarms (in words)."""
     of = " met, %{customdata[1]:,} items"
     figure = _two_series(table, judge, "physicians, blind", form=".0%", of=of, n="n")
-    _framed(figure, table["words"].tolist(), ink, title="Met (share of items)", **SHARES)
+    _framed(figure, table["words"].tolist(), title="Met (share of items)", **SHARES)
     alarmed = [
         on_lines(words) + (f"  <b>{html.escape(alarms)}</b>" if alarms else "")
         for words, alarms in zip(table["words"], table["alarms"], strict=True)
@@ -107,14 +112,14 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
     return figure.update_yaxes(ticktext=alarmed)
 
 
-def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def by_category(table: pd.DataFrame, judge: str) -> go.Figure:
     """Dots with intervals, a row a category of `quality.side_by_side`: a judge against physicians and physicians against one another."""
     named, of = table.assign(words=table["category"]), ", %{customdata[1]:,} pairs"
     figure = _two_series(named, judge, "physicians, against one another", form=".2f", of=of, n="{}_pairs")
-    return _framed(figure, table["category"].tolist(), ink, **F1)
+    return _framed(figure, table["category"].tolist(), **F1)
 
 
-def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame) -> go.Figure:
     """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme; name is what the hover may say."""
     figure = go.Figure()
     places = {words: place for place, words in enumerate(judge["words"])}
@@ -127,20 +132,20 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str 
         looks = {"mode": "markers", "name": name, "marker": marker, "customdata": shown}
         hover = "%{customdata[0]}: %{x:.2f}, %{customdata[1]:,} pairs<extra></extra>"
         figure.add_scatter(x=rows["balanced_f1"], y=rows["words"].map(places), hovertemplate=hover, **looks)
-    return _framed(figure, judge["words"].tolist(), ink, **F1)
+    return _framed(figure, judge["words"].tolist(), **F1)
 
 
-def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def flips(table: pd.DataFrame) -> go.Figure:
     """Dots with intervals by group, from `drift.flips`: left the share of met labels that became not met, right the other way."""
     sides = []
     for name, total, *side in DIRECTIONS:
         columns = {"share": name, "low": f"{name}_low", "high": f"{name}_high", "hits": f"n_{name}", "n": total}
         rows, places = _known(table, name)
         sides.append((*side, rows.assign(place=places, **{new: rows[old] for new, old in columns.items()})))
-    return _two_sides(sides, table["words"].tolist(), ink)
+    return _two_sides(sides, table["words"].tolist())
 
 
-def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def score_drift(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """Each model's mean score by the earlier judge (open) and the later one (filled), joined by a line, from `drift.score_drift`."""
     figure = go.Figure()
     rows, places = _known(table, "score_before")
@@ -157,10 +162,10 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
         looks = {"mode": "markers", "name": name, "marker": marker, "customdata": words}
         figure.add_scatter(x=rows[column], y=places, hovertemplate=hover, **looks)
     title = "Mean score (at most 1, not clipped at 0)"
-    return _framed(figure, table["words"].tolist(), ink, title=title, tickformat=".3f")
+    return _framed(figure, table["words"].tolist(), title=title, tickformat=".3f")
 
 
-def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def own_family(table: pd.DataFrame) -> go.Figure:
     """How much more often the judge's label favours its own family's responses, from `self_preference.by_label`; the combined dot is filled."""
     figure = go.Figure()
     for is_combined, colour, symbol in ((True, BLUE, "circle"), (False, MARK, "circle-open")):
@@ -174,57 +179,43 @@ def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
         )  # fmt: skip
     figure.add_vline(x=0, line={"color": MARK, "width": 1})
     title = "Own family less others (percentage points; right of 0: in its own favour)"
-    return _framed(figure, table["words"].tolist(), ink, least_rows=3, title=title, tickformat=".0f")
+    return _framed(figure, table["words"].tolist(), least_rows=3, title=title, tickformat=".0f")
 
 
-HEAD_PIXELS = 76
-NAMED_PIXELS, NUMBERED_PIXELS, CHARACTER_PIXELS = 140, 52, 7.5  # width under a name, a number; of a character
-HEAD_CHARACTERS, MOST_NAMED = 20, 6  # columns are headed by names where all are this short and few, else by numbers
-MATRIX_TEXT_PIXELS = 14
-LEFT_TO_RIGHT = "\u200e"  # keeps a number behind a name that is written from right to left
+def record_forest(record: pd.DataFrame) -> go.Figure:
+    """Rows of `judge_record` from top to bottom: how often the judge's label is the one of physicians' blind first reads."""
+    words = rate_cells(record, "share", "n_right", "n")
+    table = record.assign(label=record["kind"], value=record["share"], words=words, colour=BLUE)
+    return forest(table, title="Matches physicians' blind reads (share)", tick_format=".0%", limits=SHARES["range"])
 
 
-def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """One coefficient for each two raters, rater_1 before rater_2, as the lower half of a matrix; deeper is more agreement, from 0 to 1; small is grey."""
-    places = {name: place for place, name in enumerate(raters)}
-    is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS
-    heads = [html.escape(name) if is_named else str(n) for n, name in enumerate(raters, start=1)]
-    numbered = enumerate(map(on_one_line, raters), start=1)
-    rows = [name if is_named else f"{name}{LEFT_TO_RIGHT}  {n}" for n, name in numbered]
-    first_row, n_columns = int(is_named), len(raters) - 1
-    named = table.assign(
-        across=table["rater_1"].map(places),
-        down=table["rater_2"].map(places),
-        pair=table["rater_2"].map(html.escape) + " and " + table["rater_1"].map(html.escape),
-        words=table["words"].map(html.escape),
-        few=table["small"].astype(bool),
+def beside_physicians(records: pd.DataFrame, among: pd.DataFrame) -> go.Figure:
+    """Each judge by its `judge_record` of all criteria, and physicians among themselves by a row of `agreement` in percent, if they read the same criteria."""
+    judges = records.assign(
+        label=records["judge"], value=records["share"], colour=BLUE, words=rate_cells(records, "share", "n_right", "n")
     )
-    figure = go.Figure()
-    down, across = list(range(first_row, len(raters))), list(range(n_columns))
-    for few, ramp in ((False, RAMP), (True, GREY_RAMP)):
-        depth = named.loc[named["few"].eq(few)].pivot(index="down", columns="across", values="value")
-        figure.add_heatmap(
-            z=depth.reindex(down, columns=across).to_numpy(), x=across, y=down, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp],
-            showscale=False, xgap=2, ygap=2, hoverinfo="skip",
-        )  # fmt: skip
-    for is_few, cells in named.groupby("few"):
-        figure.add_scatter(
-            x=cells["across"],
-            y=cells["down"],
-            mode="text",
-            name="few criteria" if is_few else "agreement",
-            text=cells["shown"],
-            textfont={"size": MATRIX_TEXT_PIXELS, "color": ink},
-            customdata=cells[["words", "n_items", "n_examples", "pair"]],
-            hovertemplate="%{customdata[3]}: %{customdata[0]}<br>%{customdata[1]:,} criteria of %{customdata[2]:,} conversations<extra></extra>",
-        )
-    bare: dict[str, Any] = {"automargin": True, "tickfont_size": NAME_PIXELS, "showgrid": False, "zeroline": False}
-    figure.update_yaxes(tickvals=down, ticktext=rows[first_row:], range=[len(raters) - 0.5, first_row - 0.5], **bare)
-    ticks = {"tickvals": across, "ticktext": heads[:n_columns], "tickangle": 0, "side": "top"}
-    figure.update_xaxes(range=[-0.5, n_columns - 0.5], **ticks, **bare)
-    longest = max(len(html.unescape(row)) for row in rows)
-    width = round(CHARACTER_PIXELS * longest) + (NAMED_PIXELS if is_named else NUMBERED_PIXELS) * n_columns
-    margin = {"l": 8, "r": 8, "t": 32, "b": 8}
-    figure.update_layout(height=HEAD_PIXELS + ROW_PIXELS * len(down), width=width, margin=margin)
-    figure.update_layout(showlegend=False, dragmode=False)
-    return inked(figure, ink)
+    among = among.loc[among["value"].notna()].assign(label="Physicians among themselves", colour=INK)
+    among["words"] = [
+        f"{value}, {counted(n, 'criterion', 'criteria')}"
+        for value, n in zip(cells(among), among["n_items"], strict=True)
+    ]
+    columns = ["label", "value", "low", "high", "words", "colour"]
+    table = pd.concat([judges[columns], among[columns]], ignore_index=True)
+    return forest(
+        table, title="Agrees with a physician's blind first read (share)", tick_format=".0%", limits=SHARES["range"]
+    )
+
+
+def pair_forest(whole: pd.DataFrame, pairs: pd.DataFrame, coefficient: str, *, who: str, prefix: str) -> go.Figure:
+    """One coefficient: of all raters together, with the interval that the prefix names (`agreement`), and of each two (`pair_agreement`), few in grey."""
+    ends = {name: whole[f"{prefix}{name}"] for name in ("low", "high", "reason")}
+    first = whole.assign(**ends, label=f"All {who} together", colour=INK)
+    is_few = pairs["n_items"].lt(MIN_ITEMS)
+    rest = pairs.assign(
+        label=pairs["rater_1"] + " and " + pairs["rater_2"], colour=is_few.map({True: GREY, False: MARK})
+    )
+    table = pd.concat([first, rest], ignore_index=True)
+    numbers = zip(cells(table), table["n_items"], strict=True)
+    table["words"] = [f"{value}, {counted(n, 'criterion', 'criteria')}" for value, n in numbers]
+    is_share = coefficient == Coefficient.AGREEMENT
+    return forest(table, title=NAMES[Coefficient(coefficient)], tick_format=".0%" if is_share else ".1f")

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER
-from evalcore.figures.frames import LEGEND, inked
+from evalcore.figures.colours import FAINT, GREY
+from evalcore.figures.frames import LEGEND
 from evalcore.planning import pilot_estimates
 from evalcore.planning.pilot_estimates import Target, detectable
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
@@ -286,9 +286,7 @@ def hours_short(hours: float | None) -> str:
     return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"
 
 
-def narrowing(
-    table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def narrowing(table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str) -> go.Figure:
     """How the interval narrows with what is read, one line a design (`sample_size.curve`), and how narrow it is wanted."""
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
@@ -305,4 +303,4 @@ def narrowing(
     top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)
     figure.update_yaxes(title=axis, gridcolor=FAINT, range=[0, top], tickformat=tick_format, automargin=True)
     figure.update_layout(height=CURVE_PIXELS, margin={"l": 8, "r": 8, "t": 32, "b": 40}, legend=LEGEND, dragmode=False)
-    return inked(figure, ink)
+    return figure

@@ -205,3 +205,15 @@ def assignments(session: Session) -> pd.DataFrame:
     )
     named = frame(session, readers).groupby("assignment_id")["name"].agg(", ".join)
     return table.assign(readers=table["assignment_id"].map(named))
+
+
+def locked_reads(session: Session, hidden: Collection[int] = ()) -> pd.DataFrame:
+    """One row a locked read of what is assigned, without those of hidden conversations: assignment_id, reader, locked_at."""
+    task, reading, person = (TABLES[name].c for name in ("task", "reading", "person"))
+    statement = (
+        select(task.assignment_id, person.name.label("reader"), reading.locked_at)
+        .join(TABLES["task"], task.id == reading.task_id)
+        .join(TABLES["person"], person.id == reading.person_id)
+        .where(reading.state != ReadingState.READING)
+    )
+    return frame(session, statement if not hidden else statement.where(task.example_id.not_in(list(hidden))))

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
 from evalcore.rubric.composition_queries import MadeOf
 from evalcore.stats.arrays import quotient
@@ -222,16 +221,6 @@ def sizes(
     ]
     table = pd.DataFrame(rows, columns=["what", "n", "n_read", "published"])
     return table.astype({"n": int, "n_read": float, "published": float})
-
-
-def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of the items that physicians read (`read_queries.read_marks`), how many have a verdict that differs from a judge's: a row a judge."""
-    item = ["judge", "response_id", "criterion_id"]
-    both = standing_marks(marks.loc[marks["judge"].notna()])
-    differing = both.assign(differs=both["label"].ne(both["judge_label"])).groupby(item)["differs"].any()
-    table = differing.groupby("judge").agg(n_read="size", n_overridden="sum").reset_index()
-    table["share"] = table["n_overridden"] / table["n_read"]
-    return table
 
 
 NAMED = 3

@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, MARK
+from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.forest import forest as forest_plot
 from evalcore.figures.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
+from evalcore.rubric.finding import score_words
 
 KINDS = (  # of a model, from top to bottom: column, words, symbol, size in pixels, place within its row
     ("judge_only", "judge only", "circle-open", 10, -0.26),
@@ -32,7 +34,7 @@ SEGMENTS = (
 )
 
 
-def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
 
     The table has model, KIND, KIND_low, KIND_high (NaN: not drawn) for judge_only, physicians_only and corrected, and needs (words in the place of a
@@ -51,16 +53,25 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
             shown, marker = [[low, high, html.escape(row["model"])]], _marker(colour, size, symbol)
             _marks(figure, [value], [place + shift], marker, shown, hover, name=words, showlegend=False, error_x=bar)
         figure.add_scatter(x=[None], y=[None], mode="markers", name=words, marker=_marker(MARK, size, symbol))
-    font = {"size": TEXT_PIXELS, "color": ink}
+    font = {"size": TEXT_PIXELS, "color": INK}
     for place, words in enumerate(table["needs"]):
         if words:
             at = {"x": 0, "xref": "x domain", "xanchor": "left", "y": place + KINDS[-1][-1]}
             figure.add_annotation(text=html.escape(words), showarrow=False, font=font, **at)
-    _numbered_rows(figure, list(table["model"]), size=MODEL_PIXELS, ink=ink)
+    _numbered_rows(figure, list(table["model"]), size=MODEL_PIXELS)
     return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
 
-def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def corrected_forest(scores: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
+    """Corrected scores alone, small: a row a model of `corrected_scores`; where too little is read, words say what is needed."""
+    enough = scores["enough"].astype(bool)
+    ends = [scores[f"corrected{end}"].clip(upper=HIGHEST).where(enough) for end in ("", "_low", "_high")]
+    words = pd.Series(list(map(score_words, *ends)), index=scores.index).where(enough, scores["needed"])
+    table = scores.assign(label=scores["model"], **dict(zip(("value", "low", "high"), ends, strict=True)), words=words)
+    return forest_plot(table.assign(colour=scores["model"].map(colours)), title=SCORE, tick_format=".2f")
+
+
+def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it."""
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     figure = go.Figure()
@@ -78,7 +89,7 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
         hover = hover.replace("KIND", "corrected") + " [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
         common |= {"showlegend": True, "error_x": reach(rows, *ends, colour)}
         _marks(figure, rows["corrected"], place, solid, names, hover, **common)
-    _numbered_rows(figure, groups, size=TEXT_PIXELS, ink=ink)
+    _numbered_rows(figure, groups, size=TEXT_PIXELS)
     return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
 
 
@@ -95,12 +106,12 @@ def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", 
     figure.update_xaxes(title=title, tickformat=tickformat, gridcolor=FAINT, zeroline=False, showgrid=True, **more)
 
 
-def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int, ink: str) -> None:
+def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int) -> None:
     for place in range(1, len(names)):
         figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[html.escape(name) for name in names])
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
-    figure.update_yaxes(tickfont={"size": size, "color": ink})
+    figure.update_yaxes(tickfont={"size": size, "color": INK})
     _score_axis(figure)
 
 
@@ -144,9 +155,7 @@ def _line(model: str, colours: Mapping[str, str], dashes: Mapping[str, str], *, 
     return {"mode": "lines+markers", "name": html.escape(model), "line": line, "marker": {"size": size}}
 
 
-def beside_published(
-    own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
-) -> go.Figure:
+def beside_published(own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """This study's scores (model, score, low, high), hollow in the models' colours, over published ones (model, score, judge), grey crosses."""
     figure = go.Figure()
     names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
@@ -160,12 +169,12 @@ def beside_published(
     _marks(figure, published["score"], others, cross, shown, hover, name="published, by another judge")
     rows = [*names, *others]
     figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
-    named_rows(figure, rows, ink=ink)
+    named_rows(figure, rows)
     _score_axis(figure)
     return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))
 
 
-def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER) -> go.Figure:
+def differences(table: pd.DataFrame, *, corrected: bool) -> go.Figure:
     """A row a pair from top to bottom: by how much the first is ahead. Solid after correction by physicians, hollow the judge's opinion."""
     names = (table["model_1"].map(html.escape) + " − " + table["model_2"].map(html.escape)).tolist()
     figure = go.Figure()
@@ -174,7 +183,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
     bar = reach(table, "difference", "low", "high", MARK) | {"thickness": 2.5 if corrected else 1.5}
     _marks(figure, table["difference"], names, marker, table[["low", "high"]], hover, error_x=bar)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    named_rows(figure, names, ink=ink)
+    named_rows(figure, names)
     _score_axis(figure, "Difference of the scores, on the same examples", tickformat="+.2f", rangemode="tozero")
     return bordered(figure, height=PAIR_FRAME_PIXELS + ROW_PIXELS * len(names), top=32, legend=False)
 

@@ -11,8 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, MARK, RAMP
-from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
+from evalcore.figures.colours import FAINT, GREY, GREY_RAMP, INK, LEVEL_RAMP, MARK, RAMP
+from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, on_lines, on_one_line, reach
 from evalcore.stats import wording
 from evalcore.stats.intervals import interval_words, percent_words
 from evalcore.study.schema import Format
@@ -48,12 +48,7 @@ def error_words(gold: float, predicted: float) -> str:
 
 
 def matrix(
-    cells: pd.DataFrame,
-    names: Sequence[str],
-    *,
-    counts: str = "cases",
-    chosen: tuple[int, int] | None = None,
-    ink: str = INK_ON_PAPER,
+    cells: pd.DataFrame, names: Sequence[str], *, counts: str = "cases", chosen: tuple[int, int] | None = None
 ) -> go.Figure:
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
@@ -61,11 +56,11 @@ def matrix(
     which one it was. `names`: What the four levels are called. `counts`: What n counts. `chosen`: Gold and predicted of the cell that is open.
     """
     rows = cells.to_dict(orient="records")
-    figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
+    figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen)]})
     said = [[row["gold"], row["predicted"], row["n_open"], hover(row, counts)] for row in rows]
     look: dict[str, Any] = {"mode": "markers+text", "marker": {"size": HIT_PIXELS, "symbol": "square", "opacity": 0}}
-    look |= {"textposition": "middle center", "textfont": {"size": CELL_TEXT_PIXELS, "color": ink}}
-    look |= {key: {"marker": {"opacity": 0}, "textfont": {"color": ink}} for key in ("selected", "unselected")}
+    look |= {"textposition": "middle center", "textfont": {"size": CELL_TEXT_PIXELS, "color": INK}}
+    look |= {key: {"marker": {"opacity": 0}, "textfont": {"color": INK}} for key in ("selected", "unselected")}
     x, y = ([row[name] for row in rows] for name in ("predicted", "gold"))
     told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
     figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
@@ -90,7 +85,7 @@ def matrix(
     top = 40 + LINE_PIXELS * most
     figure.update_layout(height=CELLS_PIXELS + top, margin={"l": 8, "r": 4, "t": top, "b": 8}, showlegend=False)
     figure.update_layout(dragmode=False, hovermode="closest", hoverdistance=HIT_PIXELS, clickmode="event+select")
-    return inked(figure, ink)
+    return figure
 
 
 _BARE: dict[str, Any] = {
@@ -98,7 +93,7 @@ _BARE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: str) -> list[dict[str, Any]]:
+def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None) -> list[dict[str, Any]]:
     """How full a cell is, its border, and the mark of the cell that is open; all shapes are handed over at once, since each added alone costs 4 ms."""
     x, y = row["predicted"], row["gold"]
     under = x < y
@@ -107,7 +102,7 @@ def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None, ink: st
         top = y + HALF - 2 * HALF * min(row["share"], 1.0)
         filled = {"x0": x - HALF, "x1": x + HALF, "y0": y + HALF, "y1": top, "fillcolor": LEVEL_RAMP[int(x) - 1]}
         shapes.append({"type": "rect", "line": {"width": 0}, "layer": "below"} | filled)
-    borders = [(HALF, ink if under else FAINT, HEAVY if under else LIGHT)]
+    borders = [(HALF, INK if under else FAINT, HEAVY if under else LIGHT)]
     if chosen == (int(y), int(x)):
         borders.append((HALF - 0.06, CHOSEN, 3))
     for half, colour, width in borders:
@@ -152,7 +147,7 @@ DIRECTIONS = (
 """What a bar is made of, from left to right: measure, words, colour, width of its border."""
 
 
-def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
+def overview(cells: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
     """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage."""
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
@@ -179,7 +174,7 @@ def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PA
             above = {"x": left - 0.5, "y": top - 0.6, "xanchor": "left", "yanchor": "bottom"}
             words.append(above | {"text": f"<b>{on_one_line(model, 22)}</b>", "font": {"size": NAME_PIXELS}})
         if (model, name) in known:
-            shapes.append({"type": "path", "path": _stair(left - 0.5, top - 0.5), "line": {"color": ink, "width": 2}})
+            shapes.append({"type": "path", "path": _stair(left - 0.5, top - 0.5), "line": {"color": INK, "width": 2}})
         else:
             missing = {"text": f"no {name}", "font": {"size": SMALL_PIXELS}}
             words.append({"x": left + 1.5, "y": top + 1.5} | missing)
@@ -200,7 +195,7 @@ def overview(cells: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PA
         dragmode=False,
         showlegend=False,
     )
-    return inked(figure, ink)
+    return figure
 
 
 def _stair(left: float, top: float) -> str:
@@ -211,7 +206,7 @@ def _stair(left: float, top: float) -> str:
     return "M " + " L ".join(f"{x},{y}" for x, y in points) + " Z"
 
 
-def directions(rates: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_PAPER) -> go.Figure:
+def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
     """Under-triage, exact and over-triage of each model and format as one bar that fills the row. k and n are said where they are known."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
@@ -228,28 +223,28 @@ def directions(rates: pd.DataFrame, *, counts: str = "cases", ink: str = INK_ON_
         ]
         parts.append(([row["value"] for row in rows], words, colour, border, hovers))
     named = [f"{on_one_line(model, 44)}, {word}" for model, word in bars]
-    return _stacked(parts, named, SHARE_OF.get(counts, SHARE_OF["cases"]), text_pixels=NAME_PIXELS, frame=88, ink=ink)
+    return _stacked(parts, named, SHARE_OF.get(counts, SHARE_OF["cases"]), text_pixels=NAME_PIXELS, frame=88)
 
 
 def _stacked(
-    parts: Sequence[tuple[list[float], str, str, float, list[str]]], named: Sequence[str], title: str, *, text_pixels: int, frame: int, ink: str
+    parts: Sequence[tuple[list[float], str, str, float, list[str]]], named: Sequence[str], title: str, *, text_pixels: int, frame: int
 ) -> go.Figure:  # fmt: skip
     """Bars that fill their rows; of each part its shares, words, colour, width of its border, and what is said on hovering."""
     figure = go.Figure()
     for shares, name, colour, border, hovers in parts:
-        look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": ink, "width": border}}}
+        look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": INK, "width": border}}}
         words = ["" if math.isnan(share) or share < LEAST_SHOWN else percent_words(share) for share in shares]
-        said = {"text": words, "textfont": {"size": text_pixels, "color": ink}, "customdata": hovers}
+        said = {"text": words, "textfont": {"size": text_pixels, "color": INK}, "customdata": hovers}
         figure.add_bar(x=shares, y=list(range(len(shares))), name=name, **look, **said, **_INSIDE, **_HOVERED)
     figure.update_xaxes(title=title, range=[-0.005, 1.005], **_SHARES)
-    framed(figure, named, row_pixels=34, frame_pixels=frame, ink=ink)
+    framed(figure, named, row_pixels=34, frame_pixels=frame)
     return figure.update_layout(barmode="stack", legend_traceorder="normal")
 
 
 _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
-def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def readers(cells: pd.DataFrame, one: str, other: str) -> go.Figure:
     """How many responses the one gave each level (rows) and the other (columns), from `reads.pair_cells`; deeper: a larger share of the row; grey: no level."""
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
@@ -271,7 +266,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
         )  # fmt: skip
     x, y = ([places[row[name]] for row in rows] for name in ("other", "one"))
     words = [f"<b>{row['n']:,}</b>" if row["n"] else "0" for row in rows]
-    font = {"size": _READER_TEXT, "color": ink}
+    font = {"size": _READER_TEXT, "color": INK}
     figure.add_scatter(x=x, y=y, mode="text", text=words, textfont=font, customdata=hovers, **_HOVERED)
     bare: dict[str, Any] = {
         "tickvals": list(range(len(levels))), "ticktext": list(names.values()), "showgrid": False, "zeroline": False, "title_font_size": SMALL_PIXELS,
@@ -281,7 +276,7 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
     figure.update_yaxes(title=on_one_line(one), range=[len(levels) - 0.5, -0.5], automargin=True, **bare)
     figure.update_layout(height=_READERS_HEAD + _READER_CELL * len(levels), margin={"l": 8, "r": 8, "t": 60, "b": 8})
     figure.update_layout(showlegend=False, dragmode=False)
-    return inked(figure, ink)
+    return figure
 
 
 SIDES = (
@@ -291,7 +286,7 @@ SIDES = (
 _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
-def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
     """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them."""
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
@@ -306,7 +301,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON
                     head = html.escape(words.get(str(row["group"]), str(row["group"])))
                     share = f"{counted(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"
                     hovers.append(f"{head}, {name}: {share}{', few cases' if few else ''}")
-                colour = GREY if few else ink
+                colour = GREY if few else INK
                 edge = {"color": colour, "width": border}
                 mark = {"color": "rgba(0,0,0,0)" if few else fill, "size": 11, "symbol": symbol, "line": edge}
                 look = {"mode": "markers", "marker": mark, "legendgroup": name, "showlegend": column == 1 and not few}
@@ -317,12 +312,12 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str], *, ink: str = INK_ON
         figure.update_xaxes(row=1, col=column, **of_group, **_SHARES)
     figure.update_annotations(font_size=TEXT_PIXELS)
     named = [on_lines(words.get(group, group)) for group in groups]
-    framed(figure, named, row_pixels=_GROUP_PIXELS, frame_pixels=_GROUPS_PIXELS, ink=ink)
+    framed(figure, named, row_pixels=_GROUP_PIXELS, frame_pixels=_GROUPS_PIXELS)
     above = _GROUPS_LEGEND / (_GROUPS_PIXELS + _GROUP_PIXELS * len(groups))
     return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
-def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = INK_ON_PAPER) -> go.Figure:
+def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
     """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")
@@ -333,7 +328,7 @@ def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]], *, ink: str = I
         drawn.append(([row[name] for row in rows], words, LEVEL_RAMP[place], 0 if place else HEAVY, hovers))
     named = [f"{on_lines(str(row['model']))}, {row['format']}" for row in rows]
     title = "Share of boundary cases with a level"
-    return _stacked(drawn, named, title, text_pixels=TEXT_PIXELS, frame=92, ink=ink)
+    return _stacked(drawn, named, title, text_pixels=TEXT_PIXELS, frame=92)
 
 
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
@@ -344,9 +339,7 @@ MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 """With more places where the order changes than this they are not drawn: the table has them."""
 
 
-def harm(
-    table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases", ink: str = INK_ON_PAPER
-) -> go.Figure:
+def harm(table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases") -> go.Figure:
     """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
@@ -370,9 +363,7 @@ def harm(
         figure.add_scatter(x=[None], y=[None], mode="markers", name=word, marker=mark)
     figure.update_xaxes(title="Expected harm of an answer (weighted levels; less is better)", rangemode="tozero")
     figure.update_xaxes(showgrid=True, gridcolor=FAINT, zeroline=False, tickformat=".2f")
-    return framed(
-        figure, [on_lines(model) for model in models], row_pixels=_HARM_PIXELS, frame_pixels=_HARMS_PIXELS, ink=ink
-    )
+    return framed(figure, [on_lines(model) for model in models], row_pixels=_HARM_PIXELS, frame_pixels=_HARMS_PIXELS)
 
 
 def orders(
@@ -382,7 +373,6 @@ def orders(
     dashes: Mapping[str, str],
     *,
     now: float | None = None,
-    ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen."""
     present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
@@ -407,7 +397,7 @@ def orders(
         for ratio in inside if len(inside) <= MOST_LINES else []:
             figure.add_vline(x=ratio, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=column)
         if now is not None and low <= now <= high:
-            figure.add_vline(x=now, line={"color": ink, "width": 1.5}, row=1, col=column)
+            figure.add_vline(x=now, line={"color": INK, "width": 1.5}, row=1, col=column)
         figure.update_xaxes(title="Weight of under-triage over that of over-triage", type="log", row=1, col=column)
         figure.update_xaxes(tickvals=list(TICKS), showgrid=True, gridcolor=FAINT, row=1, col=column)
     n = int(table["place"].max()) if table["place"].notna().any() else 1
@@ -421,7 +411,7 @@ def orders(
         legend={"orientation": "h", "y": -_LEGEND_PIXELS / plotted, "yanchor": "top", "x": 0},
         dragmode=False,
     )
-    return inked(figure, ink)
+    return figure
 
 
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
@@ -445,7 +435,7 @@ OUTCOMES: Mapping[str, str] = {
 }
 
 
-def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -> go.Figure:
+def case_flow(links: pd.DataFrame, stages: Stages) -> go.Figure:
     """Three columns of nodes, each as high as its cases are many, joined by ribbons, from `case_flow.links` and `case_flow.stages`."""
     figure = go.Figure()
     most = max(map(len, stages))
@@ -484,7 +474,7 @@ def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -
     figure.update_yaxes(visible=False, range=[1.02, -0.02], fixedrange=True)
     figure.update_layout(height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most))
     figure.update_layout(margin={"l": 4, "r": 4, "t": 8, "b": 8}, dragmode=False, showlegend=False)
-    return inked(figure, ink)
+    return figure
 
 
 def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:

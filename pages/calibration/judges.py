@@ -131,7 +131,6 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
         {},
         x_title="Judges that say so (share)" if is_majority else "Confidence that its label is right",
         y_title="Right, by physicians (share)",
-        ink=theme.ink(),
     )
     with st.container(horizontal=True, vertical_alignment="top", key="calibration_one"):
         theme.figure(

@@ -79,7 +79,6 @@ def show(here: Here) -> None:
         dash_of(models),
         x_title="Confidence",
         y_title="Right (share of the cases)",
-        ink=theme.ink(),
     )
     sources_words = []
     for row in sources.to_dict("records"):
@@ -121,7 +120,7 @@ def show_ambiguous(here: Here) -> None:
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
         theme.figure(
-            figures.spread(case_spread.from_zero(table), colour_of(common.read("models")), ink=theme.ink()),
+            figures.spread(case_spread.from_zero(table), colour_of(common.read("models"))),
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
@@ -206,7 +205,7 @@ def show_routing(here: Here) -> None:
     st.html(html.finding(routing.routing_finding(table, wanted)))
     models = common.read("models")
     theme.figure(
-        figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=theme.ink()),
+        figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models)),
         width="content",
         key="calibration_routing",
         alt="Share of the dangerous misses that is caught over the share of cases that goes to a human, by model and format",

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import math
 import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import agreement as metric
 from evalcore.judges.agreement import MIN_ITEMS, MIN_RATERS, agreement, labels_of, pair_agreement
-from evalcore.judges.figures import pair_matrix
+from evalcore.judges.figures import pair_forest
 from evalcore.judges.record import OVERALL
 from evalcore.rubric.data import RubricData
 from evalcore.stats.agreement_sums import Coefficient
@@ -22,7 +21,7 @@ from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, judges_choice, routes, tables, theme
 
-MOST_RATERS, LEAST_SHARE = 15, 0.25  # raters in the matrix; the share of its pairs that must have a criterion in common
+MOST_PAIRS = 30  # in the figure
 KINDS = {"Theme": "theme", "Axis": "axis", "Category": "cluster", "Category of the conversation": "category"}
 YOU = "You"
 NOTHING_READ = "No two physicians have read the same criterion blind yet. Give the responses a second reader, or import first reads of several physicians."
@@ -68,27 +67,19 @@ def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix
         st.html(html.quiet(f"Without an interval, {reasons}."))
 
 
-def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
-    """The coefficient that is chosen, for each two of the raters `kept`; not where most of them have no criterion in common."""
-    inside = by_pair.loc[by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)]
-    n_met, n_pairs = inside[["rater_1", "rater_2"]].drop_duplicates().shape[0], math.comb(len(kept), 2)
-    if n_met < LEAST_SHARE * n_pairs:
-        have = f"Of the {n_pairs:,} pairs of the {len(kept)} raters with the most labels, {n_met:,} have a criterion in common"
-        st.html(html.quiet(f"{have}: too few to draw. The table has every pair, those with most criteria first."))
-        return
+def forest(pooled: pd.DataFrame, by_pair: pd.DataFrame, who: str, prefix: str) -> None:
+    """The coefficient that is chosen: of all together, and of each two raters, those with most criteria first."""
     options = [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])]
     control: dict[str, Any] = {"format_func": metric.NAMES.get, "key": "agreement_shown", "bind": "query-params"}
-    chosen = st.segmented_control("By pair", options, default=Coefficient.AC1, required=True, **control)
-    rows = inside.loc[inside["coefficient"].eq(chosen)]
-    words = metric.cells(rows) + (" " + rows["reason"]).where(rows["value"].isna(), "")
-    values = [metric.value_words(chosen, value) for value in rows["value"]]
-    shown = rows.assign(shown=values, words=words, small=rows["n_items"].lt(MIN_ITEMS))
-    figure = pair_matrix(shown, kept, ink=theme.ink())
-    theme.figure(figure, key="agreement_matrix", width="content", alt="Agreement of each two raters")
-    if shown["small"].any():
+    chosen = st.segmented_control("By pair", options, default=Coefficient.AC1, required=True, **control) or options[0]
+    whole, pairs = (table.loc[table["coefficient"].eq(chosen)] for table in (pooled, by_pair))
+    shown = pairs.sort_values("n_items", ascending=False, kind="stable").head(MOST_PAIRS)
+    figure = pair_forest(whole, shown, chosen, who=who, prefix=prefix)
+    theme.figure(figure, key="agreement_forest", alt=f"{metric.NAMES[chosen]} of all {who} and of each two")
+    if shown["n_items"].lt(MIN_ITEMS).any():
         st.html(html.quiet(f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled."))
-    if n_raters > MOST_RATERS:
-        st.html(html.quiet(f"The {MOST_RATERS} raters of {n_raters:,} with the most labels; the table has every pair."))
+    if len(pairs) > MOST_PAIRS:
+        st.html(html.quiet(f"The {MOST_PAIRS} pairs of {len(pairs):,} with most criteria; the table has every pair."))
 
 
 def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
@@ -114,12 +105,11 @@ def _measured(
     judges: tuple[str, ...],
     names: tuple[tuple[str, str], ...],
     coefficients: tuple[Coefficient, ...],
-) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     labels, shown = labels_of(rubric_data, judges=judges), dict(names)
     labels["rater"] = labels["rater"].cat.reorder_categories(list(shown)).cat.rename_categories(shown)
     pooled = agreement(labels, by=metric.GROUPINGS, coefficients=coefficients)
-    by_pair = pair_agreement(labels, coefficients=coefficients)
-    return pooled, by_pair, metric.most_labels(labels, MOST_RATERS)
+    return pooled, pair_agreement(labels, coefficients=coefficients)
 
 
 def show(viewer: Viewer, row: DeltaGenerator) -> None:
@@ -131,7 +121,7 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     raters = judges_choice.computed(_raters, viewer, judges)
     names = tuple(shown_names(raters, judges, viewer, _secret()).items())
     wanted = metric.OF_TWO_CATEGORIES if more_coefficients else metric.SHOWN
-    pooled, by_pair, most = judges_choice.computed(_measured, viewer, judges, names, wanted)
+    pooled, by_pair = judges_choice.computed(_measured, viewer, judges, names, wanted)
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     if not overall["n_items"].any():
         st.html(html.notice(NOTHING_READ))
@@ -142,12 +132,13 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     first, *more = metric.finding(overall, who)
     st.html(html.finding(first))
     st.html(html.items(more))
+    if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
+        forest(overall, by_pair, who, prefix)
     alt, optional = "Coefficients of agreement of all raters together", ("Why no interval",)
     tables.show(metric.pooled_columns(overall, who), key="agreement_pooled", alt=alt, optional=optional)
-    if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
-        matrix(by_pair, most, len(names))
-    pairs = by_pair.sort_values("n_items", ascending=False, kind="stable") if len(names) > MOST_RATERS else by_pair
+    pairs = by_pair.sort_values("n_items", ascending=False, kind="stable")
     keys = {"rater_1": "Rater", "rater_2": "and rater"}
-    wide(pairs, keys, "agreement_pairs", "Agreement of each two raters")
+    with st.expander("Each two raters, all coefficients"):
+        wide(pairs, keys, "agreement_pairs", "Agreement of each two raters")
     kinds(pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)], prefix, whom)
     st.html(html.foot(FOOT))

@@ -72,7 +72,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     shown = shown.assign(words=_words(shown, by), alarms=metric.alarm_words(shown)).reset_index(drop=True)
     drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
     if by != metric.CRITERION and len(drawn):
-        figure = health(drawn, judge, ink=theme.ink())
+        figure = health(drawn, judge)
         alt = "Share met by the judge and by physicians, by group of criteria"
         theme.figure(figure, key="criteria_health", alt=alt)
         if len(drawn) < len(read):

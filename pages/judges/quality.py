@@ -111,7 +111,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
     words = {group: ALL_CRITERIA if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
     names = kept["rater"].map(html.reader_name) if with_names else "a physician"
     shown = kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names)
-    figure = figures.among_physicians(mine.assign(words=mine["group"].map(words)), shown, ink=theme.ink())
+    figure = figures.among_physicians(mine.assign(words=mine["group"].map(words)), shown)
     alt = "The judge's balanced F1 among those of physicians"
     theme.figure(figure, key="quality_among", alt=alt)
     columns = {
@@ -141,7 +141,7 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
         st.html(html.quiet("No category has both labels in enough conversations for an interval yet."))
     else:
         alt = "Balanced F1 by category, of the judge and of physicians against one another"
-        figure = figures.by_category(drawn, judge, ink=theme.ink())
+        figure = figures.by_category(drawn, judge)
         theme.figure(figure, key="quality_categories", alt=alt)
         columns = {
             "Category": drawn["category"],

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import anchoring as shift, record as metric
-from evalcore.judges.figures import shift as shift_figure
+from evalcore.judges.figures import record_forest, shift as shift_figure
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
@@ -86,7 +86,9 @@ def record_table(every: pd.DataFrame) -> None:
         "Not labelled": record["n_without_label"],
     }
     alt, optional = "How often the judge is right, by kind of criterion", ("Could not assess", "Not labelled")
-    tables.show(columns, key="record", alt=alt, optional=optional)
+    theme.figure(record_forest(record), key="record_forest", alt=f"{alt}, with 95 % intervals")
+    with st.expander("As a table"):
+        tables.show(columns, key="record", alt=alt, optional=optional)
     if len(none := every.loc[every["n"].eq(0), "kind"]):
         st.html(html.quiet(f"Without a read that can be compared: {', '.join(none)}."))
 
@@ -117,7 +119,7 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
     by_kind = shown.loc[shown["grouping"].isin([metric.OVERALL, "kind"])]
     by_kind = by_kind.replace({"group": {metric.OVERALL: metric.ALL_CRITERIA}})
-    figure = shift_figure(by_kind, ink=theme.ink())
+    figure = shift_figure(by_kind)
     alt = "Shares of first reads that moved toward the judge and away from it, by kind of criterion"
     theme.figure(figure, key="shift", alt=alt)
     shift_table(by_kind, "Criteria", "shift_table")

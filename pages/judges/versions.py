@@ -90,7 +90,7 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
         st.html(html.quiet(f"No item that both labelled has {a} {shown.lower()}."))
     columns = drift.flips_columns(rows)
     drawn = rows.assign(words=columns["Criteria"], n_not_met_before=rows["n"] - rows["n_met_before"])
-    figure = figures.flips(drawn.head(MAX_DRAWN), ink=theme.ink())
+    figure = figures.flips(drawn.head(MAX_DRAWN))
     alt = "Shares of labels that changed from met to not met and back, by group of criteria"
     theme.figure(figure, key="versions_flips", alt=alt)
     tables.show(columns, key="versions_table", alt="Labels that flip between two judges, by group of criteria")
@@ -104,7 +104,7 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     named = scores.assign(words=drift.score_names(scores))
     whole = named["n_responses"].gt(0)
     if whole.any():
-        figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")), ink=theme.ink())
+        figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")))
         alt = "Mean score of each model by the earlier and the later judge"
         theme.figure(figure, key="versions_scores", alt=alt)
         columns = drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]}
@@ -144,7 +144,7 @@ def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
         is_together = strata["label"].eq(self_preference.TOGETHER)
         drawn = strata.assign(words=columns["Criteria"], is_together=is_together)
         alt = "How much more often the judge's label is in the favour of its own family's responses, by what physicians say"
-        theme.figure(figures.own_family(drawn, ink=theme.ink()), key="versions_bias", alt=alt)
+        theme.figure(figures.own_family(drawn), key="versions_bias", alt=alt)
         tables.show(columns, key="versions_own_table", alt=OWN_ALT)
     if unknown:
         st.html(html.quiet(f"Without a family: {_listed(unknown)}. Add a pattern below."))

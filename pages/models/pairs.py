@@ -87,7 +87,7 @@ def _pairs(pairs: pd.DataFrame, *, corrected: bool, key: str) -> None:
     if pairs.empty:
         st.html(html.quiet("No pair with this model can be compared here."))
         return
-    figure = figures.differences(pairs, corrected=corrected, ink=theme.ink())
+    figure = figures.differences(pairs, corrected=corrected)
     alt = "Differences of the scores of each pair of models, with 95 % intervals"
     theme.figure(figure, key=f"models_pairs_{key}", alt=alt)
     columns, alt = finding.pair_columns(pairs), "Differences of each pair of models"

@@ -36,7 +36,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
     shown = scores.assign(needs=lacks.mask(scores["enough"].astype(bool), ""))
-    figure = figures.forest(shown, colour_of(common.read("models")), ink=theme.ink())
+    figure = figures.forest(shown, colour_of(common.read("models")))
     alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
     theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)
@@ -144,7 +144,7 @@ def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: st
     else:
         st.html(html.finding(words))
         shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
-        figure = figures.by_group(shown, colour_of(common.read("models")), ink=theme.ink())
+        figure = figures.by_group(shown, colour_of(common.read("models")))
         alt = f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it"
         theme.figure(figure, key=f"models_groups_{grouping}", alt=alt)
     if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
@@ -197,7 +197,7 @@ def more(viewer: Viewer, chosen: Analysis) -> None:
     subset = benchmark.HARD if chosen.subset == benchmark.HARD else benchmark.FULL
     own = of_judge["overall"].sort_values("score", ascending=False)
     others = published.loc[published["subset"].eq(subset)]
-    figure = figures.beside_published(own, others, look["colours"], ink=theme.ink())
+    figure = figures.beside_published(own, others, look["colours"])
     alt = "This study's scores over published scores of other models by another judge"
     theme.figure(figure, key="models_published", alt=alt)
     st.html(

@@ -20,6 +20,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.importing.demo import DATASET
 from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
 from evalcore.reading import exposing, queries as reading_queries
@@ -28,7 +29,6 @@ from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries, queries as rubric_queries
 from evalcore.rubric.blind_read_queries import blind_reads
-from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
@@ -151,6 +151,11 @@ def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataF
     return scores_of_sums(rubric_queries.response_sums(_session))
 
 
+def is_demo() -> bool:
+    """Whether the demo is in the study."""
+    return DATASET in read("choices")["dataset"]
+
+
 def judge_scores(session: Any) -> pd.DataFrame:
     """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
     return _judge_scores(session, location(), frames.judged_version(session))
@@ -237,10 +242,9 @@ def _listed(
     return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
 
 
-def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
+def _n_conflicting(session: Any, hidden: frozenset[int]) -> int:
     marks = visible_verdicts(read_marks(session), None, hidden)
-    conflicting = overridden_items(marks, "")["n_conflicting"].sum()
-    return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
+    return int(overridden_items(marks, "")["n_conflicting"].sum())
 
 
 def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataFrame:
@@ -259,7 +263,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
     "analysis": contents.stated_analysis,
-    "overrides_by_judge": _overrides_by_judge,
+    "n_conflicting": _n_conflicting,
     "own_items": _own_items,
     "people": contents.people,
     "everybody": team_queries.everybody,

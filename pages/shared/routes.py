@@ -8,6 +8,11 @@ def script(name: str) -> str:
     return f"pages/{name}/page.py"
 
 
+def title(name: str) -> str:
+    """What the navigation calls a page."""
+    return name.replace("_", " ").capitalize()
+
+
 REVIEW, MY_READS, BROWSE, ADJUDICATE = map(script, ("review", "my_reads", "browse", "adjudicate"))
 MODELS, JUDGES, TRIAGE, CALIBRATION = map(script, ("models", "judges", "triage", "calibration"))
 OVERVIEW, STUDY, EXPORT, AUDIT = map(script, ("overview", "study", "export", "audit"))

@@ -1,26 +1,49 @@
-"""What figures need of the page: the viewer's theme, which they cannot read from the style sheet, and the code that draws them."""
+"""How a figure is shown: in the page's own ink, with what it can be saved as; and the viewer's theme, for what no style sheet reaches."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from evalcore.figures.colours import INK_ON_PAPER, INK_ON_SLATE
-from evalcore.figures.frames import blank
+from evalcore.figures.colours import INK, INK_ON_SLATE
+from evalcore.figures.frames import blank, inked
+from evalcore.figures.numbers import numbers
+from evalcore.study.csv_cells import guarded
 
 FETCHED = "figures_fetched"
+_HTML = """<span>Save</span> <button name="svg" title="Save as SVG">SVG</button> <button name="png" title="Save as PNG">PNG</button>
+<button name="csv" title="Save the numbers as CSV">Numbers</button>"""
+_CSS = """
+:host { display: block; text-align: end; font-size: 0.82rem; color: var(--or-quiet); }
+button { font: inherit; color: inherit; background: none; border: 0; padding: 0.1rem 0.25rem; cursor: pointer; text-decoration: underline; }
+button:hover { color: var(--or-accent); }
+@media (pointer: coarse) { button { min-height: 44px; min-width: 44px; } }
+"""
+_save = st.components.v2.component(
+    "overread_save", html=_HTML, css=_CSS, js=Path(__file__).with_name("figure.js").read_text(encoding="utf-8")
+)
 
 
 def ink() -> str:
-    """The colour of words in figures, in the viewer's theme."""
-    return INK_ON_SLATE if st.context.theme.type == "dark" else INK_ON_PAPER
+    """The colour of words in a picture, in the viewer's theme. Figures need none: the style sheet gives them theirs."""
+    return INK_ON_SLATE if st.context.theme.type == "dark" else INK
 
 
 def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
-    """A figure without Plotly's tool bar; `alt` is for those who do not see it. What was selected in it, where `more` asks for that."""
-    return st.plotly_chart(drawn, config={"displayModeBar": False}, key=key, alt=alt, **more)
+    """A figure, and under it the way to save it as SVG, PNG or numbers; `alt` is for those who do not see it. What was selected, where `more` asks for it."""
+    event = st.plotly_chart(inked(drawn), config={"displayModeBar": False}, key=key, alt=alt, **more)
+    cells = numbers(drawn).map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
+    data = {
+        "key": key,
+        "name": key.replace("_", "-"),
+        "alt": alt,
+        "csv": cells.to_csv(index=False, lineterminator="\r\n"),
+    }
+    _save(key=f"save_{key}", data=data)
+    return event
 
 
 @contextmanager

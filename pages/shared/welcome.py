@@ -4,7 +4,7 @@ import streamlit as st
 
 from evalcore.study.acting import begin
 from evalcore.team.provider import provider
-from pages.shared import common, html
+from pages.shared import common, html, tour
 
 
 def show() -> None:
@@ -13,12 +13,16 @@ def show() -> None:
         common.ask_who()
         return
     people = common.read("people")
+    st.html(html.finding(tour.WHAT))
+    if common.is_demo():
+        st.html(html.notice(tour.FICTIONAL))
     purpose = "Every verdict carries the name of its reader. The choice is remembered in this browser."
     st.html(html.heading("Sign in as", purpose))
     if people:
         words = [" · ".join([", ".join(sorted(person.roles)), *person.specialties]) for person in people]
         links = [common.reader_link(person.person_id) for person in people]
         st.html(html.profiles(zip((person.name for person in people), words, links, strict=True)))
+        st.html(tour.roles())
         st.html(html.foot("A lead adds people on the Study page; overread people --add does the same."))
         return
     with st.form("first person", width=420):

@@ -10,6 +10,7 @@ import streamlit as st
 from evalcore.reading import exposing, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.reading.assignment_queries import assignments
+from evalcore.reading.pace import BRIEFLY
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
@@ -23,7 +24,6 @@ ASKS = {
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
 COUNTED = "Drawn: of how many that fitted. Reads done: of as many as were asked for."
-BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
     "A response of which only the level is known is never assigned."

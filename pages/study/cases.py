@@ -70,7 +70,7 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
     """The flow in words and as a figure."""
     st.html(html.finding(flows.sentence(flow)))
     folded = flows.folded(flow)
-    figure = case_flow(flows.links(folded), flows.stages(folded), ink=theme.ink())
+    figure = case_flow(flows.links(folded), flows.stages(folded))
     theme.figure(figure, key=key, alt=ALT)
 
 

@@ -181,7 +181,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
     if not table.empty:
         form = ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
         axes = {"units": words.units_words(target), "axis": "Half of the 95 % interval", "tick_format": form}
-        figure = narrowing(table, within=target.half_width, ink=theme.ink(), **axes)
+        figure = narrowing(table, within=target.half_width, **axes)
         alt = "How the interval narrows as more is read, drawn with equal chances and by importance"
         theme.figure(figure, key="plan_curve", alt=alt)
 

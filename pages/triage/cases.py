@@ -129,7 +129,7 @@ def show_groups(here: Here) -> None:
         words = {code: LANGUAGES.get(code, code) for code in words}
     for sentence in spread(mine, words):
         st.html(html.finding(sentence))
-    figure = group_figure(mine, words, ink=theme.ink())
+    figure = group_figure(mine, words)
     theme.figure(figure, key="triage_groups", alt=f"Under-triage and over-triage of {model} by {name.lower()}")
     cells = mine.astype({"group": str, "format": str, "measure": str})
     cells = cells.assign(words=[rate_words(row) for row in mine.to_dict(orient="records")])
@@ -191,7 +191,7 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        figure = apart(drawn, PARTS, ink=theme.ink())
+        figure = apart(drawn, PARTS)
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(

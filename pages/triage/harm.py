@@ -71,7 +71,7 @@ def show(here: Here) -> None:
         return
     responses = "responses" if by.basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
-        figure = figures.harm(table, colour_of(common.read("models")), counts=responses, ink=theme.ink())
+        figure = figures.harm(table, colour_of(common.read("models")), counts=responses)
         theme.figure(figure, key="triage_harm", alt="Expected harm of each model in each format, with 95 % intervals")
     _table(table, by.basis, responses)
     _differences(ranked.differences)
@@ -126,7 +126,7 @@ def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     st.html(html.quiet(f"On the cases that all of them answered: {same}. {chance}"))
     orders = harm.orders(table, RATIOS, steps=weights.steps)
     theme.figure(
-        figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None, ink=theme.ink()),
+        figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None),
         key="triage_orders",
         alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
     )

@@ -185,7 +185,7 @@ def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, cou
             clicks: dict[str, Any] = {"key": f"{key}_published"}
             if opens:
                 clicks = {"key": key, "on_select": partial(click, word, key), "selection_mode": "points"}
-            figure = figures.matrix(mine, names, counts=counted, chosen=mark, ink=theme.ink())
+            figure = figures.matrix(mine, names, counts=counted, chosen=mark)
             alt = f"Confusion matrix of {word}: a row a level that cases need, a column the level of the answers"
             theme.figure(figure, alt=alt, **clicks)
 
@@ -388,10 +388,10 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
     if rates.empty:
         st.html(html.quiet("No model has an answer with a level on a case with a clear gold."))
         return
-    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], counts=counted, ink=theme.ink())
+    figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], counts=counted)
     theme.figure(figure, key="triage_directions", alt="Under-triage, exact and over-triage of each model and format")
     theme.figure(
-        figures.overview(cells, counts=counted, ink=theme.ink()),
+        figures.overview(cells, counts=counted),
         key="triage_overview",
         width="content",
         alt="Small confusion matrices of all models",

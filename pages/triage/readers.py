@@ -145,7 +145,7 @@ def _pairs(here: Here, pairs: list[Pair]) -> None:
     names = [f"{word}: {judge} beside {other}" for word, judge, other, _ in pairs]
     name = triage_choice.one_of("Pair", names, "triage_beside", width=420)
     word, judge, other, _ = pairs[names.index(name)]
-    figure = figures.readers(here.computed(beside, word, judge, other), other, judge, ink=theme.ink())
+    figure = figures.readers(here.computed(beside, word, judge, other), other, judge)
     alt = f"Levels of {other} in rows by those of {judge} in columns"
     theme.figure(figure, key="triage_readers", width=FIGURE_PIXELS, alt=alt)
 

@@ -36,8 +36,8 @@ def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hos
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name
     visit.choose("person0")
-    steps.opened(page, hostile.server, "overview")
-    expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
+    steps.opened(page, hostile.server, "overview", "?made_of=Theme")  # so that what folds is open
+    expect(page.locator(".st-key-composition_theme .bars").first).to_be_visible()
     visit.look("overview", name("person0"), name("judge0"))
     visit.hover_tooltips()
     page.locator(".stPlotlyChart").first.hover(position={"x": 400, "y": 60})

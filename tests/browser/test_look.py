@@ -37,7 +37,7 @@ def reach(page: Page, server: AppServer, name: str, query: str = "") -> None:
     if name in ("browse", "export", "audit"):
         expect(steps.table(page)).to_be_visible()
     if name == "overview":
-        expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
+        expect(page.locator(".st-key-overview_models .main-svg").first).to_be_visible()
 
 
 SECTIONS = ("Against+physicians", "Criteria", "Between+physicians", "Versions+and+families")

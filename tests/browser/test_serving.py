@@ -218,7 +218,7 @@ def test_a_pass_over_all_pages_leaves_no_error_in_the_console(browser: Browser, 
     for name in steps.PAGES:
         steps.opened(page, app_server, name)
         if name == "overview":
-            expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
+            expect(page.locator(".st-key-overview_models .main-svg").first).to_be_visible()
         if name in ("browse", "export", "audit"):
             expect(steps.table(page)).to_be_visible()
     page.goto(app_server.url + "/browse?example=1")

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from evalcore.figures.colours import GREY_RAMP, INK_ON_PAPER, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
+from evalcore.figures.colours import GREY_RAMP, INK, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
 from evalcore.rubric import figures
 
 ODD = "<b>odd</b>"
@@ -172,7 +172,7 @@ def luminance(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-@pytest.mark.parametrize(("ground", "ink"), [("#fbf9f5", INK_ON_PAPER), ("#14181c", INK_ON_SLATE)])
+@pytest.mark.parametrize(("ground", "ink"), [("#fbf9f5", INK), ("#14181c", INK_ON_SLATE)])
 def test_words_can_be_read_on_the_deepest_cell_in_both_themes(ground: str, ink: str):
     for ramp in (RAMP, GREY_RAMP):
         red, green, blue, strength = (

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
+from evalcore.figures.colours import GREY, INK, LEVEL_RAMP
 from evalcore.triage import figures
 from evalcore.triage.harm import changes, expected_harm, orders as places
 from evalcore.triage.rates import of_matrices, rates
@@ -164,7 +164,7 @@ def test_groups_show_under_and_over_with_their_intervals_and_few_cases_in_grey()
     assert {share for trace in drawn for share in trace.x} == {3 / 20, 5 / 20}
     grey = {trace.y[0] > 0.5 for trace in drawn if trace.marker.line.color == GREY}
     assert grey == {True}  # the second row, and no other
-    assert all(trace.marker.line.color == INK_ON_PAPER for trace in drawn if trace.y[0] < 0.5)
+    assert all(trace.marker.line.color == INK for trace in drawn if trace.y[0] < 0.5)
     assert ODD not in words_of(figure)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalcore.judges.agreement import agreement, finding, labels_of, most_labels, pair_agreement
+from evalcore.judges.agreement import agreement, finding, labels_of, pair_agreement
 from evalcore.rubric.data import RubricData
 from tests import population
 from tests.ratings import found, long, ordered
@@ -67,12 +67,6 @@ def test_no_read_at_all_gives_no_value(read_study):
     assert set(table["grouping"]) == {"overall"}
     assert finding(table) == ["No criterion has been read by two physicians yet."]
     assert pair_agreement(labels).empty
-
-
-def test_the_raters_with_most_labels_keep_their_order(read_study):
-    labels = labels_of(read_study, judges=["Heron", "Magpie"])
-    assert most_labels(labels, 2) == ["Heron", "Magpie"]
-    assert most_labels(labels, 9) == ["Heron", "Magpie", "Dr. A", "Dr. B", "Dr. C"]
 
 
 def test_the_finding_says_agreement_chance_for_whom_and_what_cannot_assess_leaves_open():

@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from evalcore.cli.judging import agreement as command
-from evalcore.judges.figures import pair_matrix
+from evalcore.figures.colours import GREY, INK, MARK
+from evalcore.judges.figures import pair_forest
 from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Role, Viewer
 from pages.judges import agreement
@@ -142,58 +143,26 @@ def test_with_no_second_reader_it_says_what_to_do(opened):
     assert not app.dataframe
 
 
-def test_the_matrix_draws_what_it_is_given():
-    table = pd.DataFrame(
-        {
-            "rater_1": ["<i>a</i>", "<i>a</i>", "b"],
-            "rater_2": ["b", "c", "c"],
-            "value": [0.5, -0.1, np.nan],
-            "shown": ["0.50", "−0.10", "–"],
-            "words": ["0.50 [0.40, 0.60]", "−0.10", "–"],
-            "n_items": [40, 4, 2],
-            "n_examples": [9, 2, 1],
-            "small": [False, True, True],
-        }
+def pairs(*rows: tuple[str, str, float, float, float, int]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["rater_1", "rater_2", "value", "low", "high", "n_items"])
+    return table.assign(
+        coefficient="ac1", general_low=table["low"], general_high=table["high"], reason="", general_reason=""
     )
-    ground, grey, many, few = pair_matrix(table, ["<i>a</i>", "b", "c"]).data
-    figure = pair_matrix(table, ["<i>a</i>", "b", "c"])
-    assert figure.layout.xaxis.ticktext == ("&lt;i&gt;a&lt;/i&gt;", "b")
-    assert figure.layout.yaxis.ticktext == ("b", "c")
-    assert (
-        (list(ground.x), list(ground.y))
-        == ([0, 1], [1, 2])
-        == (list(figure.layout.xaxis.tickvals), list(figure.layout.yaxis.tickvals))
-    )
-    assert np.array_equal(np.array(ground.z, dtype=float), [[0.5, np.nan], [np.nan, np.nan]], equal_nan=True)
-    assert np.array_equal(np.array(grey.z, dtype=float), [[np.nan, np.nan], [-0.1, np.nan]], equal_nan=True)
-    assert (list(many.text), list(few.text)) == (["0.50"], ["−0.10", "–"])
-    assert (list(few.x), list(few.y)) == ([0, 1], [2, 2])
-    assert list(many.customdata[0]) == ["0.50 [0.40, 0.60]", 40, 9, "b and &lt;i&gt;a&lt;/i&gt;"]
 
 
-def test_where_names_are_long_the_matrix_numbers_the_raters_and_two_that_begin_alike_stay_apart():
-    names = ["a" * 80 + "1", "a" * 80 + "2", "b"]
-    table = pd.DataFrame(
-        {
-            "rater_1": [names[0]],
-            "rater_2": [names[1]],
-            "value": [0.5],
-            "shown": ["0.50"],
-            "words": ["0.50"],
-            "n_items": [40],
-            "n_examples": [9],
-            "small": [False],
-        }
-    )
-    figure = pair_matrix(table, names)
-    assert figure.layout.xaxis.ticktext == ("1", "2")
-    assert [row.split()[-1] for row in figure.layout.yaxis.ticktext] == ["1", "2", "3"]
-    assert max(len(row) for row in figure.layout.yaxis.ticktext) < 45
-    cell = figure.data[2]
-    assert (list(cell.x), list(cell.y), cell.customdata[0][3]) == ([0], [1], f"{names[1]} and {names[0]}")
+def test_the_forest_has_all_together_first_then_a_row_a_pair_with_its_numbers_and_few_criteria_in_grey():
+    whole = pairs(("", "", 0.6, 0.5, 0.7, 99)).assign(general_low=0.4)
+    found = pairs(("<i>a</i>", "b", 0.5, 0.4, 0.6, 40), ("b", "c", -0.1, np.nan, np.nan, 4))
+    figure = pair_forest(whole, found, "ac1", who="physicians", prefix="general_")
+    assert figure.layout.yaxis.ticktext == ("All physicians together", "&lt;i&gt;a&lt;/i&gt; and b", "b and c")
+    drawn = {(trace.marker.color, trace.x[0], trace.y[0]) for trace in figure.data}
+    assert drawn == {(INK, 0.6, 0), (MARK, 0.5, 1), (GREY, -0.1, 2)}
+    said = [words.text for words in figure.layout.annotations]
+    assert said == ["0.60 [0.40, 0.70], 99 criteria", "0.50 [0.40, 0.60], 40 criteria", "−0.10, 4 criteria"]
 
 
-def test_where_most_pairs_have_no_criterion_in_common_the_table_stands_alone(opened):
+def test_of_many_pairs_those_with_most_criteria_are_drawn_and_the_table_has_every_one(opened, monkeypatch):
+    monkeypatch.setattr(agreement, "MOST_PAIRS", 5)
     rubric_data, _ = population.drawn(
         np.random.default_rng(3),
         n_examples=40,
@@ -203,12 +172,11 @@ def test_where_most_pairs_have_no_criterion_in_common_the_table_stands_alone(ope
         share_read=0.5,
     )
     app = opened(LEAD, rubric_data)
-    assert re.search(
-        r"Of the 105 pairs of the 15 raters with the most labels, \d+ have a criterion in common: too few", words(app)
-    )
-    assert not app.get("plotly_chart")
     counts = app.dataframe[1].value["Criteria"]
+    assert f"The 5 pairs of {len(counts):,} with most criteria" in words(app)
     assert counts.tolist() == sorted(counts, reverse=True)
+    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+    assert len(spec["layout"]["annotations"]) == 1 + 5
 
 
 # The command

@@ -295,7 +295,7 @@ def test_with_reads_and_no_reveal_it_shows_the_record_and_says_why_there_is_no_s
     shown = words(app)
     assert "100 % (1/1)" in shown
     assert "This judge's label has not been shown after a blind read yet" in shown
-    assert not app.get("plotly_chart")
+    assert [chart.key for chart in app.get("plotly_chart")] == ["record_forest"]
 
 
 # ---------------------------------------------------------------- the figure

@@ -1,8 +1,11 @@
 """The Overview page: what it says to whom, what the study is made of, and what a blind reader is not told."""
 
+import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from html import unescape
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -45,7 +48,20 @@ def opened(small: world.World, open_page: Open) -> Open:
 
 def said(app: AppTest) -> str:
     html = [element.proto.body for element in app.get("html") if not element.proto.body.startswith("<style>")]
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", part) for part in html))
+    links = [link.proto.label for link in app.get("page_link")]
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", part) for part in (*html, *links)))
+
+
+def chart(app: AppTest, start: str = "composition_") -> dict[str, Any]:
+    """The figure whose key begins so."""
+    (found,) = (json.loads(drawn.proto.spec) for drawn in app.get("plotly_chart") if drawn.key.startswith(start))
+    return found
+
+
+def beside(figure: dict[str, Any]) -> dict[str, str]:
+    """The words on the right of each row of a figure, by what stands on the left."""
+    words = [note["text"] for note in figure["layout"]["annotations"]]
+    return dict(zip(figure["layout"]["yaxis"]["ticktext"], words, strict=True))
 
 
 def table(app: AppTest) -> pd.DataFrame:
@@ -71,20 +87,46 @@ def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World,
 
 def test_an_adjudicator_is_told_what_waits_to_be_settled(small: world.World, opened):
     world.add_researcher(small.engine, "Dr. Rui Sato", Role.ADJUDICATOR)
-    assert "Nothing waits for you to settle" in said(opened("Dr. Rui Sato"))
+    assert "Adjudicate: nothing waits for you to settle" in said(opened("Dr. Rui Sato"))
     world.assigned(small, readers=(IMANI, TOVE))
     world.submitted(small, IMANI, "++")
     world.submitted(small, TOVE, "--")
     assert "2 items on 1 response or case wait for you to settle" in said(opened("Dr. Rui Sato"))
 
 
-def test_a_lead_is_told_how_far_assigned_reading_and_each_reader_is(small: world.World, opened):
+def test_a_lead_sees_how_far_assigned_reading_and_each_reader_is_and_until_when_at_this_pace(
+    small: world.World, opened
+):
+    assert all(drawn.key != "overview_progress" for drawn in opened(LEAD).get("plotly_chart"))
     world.assigned(small)
-    world.submitted(small, IMANI, "++")
-    shown = said(opened(LEAD))
-    assert "Assigned reading: 1 of 4 reads done in 1 assignment, 0 being read now, 3 still needed." in shown
-    assert "Read so far: Dr. Imani Noor 1 response (2 items)." in shown
-    assert "for you in Review" not in shown
+    assert beside(chart(opened(LEAD), "overview_progress")) == {"All assigned reading": "0 of 4: no pace yet"}
+    world.submitted(small, IMANI, "++", at=now())
+    app = opened(LEAD)
+    done = now() + timedelta(days=3)  # one read a day, three left
+    assert beside(chart(app, "overview_progress")) == {
+        "All assigned reading": f"1 of 4: 1.0 a day, at this pace until {done.day} {done:%B}",
+        IMANI: "1: 1.0 a day",
+    }
+    shown = said(app)
+    assert "0 responses are being read now" in shown
+    assert "Dr. Imani Noor: 1 response (2 items)" in shown
+    assert "responses to review" not in shown
+    assert all(drawn.key != "overview_progress" for drawn in opened(IMANI).get("plotly_chart"))
+
+
+def test_a_lead_sees_judges_beside_physicians_and_corrected_scores_and_a_reader_does_not(small: world.World, opened):
+    world.assigned(small)
+    for name, labels in ((IMANI, ("+-", "+-")), (TOVE, ("+-", "++"))):
+        for word in labels:
+            world.submitted(small, name, word)
+    app = opened(LEAD)
+    rows = beside(chart(app, "overview_judges"))
+    assert list(rows) == ["Magpie", "Physicians among themselves"]
+    assert rows["Magpie"].startswith("88 % (7/8) [")  # it said +- and ++, and differs once from Dr. Noor
+    assert rows["Physicians among themselves"] == "75 %, 4 criteria"  # they differ on one of four
+    assert list(beside(chart(app, "overview_models"))) == ["Alder-2"]
+    keys = {drawn.key for drawn in opened(IMANI).get("plotly_chart")}
+    assert keys == {"composition_theme"}
 
 
 def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
@@ -104,7 +146,7 @@ def test_each_grouping_has_its_figure_and_its_table(grouping: Grouping, opened):
     app = opened(LEAD, made_of=Grouping(grouping).label)
     found = table(app)
     assert found.columns[0] == Grouping(grouping).label
-    assert len(app.get("plotly_chart")) == 1
+    assert chart(app, f"composition_{grouping}")
     assert ("Full benchmark" in found.columns) == (grouping in ("theme", "axis", "turns"))
     assert not found.isin(["nan", "None"]).any(axis=None)
 
@@ -137,7 +179,7 @@ def test_a_blind_reader_is_not_told_what_others_have_read_where_they_are_to_read
     after = opened(TOVE)
     pd.testing.assert_frame_equal(table(before), table(after))
     assert table(after).loc[0, "Read"] == "– (0/0)"
-    assert before.get("plotly_chart")[0].proto.spec == after.get("plotly_chart")[0].proto.spec
+    assert chart(before) == chart(after)
     assert table(opened(LEAD)).loc[0, "Read"] == "50 % (1/2)"
 
 
@@ -154,7 +196,7 @@ def test_a_model_that_is_known_only_from_what_waits_is_not_named(small: world.Wo
     shown = "Alder-2" if waits == 2 else "Only-there"
     app = opened(TOVE, made_of="Model")
     assert table(app)["Model"].to_list() == [shown]
-    assert ("Only-there" in app.get("plotly_chart")[0].proto.spec) == (waits == 1)
+    assert ("Only-there" in json.dumps(chart(app))) == (waits == 1)
     assert len(table(opened(LEAD, made_of="Model"))) == 2
 
 
@@ -162,7 +204,7 @@ def test_names_in_the_figure_and_the_sentences_stay_words(small: world.World, op
     hostile = "<img src=x onerror=alert(1)>"
     world.tampered(small.engine, "UPDATE model SET name = :name", name=hostile)
     app = opened(LEAD, made_of="Model")
-    assert hostile not in app.get("plotly_chart")[0].proto.spec
+    assert all(hostile not in drawn.proto.spec for drawn in app.get("plotly_chart"))
     assert table(app).loc[0, "Model"] == hostile
     assert all(hostile not in element.proto.body for element in app.get("html"))
 

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given, strategies as st
 
-from evalcore.figures.colours import INK_ON_SLATE
-from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, on_lines
+from evalcore.figures.colours import INK, INK_ON_SLATE
+from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, inked, on_lines
 from pages.shared import html as shared_html, tables
 
 
@@ -84,12 +84,12 @@ def test_a_name_takes_two_lines_at_most_and_no_tag(name):
         assert CUT not in lines[0] or CUT in name
 
 
-def test_all_words_of_a_figure_take_the_ink_of_the_theme():
+def test_all_words_of_a_figure_are_drawn_in_ink_which_the_style_sheet_gives_each_theme():
     figure = go.Figure(go.Scatter(x=[0], y=[0], name="a"))
     figure.update_xaxes(title="Share")
     figure.add_annotation(text="said")
-    framed(figure, ["row"], row_pixels=30, frame_pixels=90, ink=INK_ON_SLATE)
-    layout = figure.layout
+    framed(figure, ["row"], row_pixels=30, frame_pixels=90)
+    layout = inked(figure).layout
     words = (
         layout.xaxis.tickfont,
         layout.xaxis.title.font,
@@ -97,5 +97,9 @@ def test_all_words_of_a_figure_take_the_ink_of_the_theme():
         layout.legend.font,
         layout.annotations[0].font,
     )
-    assert {font.color for font in words} == {INK_ON_SLATE}
+    assert {font.color for font in words} == {INK}
     assert layout.yaxis.ticktext == ("row",)
+    drawn = ", ".join(str(int(INK[place : place + 2], 16)) for place in (1, 3, 5))
+    assert f"--or-ink: light-dark({INK}, {INK_ON_SLATE})" in shared_html.STYLE
+    for kind in ("fill", "stroke"):
+        assert f'[style*="{kind}: rgb({drawn})"] {{ {kind}: var(--or-ink) !important; }}' in shared_html.STYLE

@@ -1,0 +1,63 @@
+"""How far assigned reading is, how fast it goes, and until when at this pace."""
+
+import math
+from datetime import datetime, timedelta
+
+import pandas as pd
+
+from evalcore.study.schema import Ask
+
+LATELY = timedelta(days=7)
+DAY = timedelta(days=1)
+MOST_DAYS = 365
+BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
+"""What readers are asked, above a column."""
+COLUMNS = ["label", "n_done", "n_left", "words"]
+
+
+def reads_a_day(locked: pd.Series, at: datetime) -> float:
+    """Reads a day over the last seven days, or since the first of all where that is later, a day at least; NaN where none was locked in that time."""
+    n = int((locked > at - LATELY).sum())
+    return n / (min(max(at - locked.min(), DAY), LATELY) / DAY) if n else math.nan
+
+
+def pace_words(a_day: float, n_left: int, at: datetime) -> str:
+    """The pace, and the day on which what is left is read at this pace.
+
+    >>> at = datetime(2026, 11, 25)
+    >>> [pace_words(a_day, 20, at) for a_day in (2.5, 0.01, math.nan)]
+    ['2.5 a day, at this pace until 3 December', '0.01 a day, at this pace more than a year', 'no pace yet']
+    """
+    if math.isnan(a_day):
+        return "no pace yet"
+    words = f"{a_day:.1f} a day" if a_day >= 1 else f"{a_day:.2g} a day"
+    if not n_left:
+        return words
+    if n_left / a_day > MOST_DAYS:
+        return f"{words}, at this pace more than a year"
+    day = at + timedelta(days=math.ceil(n_left / a_day))
+    return f"{words}, at this pace until {day.day} {day:%B}{f' {day.year}' if day.year != at.year else ''}"
+
+
+def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.DataFrame:
+    """All assigned reading, each assignment (where there are several), and each reader with a read: `COLUMNS`, a row each.
+
+    `assignments` and `reads` are as `assignment_queries` gives them. Readers share what is left, so of a reader n_left is 0.
+    """
+    table = assignments.assign(n_wanted=assignments["n_tasks"] * assignments["n_readers"])
+    rows = [("All assigned reading", int(table["n_reads"].sum()), int(table["n_wanted"].sum()), reads["locked_at"])]
+    for row in table.to_dict(orient="records") if len(table) > 1 else ():
+        locked = reads.loc[reads["assignment_id"].eq(row["assignment_id"]), "locked_at"]
+        made = row["created_at"]
+        rows += [(f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}", row["n_reads"], row["n_wanted"], locked)]
+    found = [
+        [name, done, max(wanted - done, 0), f"{done:,} of {wanted:,}: {_finished(locked, wanted - done, at)}"]
+        for name, done, wanted, locked in rows
+    ]
+    for name, locked in reads.groupby("reader")["locked_at"]:
+        found += [[str(name), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _finished(locked: pd.Series, n_left: int, at: datetime) -> str:
+    return pace_words(reads_a_day(locked, at), n_left, at) if n_left > 0 else "finished"

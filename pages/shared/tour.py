@@ -1,0 +1,100 @@
+"""What Overread is, what each role does next, and a short tour a role: plain panels on Overview, until they are left."""
+
+import streamlit as st
+
+from evalcore.study.schema import Role, Viewer
+from pages.shared import cookies, html, routes
+
+WHAT = (
+    "In Overread physicians check the verdicts that language models, the judges, give on answers to health questions. "
+    "A physician reads an answer blind and locks the read; only then is the judge's verdict shown."
+)
+FICTIONAL = "This is the demo study: its conversations, cases, models, physicians and verdicts are all invented."
+NEXT = {
+    Role.REVIEWER: "reads responses blind in Review, then keeps or revises each label beside the judge's",
+    Role.ADJUDICATOR: "settles in Adjudicate what readers differ on, without their names",
+    Role.RESEARCHER: "looks at Models, Judges and Triage, and takes labels and methods from Export",
+    Role.LEAD: "imports files, adds people and assigns reading in Study, and watches the progress on Overview",
+}
+"""What each role does, after its name."""
+
+
+STEPS = {
+    Role.LEAD: (
+        ("study", "Study takes your files: conversations with their rubrics, answers, and judges' verdicts."),
+        ("study", "Add people in Study, each with roles and the languages that they read."),
+        (
+            "study",
+            "State the analysis, then assign reading: which responses are read, and by whom, is drawn at random.",
+        ),
+        ("overview", "Overview tells how far the reading is, how fast it goes, and what it says so far."),
+        ("audit", "Audit holds every act of the study, and shows whether anything was changed afterwards."),
+    ),
+    Role.REVIEWER: (
+        (
+            "review",
+            "Review gives you one response at a time. Answer each criterion: 1 met, 2 not met, 3 cannot assess.",
+        ),
+        (
+            "review",
+            "Every mark is saved at once. Until you press Submit and lock, you see no judge and no other reader.",
+        ),
+        ("review", "Then you see where the judge differs. Keep your label or revise it: both stay on record."),
+        ("my_reads", "My reads holds all that you have read, and there you can change your mind."),
+    ),
+    Role.ADJUDICATOR: (
+        (
+            "adjudicate",
+            "Adjudicate lists the responses on which readers differ, without their names, the gravest first.",
+        ),
+        ("adjudicate", "Choose the label, say why the readers differed, and settle. It becomes the reference label."),
+    ),
+    Role.RESEARCHER: (
+        ("models", "Models shows each model's score by the judge, by physicians, and corrected, with 95 % intervals."),
+        ("judges", "Judges shows how often each judge agrees with physicians, and on which criteria it does not."),
+        ("triage", "Triage shows which answers send patients to too little care, or to too much."),
+        ("export", "Export gives labels with a codebook, the methods, and all numbers of a paper as one file."),
+    ),
+}
+"""The panels of each role's tour: the page that one is about, and what it says."""
+
+
+def roles() -> str:
+    """What each role does, a line each."""
+    return html.items(f"{'An' if role.startswith('a') else 'A'} {role} {does}." for role, does in NEXT.items())
+
+
+def show(viewer: Viewer) -> None:
+    """The panel in hand of this person's tour, until it is left, which the browser keeps; then the button that begins it again."""
+    known, cookie = [role for role in STEPS if role in viewer.roles], f"overread_tour_{viewer.person_id}"
+    st.session_state.setdefault("tour_left", cookies.kept(cookie))
+    cookies.keep(cookie, yes=st.session_state["tour_left"])
+    if not known:
+        return
+    if st.session_state["tour_left"]:
+        st.button("Take the tour", key="tour_again", icon=":material/tour:", type="tertiary", on_click=_go, args=(0,))
+        return
+    with st.container(border=True, key="tour"):
+        role = known[0]
+        if len(known) > 1:
+            role = (
+                st.segmented_control(
+                    "Tour for a", known, default=known[0], required=True, key="tour_role", on_change=_go, args=(0,)
+                )
+                or role
+            )
+        steps = STEPS[role]
+        place = st.session_state.get("tour_step", 0) % len(steps)
+        (page, words), is_last = steps[place], place + 1 == len(steps)
+        st.html(html.quiet(f"Tour, step {place + 1} of {len(steps)}") + html.finding(words))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if not is_last:
+                st.button("Next", key="tour_next", on_click=_go, args=(place + 1,))
+            st.button(
+                "Finish" if is_last else "Leave", key="tour_leave", on_click=_go, args=(0,), kwargs={"left": True}
+            )
+            st.page_link(routes.script(page), label=f"Open {routes.title(page)}", icon=":material/arrow_forward:")
+
+
+def _go(step: int, *, left: bool = False) -> None:
+    st.session_state.update(tour_step=step, tour_left=left)
