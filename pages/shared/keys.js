@@ -1,13 +1,16 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
-// and the letter C, keep the row in hand in view,
+// Enter and the letter C, keep the row in hand in view,
 // and say to a screen reader what has just happened. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
 const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
   ArrowDown: "[class*='st-key-next_'] button",
+  Enter: "[class*='st-key-go_on_'] button",
   ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
 };
+// Enter presses what has the focus; and held down after Ctrl + Enter it asks for nothing.
+const isOfFocus = (event, at) => event.key === "Enter" && (event.repeat || at.closest?.("button, a, summary, dialog, [role=button]"));
 const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
 
 function isTyping(at) {
@@ -41,8 +44,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     instance = {};
     instances.set(parentElement, instance);
     instance.onKey = (event) => {
-      if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
       const at = event.composedPath()[0];
+      if (event.isComposing || isOfFocus(event, at) || event.ctrlKey || event.metaKey || event.altKey) return;
       if (isTyping(at)) {
         if (event.key === "Escape" || (event.key === "Enter" && at.closest("[class*='st-key-note_']"))) setTimeout(() => at.blur());
       } else if (isHeardBeside(event, at)) {
