@@ -40,6 +40,7 @@ from evalcore.study.schema import (  # fmt: skip
     Verdict,
     Viewer,
 )
+from tests import world
 from tests.run_steps import Scripted
 from tests.run_world import settings
 
@@ -219,7 +220,7 @@ def _others_read(engine: Engine) -> None:
         labels = agreed if _hand(engine, number).conversation == BLIND[-1] else (Label.NOT_MET, Label.MET, Label.MET)
         for key, label in zip(desk.keys, labels, strict=True):
             reviewing.mark(engine, reader, number, key, label, note=f"{FIRST_NOTE} is what I think.")
-        reviewing.submit(engine, reader, number)
+        world.lock(engine, reader, number)
         desk = reviewing.open_review(engine, reader, number)
         for key in desk.undecided:
             kept = Decision(
@@ -288,7 +289,7 @@ def _ask_about_cases(engine: Engine, folder: Path) -> None:
         assert desk is not None
         number = desk.reading.id or 0
         reviewing.mark(engine, reader, number, None, Acuity.B, note=f"{note} is what I think.")
-        if reviewing.submit(engine, reader, number) is ReadingState.REVEALED:
+        if world.lock(engine, reader, number) is ReadingState.REVEALED:
             reviewing.revise(engine, reader, number, None, Decision(Acuity.B, cause=Cause.LANGUAGE), seen=None)
             reviewing.finish(engine, reader, number)
     said = Decision(Acuity.D, cause=Cause.OTHER, severity=Severity.MILD, note=f"{OPEN_LEVEL_NOTE} is missing.")
@@ -323,7 +324,7 @@ def lock(engine: Engine, name: str) -> Hand:
     assert desk is not None
     number = desk.reading.id or 0
     reviewing.mark(engine, person, number, desk.keys[-1], Label.MET)
-    assert reviewing.submit(engine, person, number) is ReadingState.REVEALED
+    assert world.lock(engine, person, number) is ReadingState.REVEALED
     return _hand(engine, number)
 
 

@@ -104,6 +104,6 @@ def first_conversation(small: World, labels: str, name: str = IMANI) -> tuple[in
         desk = take(small, name)
         is_first = desk.asked.example_id == 1
         number = answer(small, small.viewer(name), desk, labels if is_first else "++")
-        state = reviewing.submit(small.engine, small.viewer(name), number, at=world.START)
+        state = world.lock(small.engine, small.viewer(name), number, at=world.START)
         if is_first:
             return number, state

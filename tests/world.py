@@ -251,7 +251,13 @@ def submitted(small: World, name: str, labels: str, *, at: datetime = START) -> 
     desk = reviewing.take(small.engine, viewer, at=at)
     assert desk is not None
     number = answer(small, viewer, desk, labels, at=at)
-    return number, reviewing.submit(small.engine, viewer, number, at=at)
+    return number, lock(small.engine, viewer, number, at=at)
+
+
+def lock(engine: Engine, viewer: Viewer, number: int, *, at: datetime | None = None, **said: Any) -> ReadingState:
+    """Submit a read, and ask for the judge's verdicts at once, where there are any. Returns the state."""
+    state = reviewing.submit(engine, viewer, number, at=at, **said)
+    return reviewing.reveal(engine, viewer, number, at=at) if state is ReadingState.LOCKED else state
 
 
 def said(

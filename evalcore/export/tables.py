@@ -87,6 +87,12 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
+        if "slipped_from" in columns:
+            made = made.merge(frames.slips(session), on="verdict_id", how="left")
+        if "n_slips" in columns:
+            history = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
+            slipped = history.loc[history["verdict_id"].isin(frames.slips(session)["verdict_id"]), "item_id"]
+            made["n_slips"] = made["item_id"].map(slipped.value_counts()).fillna(0)
         if "knows_model" in columns:
             known, known_by = pd.Series(list(frames.numbers(session, frames.knowing())), dtype="int64"), "verdict_id"
             if what == "labels":  # with reads that were replaced

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 import msgspec
+import pandas as pd
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -28,7 +29,7 @@ from sqlmodel import Session, col, select as select_rows
 from evalcore.errors import NotFound
 from evalcore.study import schema
 from evalcore.study.contents import rules
-from evalcore.study.frames import is_judge, is_read, numbers
+from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
 RECENT, RECENT_OF_ALL = 20, 60  # readings whose time tells how long the next takes: so many, of so many looked at
@@ -367,6 +368,57 @@ def marks(session: Session, reading_id: int) -> list[Mark]:
     return list(session.exec(select_rows(Mark).where(Mark.reading_id == reading_id).order_by(col(Mark.id))))
 
 
+def last_read(session: Session, person_id: int) -> int | None:
+    """The reading that somebody locked last, where nobody's verdict was shown on it and no answer was given since: a slip on it can still be told."""
+    mine = col(Reading.person_id) == person_id
+    newest = select(col(Reading.id), col(Reading.state), col(Reading.judge), col(Reading.blinded))
+    newest = newest.where(mine, col(Reading.locked_at).is_not(None)).order_by(col(Reading.locked_at).desc()).limit(1)
+    row = session.connection().execute(newest).first()
+    if row is None or row.state != schema.ReadingState.DONE or row.judge is not None or not row.blinded:
+        return None
+    return None if has_gone_on(session, person_id, row.id) else int(row.id)
+
+
+def has_gone_on(session: Session, person_id: int, reading_id: int) -> bool:
+    """Whether a reader has answered or locked something else since this reading was locked."""
+    this, other = TABLES["reading"].c, TABLES["reading"].alias("other").c
+    locked_at = select(this.locked_at).where(this.id == reading_id).scalar_subquery()
+    mine = other.person_id == person_id, other.id != reading_id
+    marked = exists().where(*mine, col(Mark.reading_id) == other.id, col(Mark.created_at) > locked_at)
+    locked = exists().where(*mine, other.locked_at > locked_at)
+    return bool(session.connection().execute(select(or_(marked, locked))).scalar_one())
+
+
+def slipped_from(session: Session, verdict_ids: Collection[int]) -> dict[int, str]:
+    """What stood before in the place of these verdicts of a locked read, by verdict, where their reader told a slip."""
+    slip, before = TABLES["verdict"].alias("slip"), TABLES["verdict"].alias("before")
+    statement = select(slip.c.id, before.c.label).join(before, before.c.id == slip.c.supersedes)
+    rows = session.connection().execute(statement.where(slip.c.id.in_(list(verdict_ids)), corrected_by(slip.c)))
+    return {row[0]: row[1] for row in rows}
+
+
+def slips_by_reader(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """How many answers of locked first reads were slips, by reader, of conversations that are not hidden from who looks.
+
+    Returns:
+        reader, n_answers (that stand, and were given here), n_slips (of them: the reader had locked another answer first); by name.
+    """
+    verdict, rater = TABLES["verdict"].alias("given"), TABLES["rater"]
+    given_here = is_read(verdict.c), verdict.c.stage == schema.Stage.FIRST, verdict.c.source == schema.Source.SESSION
+    statement = (
+        select(
+            rater.c.name.label("reader"),
+            func.count().label("n_answers"),
+            func.count(verdict.c.supersedes).label("n_slips"),
+        )
+        .join(rater, rater.c.id == verdict.c.rater_id)
+        .where(*given_here, verdict.c.label.is_not(None), not_superseded(verdict))
+        .group_by(rater.c.name)
+        .order_by(rater.c.name)
+    )
+    return frame(session, statement.where(verdict.c.example_id.not_in(list(hidden))) if hidden else statement)
+
+
 # ---------------------------------------------------------------- the review material, and what was said on it
 
 
@@ -555,6 +607,10 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: schema.Stag
     # else what was assigned looks as what somebody did of their own accord
     if asked.selection is not schema.Selection.VOLUNTEERED:
         mine.append(func.coalesce(verdict.selection, "") != schema.Selection.VOLUNTEERED)
+    if stage is schema.Stage.FIRST:  # of a slip the later answer was meant
+        slip = TABLES["verdict"].alias("slip")
+        told = select(slip.c.id).where(slip.c.supersedes == verdict.id, corrected_by(slip.c))
+        mine.append(~exists(told).correlate(TABLES["verdict"]))
     first: dict[int | None, Given] = {}
     for _, each in given(session, *mine):
         first.setdefault(each.criterion_id, each)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,9 +16,17 @@ from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
 from evalcore.study.db import Engine, Session, reading as reads, writing
-from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read
+from evalcore.study.policies import (
+    STUDY,
+    check_can_decide,
+    check_can_mark,
+    check_can_read,
+    check_can_reveal,
+    check_can_slip,
+    check_own,
+)
 from evalcore.study.schema import ReadingState
-from evalcore.study.tables import Mark, Reading, now
+from evalcore.study.tables import Mark, Reading, Verdict as VerdictRow, now
 
 MAX_NOTE = 5_000
 PAUSE_SECONDS = 120.0  # of a time without any act, so much counts as reading
@@ -37,6 +45,7 @@ class OpenReview:
     By criterion_id (None: the response or case as a whole): `drafts`, the newest mark; `first`, the locked first read; `decided`, what was kept or revised
     since; `judged`, the verdicts of `judge` that are shown: none while the reader is blind, and of the control none before the whole reading is done.
     `control`: criteria of a locked read that get a second look without the judge's verdict; empty once it is done.
+    `slipped`: the label that stood before in the first read, where the reader said that it was a slip.
     """
 
     reading: Reading
@@ -48,6 +57,7 @@ class OpenReview:
     judge: str | None
     judged: dict[int | None, Given]
     control: tuple[int | None, ...] = ()
+    slipped: Mapping[int | None, str] = field(default_factory=dict)
 
     @property
     def state(self) -> ReadingState:
@@ -99,13 +109,16 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
     judge: str | None = None
     judged: dict[int | None, Given] = {}
     first, decided = judged, judged
-    if is_locked or not reading.blinded:
+    if reading.state in (ReadingState.REVEALED, ReadingState.DONE) or not reading.blinded:
         judge, judged = _shown(session, reading, asked)
+    slipped: dict[int | None, str] = {}
     if is_locked:
         rater = queries.rater_of(session, reading.person_id)
         stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
         first = queries.first_said(session, asked, rater, stage)
         decided = queries.said_by(session, asked, rater, schema.Stage.REVISED)
+        before = queries.slipped_from(session, [given.verdict_id for given in first.values()])
+        slipped = {key: before[given.verdict_id] for key, given in first.items() if given.verdict_id in before}
     material = queries.material(session, asked.target)
     control: tuple[int | None, ...] = ()
     if reading.state == ReadingState.REVEALED:
@@ -115,7 +128,7 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
             judge, judged = None, {}
         judged = {key: given for key, given in judged.items() if key not in control}
     drafts = queries.drafts(session, reading.id or 0)
-    return OpenReview(reading, asked, material, drafts, first, decided, judge, judged, control)
+    return OpenReview(reading, asked, material, drafts, first, decided, judge, judged, control, slipped)
 
 
 def _shown(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
@@ -336,11 +349,10 @@ def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dat
 def submit(
     engine: Engine, viewer: schema.Viewer, reading_id: int, *, knows_model: bool = False, at: datetime | None = None
 ) -> ReadingState:
-    """Lock the first read: drafts become verdicts, and the judge's may be shown. Returns the new state.
+    """Lock the first read: drafts become verdicts. Returns the new state.
 
-    Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
-    control, some criteria are drawn now for a second look before anything of the judge is shown. A read whose
-    reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
+    A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no judge
+    has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
     conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
@@ -377,16 +389,95 @@ def submit(
         ]
         said = {"knows_model": True} if knows_model else {}
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
-        rules = contents.rules(session)
         judge, judged = _shown(session, reading, asked)
-        is_drawn = rules.control_share > 0 and why is None and asked.ask is schema.Ask.RUBRIC and bool(judged)
-        if is_drawn:
-            reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), rules.control_share
-        control = control_keys(reading.control_seed, reading.control_share, keys, judged)
-        differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
-        reading.state = ReadingState.REVEALED if differs or control else ReadingState.DONE
+        if reading.blinded and judged:
+            reading.state = ReadingState.LOCKED
+        else:
+            differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
+            reading.state = ReadingState.REVEALED if differs else ReadingState.DONE
         reading.locked_at, reading.judge, reading.knows_model = at, judge, knows_model
         return ReadingState(reading.state)
+
+
+def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> ReadingState:
+    """Show the judge's verdicts beside the locked read. Returns the new state; pressed twice it changes nothing.
+
+    Done at once where the judge says the same throughout; else the differences wait for keep or revise. Where the study has a control, some criteria
+    are drawn now for a second look before anything of the judge is shown.
+    """
+    with _acting(engine, viewer, reading_id, check_can_reveal, at or now()) as (session, _, reading, asked):
+        if reading.state == ReadingState.LOCKED:
+            first = _review(session, reading, asked).first
+            share = contents.rules(session).control_share
+            is_blind = all(given.blinded for given in first.values())
+            if share > 0 and is_blind and asked.ask is schema.Ask.RUBRIC:
+                reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), share
+            _, judged = _shown(session, reading, asked)
+            control = control_keys(reading.control_seed, reading.control_share, list(first), judged)
+            differs = any(
+                key in judged and judged[key].label != given.label for key, given in first.items() if key not in control
+            )
+            reading.state = ReadingState.REVEALED if differs or control else ReadingState.DONE
+        return ReadingState(reading.state)
+
+
+def slip(  # noqa: PLR0913 - what a corrected answer says
+    engine: Engine,
+    viewer: schema.Viewer,
+    reading_id: int,
+    criterion_id: int | None,
+    label: str,
+    *,
+    reason: schema.CannotReason | None = None,
+    seen: int | None,
+    at: datetime | None = None,
+) -> int:
+    """Correct an answer of a locked read that was a slip of the hand. Returns the new verdict's number.
+
+    A new first read takes the place of the one that was locked, which stays in the record; its note stays too. Only before the judge or anybody else was
+    shown, and, where no judge is, before the reader's next answer. `seen`: the verdict that the screen showed.
+    """
+    with _acting(engine, viewer, reading_id, check_own, at or now()) as (session, person, reading, asked):
+        first, state = _review(session, reading, asked).first, ReadingState(reading.state)
+        was_blind = any(given.blinded for given in first.values())
+        judge_shown = not reading.blinded or (state is ReadingState.DONE and reading.judge is not None)
+        check_can_slip(
+            person,
+            reading.person_id,
+            state,
+            has_seen=judge_shown or (was_blind and queries.is_exposed(session, person.person_id, asked.example_id)),
+            has_gone_on=queries.has_gone_on(session, person.person_id, reading_id),
+        )
+        check_answer(label, asked.ask)
+        if criterion_id not in first:
+            raise NotFound(_NO_CRITERION.format(criterion_id))
+        stands = session.get(VerdictRow, first[criterion_id].verdict_id)
+        if stands is None or stands.id != seen:
+            msg = "This was corrected in another tab. The newer answer is shown now; the last press was not saved."
+            raise AlreadyChanged(msg)
+        if label == schema.Label.CANNOT_ASSESS and reason is None:
+            msg = "Expected the reason why it cannot be assessed, found none."
+            raise OverreadError(msg)
+        reason = reason if label == schema.Label.CANNOT_ASSESS else None
+        if (label, reason) == (stands.label, stands.reason):
+            msg = "This is your answer already."
+            raise AlreadyChanged(msg)
+        verdict = schema.Verdict(
+            **_of_task(reading, asked),
+            criterion_id=criterion_id,
+            rater_id=stands.rater_id,
+            stage=schema.Stage.FIRST,
+            label=as_label(label),
+            reason=reason,
+            explanation=stands.explanation,
+            blinded=stands.blinded,
+            not_blind=schema.NotBlind(stands.not_blind) if stands.not_blind else None,
+            supersedes=seen,
+        )
+        (number,) = store.add_verdicts(
+            session, [verdict], actor=person.name, action="slip corrected", slipped_from=stands.label
+        )
+        return number
 
 
 def _of_task(reading: Reading, asked: Asked) -> dict[str, Any]:

@@ -133,8 +133,9 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
 
 def _readings() -> Subquery:
     task, reading, assignment = (TABLES[name] for name in ("task", "reading", "assignment"))
-    # while the control is looked at, nothing of the judge is shown
-    is_waiting = case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
+    # until the reader asks for it, and while the control is looked at, nothing of the judge is shown
+    has_control = reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE)
+    is_waiting = case((or_(reading.c.state == ReadingState.LOCKED, has_control), 1), else_=0)
     return (
         select(
             task.c.response_id,

@@ -80,6 +80,19 @@ def replaced() -> Select[Any]:
     return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
 
 
+def corrected_by(slip: Any) -> Any:
+    """The condition that a verdict (columns of an alias) takes the place of a first read of this program: its reader told a slip, and nothing else does that."""
+    return and_(slip.supersedes.is_not(None), slip.stage == Stage.FIRST, slip.source == Source.SESSION)
+
+
+def slips(session: Session) -> pd.DataFrame:
+    """Answers of locked first reads that their reader corrected before the judge was shown, one row a slip: verdict_id (the later one), slipped_from."""
+    slip, before = TABLES["verdict"].alias("slip"), TABLES["verdict"].alias("before")
+    statement = select(slip.c.id.label("verdict_id"), before.c.label.label("slipped_from"))
+    statement = statement.join(before, before.c.id == slip.c.supersedes).where(is_read(slip.c), corrected_by(slip.c))
+    return frame(session, statement.order_by(slip.c.id)).astype({"slipped_from": "str"})
+
+
 def is_read(verdict: Any) -> Any:
     """The condition that a verdict (columns, or a class of rows) is no judge's, as the index of reads says it: a bound word would not use it."""
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")

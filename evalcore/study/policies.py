@@ -67,21 +67,47 @@ def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
 
 def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
     """Drafts are made by their reader (a person_id) alone, and until the first read is locked."""
-    _check_own(viewer, reader)
+    check_own(viewer, reader)
     if state is not ReadingState.READING:
         msg = "This read was submitted already, in another tab or by a second press. Nothing was saved twice."
         raise AlreadyChanged(msg)
 
 
 def check_can_decide(viewer: Viewer, reader: int, state: ReadingState) -> None:
-    """Keep or revise: by the reader alone, once the first read is locked."""
-    _check_own(viewer, reader)
+    """Keep or revise: by the reader alone, once the first read is locked and the judge may be shown."""
+    check_can_reveal(viewer, reader, state)
+    if state is ReadingState.LOCKED:
+        msg = "Ask for the judge's verdict first: until then nothing of it is shown, and a slip can be corrected."
+        raise NotAllowed(msg)
+
+
+def check_can_reveal(viewer: Viewer, reader: int, state: ReadingState) -> None:
+    """See the judge's verdict: the reader alone, once the first read is locked."""
+    check_own(viewer, reader)
     if state is ReadingState.READING:
         msg = "The judge's verdict is shown once your first read is submitted."
         raise NotAllowed(msg)
 
 
-def _check_own(viewer: Viewer, reader: int) -> None:
+def check_can_slip(viewer: Viewer, reader: int, state: ReadingState, *, has_seen: bool, has_gone_on: bool) -> None:
+    """Say that a key was hit by mistake: the reader alone, between the lock and the first sight of others' verdicts.
+
+    `has_seen`: what the judge or anybody else says was shown to the reader. `has_gone_on`: the reader has answered something else since.
+    """
+    check_own(viewer, reader)
+    if state is ReadingState.READING:
+        msg = "This read is not locked yet: give the other answer instead."
+        raise NotAllowed(msg)
+    if has_seen or state is ReadingState.REVEALED:
+        msg = "You have seen what others say of this response, so this is no slip any more. Change your label instead: both stay."
+        raise NotAllowed(msg)
+    if state is ReadingState.DONE and has_gone_on:
+        msg = "You have answered another response since. Change your label in My reads instead: both stay."
+        raise NotAllowed(msg)
+
+
+def check_own(viewer: Viewer, reader: int, _state: ReadingState | None = None) -> None:
+    """A read is its reader's alone."""
     check_can_read(viewer)
     if viewer.person_id != reader:
         msg = "This read belongs to somebody else."

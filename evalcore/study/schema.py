@@ -184,8 +184,10 @@ class ReadingState(StrEnum):
 
     READING = "reading"
     """Marks are drafts, and nobody else's verdict is shown (unless the study reads open)."""
+    LOCKED = "locked"
+    """The first read is locked, and nothing of the judge is shown yet: a slip of the hand can still be told."""
     REVEALED = "revealed"
-    """The first read is locked, the judge's verdicts are shown, and differences wait for keep or revise."""
+    """The judge's verdicts are shown, and differences wait for keep or revise."""
     DONE = "done"
 
 

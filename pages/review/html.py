@@ -6,7 +6,7 @@ from evalcore.reading.queries import Draft, Given, Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.study.schema import Ask, Label
 from pages.shared import html
-from pages.shared.keys import REASONS, error_words
+from pages.shared.keys import REASONS, WORDS, error_words
 
 MINUTE, FEW_MINUTES = 60, 1.5
 QUESTIONS = {
@@ -50,6 +50,18 @@ def rows(lines: Sequence[str], places: Iterable[int], heads: Mapping[int, str], 
         text += ("</ol>" if text else "") + heads.get(place, "") + start if is_first else ""
         text += lines[place]
     return f"{text}</ol>"
+
+
+NOT_SHOWN = "Nothing of the judge is shown yet. Was a key wrong? Say so now: later you can only change your label beside the judge's."
+
+
+def locked_words(desk: OpenReview) -> str:
+    """What was locked, in a line: "Locked: 4 met, 1 not met"; of one question its answer."""
+    labels = [given.label or "" for given in desk.first.values()]
+    if desk.asked.ask is not Ask.RUBRIC:
+        return f"Locked: {WORDS[labels[0]].lower() if labels[0] in set(Label) else labels[0]}"
+    counts = [(labels.count(label), WORDS[label].lower()) for label in Label]
+    return "Locked: " + ", ".join(f"{n} {words}" for n, words in counts if n)
 
 
 def item_word(ask: Ask) -> str:

@@ -47,7 +47,11 @@ def far(session: Any, desk: OpenReview | None) -> Progress:
 
 
 viewer = common.require(check_can_read)
-desk = reviewing.take(common.engine(), viewer)
+slipping = st.session_state.get(panels.SLIPPING)
+if slipping is not None and slipping == common.ask(queries.last_read, viewer.person_id):
+    desk: OpenReview | None = reviewing.open_review(common.engine(), viewer, slipping)
+else:
+    desk = reviewing.take(common.engine(), viewer)
 with reading(common.engine()) as session:
     progress = far(session, desk)
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
@@ -62,6 +66,7 @@ if desk is None:
     st.html(shared_html.heading(title, words))
     lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
     st.html(shared_html.notice(lead))
+    panels.slip_line(viewer)
     with st.container(horizontal=True):
         st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")
         st.page_link(routes.BROWSE, label="Browse", icon=":material/menu_book:")

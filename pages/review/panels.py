@@ -14,14 +14,14 @@ from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
-from evalcore.study.schema import Ask, Cause, Label, ReadingState, Severity, Viewer
+from evalcore.study.schema import Ask, CannotReason, Cause, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
 
-NOTICE = "panel_notice"
+NOTICE, SLIPPING = "panel_notice", "slipping"
 CHOSEN = ":material/check:"
 DETAILS: Mapping[str, tuple[Group, str]] = {
     "reason": (Group.REASONS, "Why can it not be assessed?"),
@@ -185,9 +185,29 @@ def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_mode
     """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs."""
     if desk.state is ReadingState.READING:
         _Marking(viewer, desk, guideline, names_model=names_model).draw()
+        return
+    now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
+    if now_locked.state is ReadingState.LOCKED or (is_slipping(desk.reading.id) and not now_locked.judged):
+        _Locked(viewer, now_locked, guideline).draw()
     else:
-        locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
-        _Revealing(viewer, locked, guideline).draw()
+        _Revealing(viewer, now_locked, guideline).draw()
+
+
+def is_slipping(reading_id: int | None) -> bool:
+    """Whether the reader said on this screen that an answer of this read was a slip, and has not given the other one yet."""
+    return reading_id is not None and st.session_state.get(SLIPPING) == reading_id
+
+
+def slip_line(viewer: Viewer) -> None:
+    """What was locked last, with the key for a slip, where no judge is to be shown on it and nothing was answered since."""
+    last = common.ask(queries.last_read, viewer.person_id)
+    if last is None:
+        return
+    with row("slip_row"):
+        st.html(stamp(html.locked_words(reviewing.open_review(common.engine(), viewer, last))), width="content")
+        if keys.press(Press.SLIP, "I slipped", f"slip_{last}"):
+            st.session_state[SLIPPING] = last
+            st.rerun()
 
 
 class _Marking(ListPanel):
@@ -277,12 +297,6 @@ class _Marking(ListPanel):
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
             knows = bool(st.session_state.get(f"knows_model_{self.number}", False))
             if pressed and self.act(reviewing.submit, self.number, knows_model=knows):
-                locked = reviewing.open_review(common.engine(), self.viewer, self.number)
-                # no judge has a say on what a case needs
-                agreed = locked.state is ReadingState.DONE and set(self.keys) <= set(locked.judged)
-                n_locked = common.ask(queries.n_locked, self.viewer)
-                words = f"{html.item_word(self.ask)} {n_locked:,} is locked"
-                st.session_state["review_done"] = words + ("; you and the judge agreed on everything" if agreed else "")
                 st.rerun()
             saved = f", saved {common.local_time(self._saved_at)[11:]}" if self._drafts else ""
             st.html(stamp(f"{n - n_missing} of {n} answered{saved}"), width="content")
@@ -292,6 +306,96 @@ class _Marking(ListPanel):
                 st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
+        if not self._drafts:
+            slip_line(self.viewer)
+
+
+class _Locked(ListPanel):
+    """What was locked, and nothing of the judge: to be shown the judge, or to say that an answer was a slip and give the other one."""
+
+    panel = Panel.LOCKED
+    kind = " or-compared"
+
+    @property
+    def _is_slipping(self) -> bool:
+        return is_slipping(self.number)
+
+    def _moves(self) -> None:
+        if self._is_slipping and len(self.keys) > 1:
+            self.go(self.at + keys.step(f"_{self.number}"))
+        self.guideline_button()
+
+    def _answers(self) -> bool:
+        if not self._is_slipping:
+            return False
+        stands, asks_why = self.desk.first[self.key], f"slip_why_{self.number}"
+        label = self.labels(disabled=None if stands.label == Label.CANNOT_ASSESS else stands.label)
+        if label is not None and label != Label.CANNOT_ASSESS:
+            return self._slip(label)
+        if label is not None:
+            st.session_state[asks_why] = self.key
+        if st.session_state.get(asks_why, "") != self.key:
+            return False
+        with row("reasons"):
+            st.html(stamp("Why?"), width="content")
+            reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}", disabled=stands.reason)
+        return reason is not None and self._slip(Label.CANNOT_ASSESS, reason)
+
+    def _slip(self, label: str, reason: CannotReason | None = None) -> bool:
+        seen = self.desk.first[self.key].verdict_id
+        if self.act(reviewing.slip, self.number, self.key, label, reason=reason, seen=seen):
+            self._leave()
+        return True
+
+    def _leave(self) -> None:
+        """The other answer was given, or none: as before the slip, or the next response where nothing is to be shown on this one."""
+        st.session_state.pop(f"slip_why_{self.number}", None)
+        st.session_state.pop(SLIPPING, None)
+        st.rerun()
+
+    def _stored_note(self) -> None:
+        return None  # the note stays as it was locked
+
+    def _lines(self) -> list[str]:
+        return [
+            html.compared(
+                self.desk,
+                key,
+                {"you": self.desk.first[key].label, "slip": self.desk.slipped.get(key)},
+                "",
+                place=place,
+                is_current=self._is_slipping and place == self.at,
+            )
+            for place, key in enumerate(self.keys)
+        ]
+
+    def _heads(self) -> dict[int, str]:
+        words = "Which answer was the slip? Take it in hand and answer again. Both answers are kept."
+        quiet = words if self._is_slipping else html.NOT_SHOWN if self.desk.state is ReadingState.LOCKED else ""
+        return {0: f'<h3 class="or-part">{html.locked_words(self.desk)}</h3><p class="or-quiet">{quiet}</p>'}
+
+    def _last_row(self) -> None:
+        with row("last_row"):
+            waits = self.desk.state is ReadingState.LOCKED
+            if waits and keys.press(Press.REVEAL, "Show the judge", f"go_on_{self.number}", type="primary"):
+                if self.act(reviewing.reveal, self.number):
+                    self._say_agreed()
+                    self._leave()
+            words = "No slip" if self._is_slipping else "I slipped"
+            if keys.press(Press.SLIP, words, f"slip_{self.number}"):
+                if self._is_slipping:
+                    self._leave()
+                st.session_state[SLIPPING] = self.number
+                st.rerun()
+            super()._last_row()
+
+    def _say_agreed(self) -> None:
+        shown = reviewing.open_review(common.engine(), self.viewer, self.number)
+        if shown.state is ReadingState.DONE:
+            n_locked = common.ask(queries.n_locked, self.viewer)
+            words = f"{html.item_word(self.ask)} {n_locked:,} is locked"
+            agreed = set(self.keys) <= set(shown.judged)
+            st.session_state["review_done"] = words + ("; you and the judge agreed on everything" if agreed else "")
 
 
 class DecidingPanel(ListPanel):

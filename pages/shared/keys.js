@@ -1,5 +1,5 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
-// and the letter C, keep the row in hand in view,
+// Enter and the letter C, keep the row in hand in view,
 // say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
 let hasMadeRoom = false;
@@ -7,8 +7,11 @@ const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-s
 const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
   ArrowDown: "[class*='st-key-next_'] button",
+  Enter: "[class*='st-key-go_on_'] button",
   ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
 };
+// Enter presses what has the focus; and held down after Ctrl + Enter it asks for nothing.
+const isOfFocus = (event, at) => event.key === "Enter" && (event.repeat || at.closest?.("button, a, summary, dialog, [role=button]"));
 const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
 
 function isTyping(at) {
@@ -44,8 +47,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (innerWidth < 1100 && !hasMadeRoom) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(); // who opens it again keeps it
     hasMadeRoom = true;
     instance.onKey = (event) => {
-      if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
       const at = event.composedPath()[0];
+      if (event.isComposing || isOfFocus(event, at) || event.ctrlKey || event.metaKey || event.altKey) return;
       if (isTyping(at)) {
         if (event.key === "Escape" || (event.key === "Enter" && at.closest("[class*='st-key-note_']"))) setTimeout(() => at.blur());
       } else if (isHeardBeside(event, at)) {

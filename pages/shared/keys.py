@@ -95,6 +95,8 @@ class Press(Enum):
     BACK_CASE = Key("Left", "the response before", "←")
     LIST = Key("Home", "the list of all that wait")
     LOCK = Key("Ctrl+Enter", "submit and lock", "Ctrl + Enter")
+    REVEAL = Key("", "show the judge", "Enter")
+    SLIP = Key("S", "I slipped: answer again")
     ONWARD = Key("Ctrl+Enter", "on to the next response", "Ctrl + Enter")
     SETTLE = Key("Ctrl+Enter", "settle, also while writing", "Ctrl + Enter")
     MAP = Key("", "show these keys", "?")
@@ -115,6 +117,7 @@ class Panel(StrEnum):
     """A screen with keys."""
 
     MARK = "Review"
+    LOCKED = "Review, locked"
     LOOK = "Review, second look"
     REVISE = "Review, once locked"
     AMEND = "My reads"
@@ -124,7 +127,10 @@ class Panel(StrEnum):
 _MOVES = (Press.NEXT, Press.BACK)
 _DECIDE = (Group.ANSWERS, Group.REASONS, Group.CAUSES, Group.SEVERITIES, Group.KINDS, Press.REASON_WRONG, *_MOVES)
 PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
-    Panel.MARK: (Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.MAP),
+    Panel.MARK: (
+        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.SLIP, Press.MAP,
+    ),
+    Panel.LOCKED: (Press.REVEAL, Press.SLIP, Group.ANSWERS, Group.REASONS, *_MOVES, Press.GUIDELINE, Press.MAP),
     Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.GUIDELINE, Press.MAP),
     Panel.REVISE: (*_DECIDE, Press.NOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP),
     Panel.AMEND: (*_DECIDE, Press.NOTE, Press.MAP),
@@ -161,7 +167,7 @@ def error_words(cause: str | None, severity: str | None, error_kind: str | None 
 
 def keys_of(panel: Panel, ask: Ask) -> list[Key]:
     """The keys of a panel, as its map and the README tell them."""
-    has_moves = panel is not Panel.MARK or ask is Ask.RUBRIC  # a question on the whole is one item
+    has_moves = panel not in (Panel.MARK, Panel.LOCKED) or ask is Ask.RUBRIC  # a question on the whole is one item
     keys: list[Key] = []
     for row in PANELS[panel]:
         if isinstance(row, Press):
@@ -182,7 +188,7 @@ def _lower(words: str) -> str:
 
 def press(act: Press, words: str, key: str, **how: Any) -> bool:
     """The button of a key. Returns whether it was pressed."""
-    return st.button(words, key=key, shortcut=act.value.press, **how)
+    return st.button(words, key=key, shortcut=act.value.press or None, **how)
 
 
 def choose(

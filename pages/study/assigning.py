@@ -11,7 +11,7 @@ from evalcore.reading import exposing, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.reading.assignment_queries import assignments
 from evalcore.reading.pace import BRIEFLY
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, decimal
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
 from evalcore.study.policies import allows, check_can_assign, reason
@@ -24,6 +24,10 @@ ASKS = {
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
 COUNTED = "Drawn: of how many that fitted. Reads done: of as many as were asked for."
+SLIPS = (
+    "Slips: answers of locked first reads that their reader corrected before anything of the judge was shown, of all that they gave here. "
+    "The later answer counts; both are kept."
+)
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
     "A response of which only the level is known is never assigned."
@@ -51,6 +55,8 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     else:
         _assign(viewer, hidden)
     _assignments(viewer, hidden)
+    if not why_not:
+        _slips(hidden)
     with st.expander("Guideline for the readers", icon=":material/menu_book:"):
         _guideline(viewer, disabled=bool(why_not))
     with st.expander("Rules of the study", icon=":material/gavel:"):
@@ -165,6 +171,17 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     names = ("Readers", "Chosen by")
     tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
     st.html(html.quiet(COUNTED))
+
+
+def _slips(hidden: frozenset[int]) -> None:
+    """How often readers corrected an answer between the lock and the judge."""
+    found = common.ask(queries.slips_by_reader, hidden)
+    if not found["n_slips"].sum():
+        return
+    shares = [f"{decimal(100 * share, 1)} %" for share in found["n_slips"] / found["n_answers"]]
+    columns = {"Reader": found["reader"], "Slips": _of(found["n_slips"], found["n_answers"]), "Share": shares}
+    tables.show(columns, key="slips", alt="Slips by reader", names=("Reader",))
+    st.html(html.quiet(SLIPS))
 
 
 def _of(some: pd.Series, of: pd.Series) -> list[str]:

@@ -120,6 +120,8 @@ class Reviewer:
 
     async def _submit(self) -> None:
         ms = await self.tab.press("submit")
+        if "go_on" in self.tab.buttons:
+            await self._press("go_on", "judge")
         is_next = "onward" not in self.tab.buttons
         self.times["next" if is_next else "lock"].append(ms)
         if is_next and {row.position: row.words for row in rows(self.tab).values()} == self.reads[-1].words:

@@ -144,6 +144,9 @@ def read(page: Page, n_items: int) -> tuple[list[tuple[float, float]], list[tupl
         marks += [pressed(page, "1", ".st-key-rows") for _ in range(n_rows)]
         page.wait_for_selector("[class*='st-key-submit_'] button:not([disabled])")
         nexts.append(pressed(page, "Enter", ".st-key-rows", ctrl=True))
+        page.wait_for_selector("[class*='st-key-go_on_'] button")
+        page.wait_for_timeout(300)
+        nexts.append(pressed(page, "Enter", ".st-key-rows"))
         page.wait_for_timeout(300)
     return marks[5:], nexts
 

@@ -33,7 +33,7 @@ LABELS_COLUMNS = [  # in the documented order
     "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme",
     "language", "axis", "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
     "n_not_met", "n_cannot_assess", "overridden", "override_cause", "severity", "note", "selection",
-    "inclusion_probability", "blinded", "first_read_at", "knows_model", "canary",
+    "inclusion_probability", "blinded", "first_read_at", "knows_model", "n_slips", "canary",
 ]  # fmt: skip
 
 

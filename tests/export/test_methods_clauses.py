@@ -71,7 +71,7 @@ def told(template: Path, drawn: dict[Any, dict[str, Any]], n_assigned: int, n_re
             if (desk := reviewing.take(small.engine, viewer, at=world.START)) is None:
                 break
             number = world.answer(small, viewer, desk, "+" * len(desk.keys))
-            state = reviewing.submit(small.engine, viewer, number, at=world.START)
+            state = world.lock(small.engine, viewer, number, at=world.START)
             if state != "done":
                 break  # the next one waits for decisions on this one
         said = defaultdict(list)

@@ -154,7 +154,7 @@ def test_a_link_opens_a_case_with_its_readers_and_neither_names_nor_model_nor_ju
         desk = reviewing.take(made.engine, viewer, at=world.after())
         said = (desk.reading.id, made.criteria[0][0], world.LABELS[label])
         reviewing.mark(made.engine, viewer, *said, note=f"Note with {label}.", at=world.after())
-        reviewing.submit(made.engine, viewer, desk.reading.id, at=world.after())
+        world.lock(made.engine, viewer, desk.reading.id, at=world.after())
     app = open_page(location, "adjudicate", SOL, case=f"r{made.responses[0]}")
     shown = check(app)
     for seen in (
@@ -372,7 +372,7 @@ def test_acuity_has_its_levels_and_is_settled_with_one(location, open_page):
         viewer = made.viewer(name)
         desk = reviewing.take(made.engine, viewer, at=world.after())
         reviewing.mark(made.engine, viewer, desk.reading.id, None, level, at=world.after())
-        reviewing.submit(made.engine, viewer, desk.reading.id, at=world.after())
+        world.lock(made.engine, viewer, desk.reading.id, at=world.after())
     app = open_page(location, "adjudicate", SOL, case=f"r{made.responses[0]}")
     shown = check(app)
     assert "Two or more levels apart" in shown

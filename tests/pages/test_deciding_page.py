@@ -98,6 +98,8 @@ def test_the_line_after_a_lock_names_the_response_that_was_locked(location, open
     for _ in range(2):
         press(app, KEPT)
     press(app, "submit")
+    assert "Response 1 of 2" in said(app)
+    press(app, "go_on")
     assert "Response 2 of 2" in said(app)
     assert "Response 1 is locked; you and the judge agreed on everything" in said(app)
     made.engine.dispose()

@@ -34,7 +34,7 @@ def read_all(small: world.World, name: str, labels: dict[int, str], decisions: d
     viewer = small.viewer(name)
     while (desk := reviewing.take(small.engine, viewer)) is not None:
         number = world.answer(small, viewer, desk, labels[desk.asked.example_id])
-        reviewing.submit(small.engine, viewer, number)
+        world.lock(small.engine, viewer, number)
         desk = reviewing.open_review(small.engine, viewer, number)
         for key in desk.undecided:
             label = decisions.get(desk.asked.example_id) if key == desk.keys[0] else None
@@ -114,7 +114,7 @@ def test_a_lead_who_reads_too_sees_no_names_while_anything_waits_for_them(two_co
     number = world.answer(
         two_conversations, two_conversations.viewer(sol), desk, "+-" if desk.asked.example_id == 1 else "++"
     )
-    reviewing.submit(
+    world.lock(
         two_conversations.engine, two_conversations.viewer(sol), number
     )  # agrees throughout; the other conversation waits
     shown = words(open_judges(sol))
@@ -147,9 +147,7 @@ def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(two_convers
     viewer = two_conversations.viewer(IMANI)
     desk = reviewing.take(two_conversations.engine, viewer)
     number = world.answer(two_conversations, viewer, desk, "+-" if desk.asked.example_id == 1 else "++")
-    reviewing.submit(
-        two_conversations.engine, viewer, number
-    )  # agrees throughout: done; the other conversation still waits
+    world.lock(two_conversations.engine, viewer, number)  # agrees throughout: done; the other conversation still waits
     shown = main_words(open_judges(IMANI))
     assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
     assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown

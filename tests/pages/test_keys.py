@@ -14,7 +14,8 @@ SAME = [  # words of one meaning, in different lists
     {"criterion ambiguous", "criterion unclear"},
     {"medical disagreement", "true clinical disagreement"},
     {"submit and lock", "on to the next response", "settle, also while writing"},
-    {"write a note; Enter saves it", "write the rationale; Escape leaves it"},
+    {"i slipped: answer again", "one reader slipped"},
+    {"write a note; enter saves it", "write the rationale; escape leaves it"},
 ]
 
 
@@ -30,7 +31,7 @@ def meanings(panel, ask):
     """Every key of a panel with what it means, of lists too."""
     for row in keys.PANELS[panel]:
         if isinstance(row, keys.Press):
-            yield row.value.press or row.value.written, row.value.does
+            yield row.value.press or row.value.written, row.value.does.lower()
         else:
             yield from ((press, words.lower()) for press, (_, words) in keys.choices_of(row, ask).items())
 

@@ -46,7 +46,7 @@ def test_a_model_is_told_by_its_whole_name_alone(before, after, name):
 def read(study, name, *, knows):
     desk = take(study, name)
     world.answer(study, study.viewer(name), desk, "+-" if desk.asked.example_id == 1 else "++")
-    reviewing.submit(study.engine, study.viewer(name), desk.reading.id, knows_model=knows, at=world.START)
+    world.lock(study.engine, study.viewer(name), desk.reading.id, knows_model=knows, at=world.START)
     return desk.asked.response_id
 
 

@@ -117,7 +117,7 @@ def flagged(location):
 def locked(small: World, labels: str) -> None:
     """The item in hand, read and locked."""
     number = answer(small, small.viewer(), take(small), labels)
-    reviewing.submit(small.engine, small.viewer(), number, at=world.START)
+    world.lock(small.engine, small.viewer(), number, at=world.START)
 
 
 def test_in_review_the_line_comes_with_the_judges_verdict_and_never_before(flagged, open_page):

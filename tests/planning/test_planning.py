@@ -124,7 +124,7 @@ def test_hours_come_from_the_measured_time_a_criterion(small):
         number = world.answer(
             small, small.viewer(name), desk_labels, "+" * len(desk_labels.keys), at=world.after(minutes, seconds=30)
         )
-        reviewing.submit(small.engine, small.viewer(name), number, at=world.after(minutes, seconds=60))
+        world.lock(small.engine, small.viewer(name), number, at=world.after(minutes, seconds=60))
     with reading(small.engine) as session:
         times = read_queries.reading_times(session)
         each = planning_acts.seconds_each(session)
@@ -240,7 +240,7 @@ def test_over_two_drawings_by_importance_each_read_has_its_own_joint_probability
             number = world.answer(
                 small, small.viewer(reader), desk, "+" * len(desk.keys), at=world.after(minutes + minute)
             )
-            reviewing.submit(small.engine, small.viewer(reader), number, at=world.after(minutes + minute))
+            world.lock(small.engine, small.viewer(reader), number, at=world.after(minutes + minute))
     study = known(small)
     points = study.items["points"]
     pull = (

@@ -116,7 +116,7 @@ def test_acuity_is_settled_with_a_level(database_url):
         viewer = made.viewer(name)
         desk = reviewing.take(made.engine, viewer, at=world.after())
         reviewing.mark(made.engine, viewer, desk.reading.id, None, level, at=world.after())
-        reviewing.submit(made.engine, viewer, desk.reading.id, at=world.after())
+        world.lock(made.engine, viewer, desk.reading.id, at=world.after())
     (case,) = waiting(made).waiting
     assert (case.key, case.reasons, case.points) == ((1, None), (Reason.LEVELS_APART,), None)
     (question,) = opened(made, key=(1, None)).questions

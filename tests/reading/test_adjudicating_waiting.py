@@ -43,7 +43,7 @@ def test_nothing_waits_before_the_second_reader_has_submitted(database_url):
     desk = reviewing.take(made.engine, made.viewer(TOVE), at=world.after())
     world.answer(made, made.viewer(TOVE), desk, "+-+")
     assert waiting(made).waiting == ()
-    reviewing.submit(made.engine, made.viewer(TOVE), desk.reading.id or 0, at=world.after())
+    world.lock(made.engine, made.viewer(TOVE), desk.reading.id or 0, at=world.after())
     assert len(waiting(made).waiting) == 1
     made.engine.dispose()
 

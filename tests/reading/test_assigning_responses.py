@@ -63,7 +63,7 @@ def read_next(engine, name, label):
     assert desk is not None
     number = desk.reading.id or 0
     reviewing.mark(engine, viewer, number, None, label)
-    if reviewing.submit(engine, viewer, number) is ReadingState.REVEALED:
+    if world.lock(engine, viewer, number) is ReadingState.REVEALED:
         first = reviewing.open_review(engine, viewer, number).first[None]
         reviewing.revise(engine, viewer, number, None, Decision(Acuity(first.label)), seen=None)
         reviewing.finish(engine, viewer, number)

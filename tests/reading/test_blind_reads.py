@@ -124,7 +124,7 @@ def test_reads_made_in_review_give_the_record_that_their_labels_say(labels, tmp_
             first = (desk.asked.example_id - 1) * 2
             marks = "".join(labels[first + place][reader] for place in range(2))
             number = world.answer(small, viewer, desk, marks)
-            reviewing.submit(small.engine, viewer, number, at=world.START)
+            world.lock(small.engine, viewer, number, at=world.START)
             decide_the_rest(small, number, name=name)
             given.update({(name, first + place): mark for place, mark in enumerate(marks)})
     counted = [(place, mark) for (_, place), mark in given.items() if mark != "?"]
@@ -212,7 +212,7 @@ def test_a_read_of_acuity_reveals_nothing_of_the_rubric(small):
         reviewing.mark(
             small.engine, viewer, desk.reading.id, None, Label.CANNOT_ASSESS, reason="language", at=world.START
         )
-        reviewing.submit(small.engine, viewer, desk.reading.id, at=world.START)
+        world.lock(small.engine, viewer, desk.reading.id, at=world.START)
     assert of_first(small) == [(None, False, False)]
 
 
@@ -276,7 +276,7 @@ def test_what_is_said_in_review_comes_back_as_the_shift(firsts, ends, tmp_path_f
         desk = reviewing.take(small.engine, viewer, at=world.START)
         start = (desk.asked.example_id - 1) * 2
         number = world.answer(small, viewer, desk, "".join(firsts[start : start + 2]))
-        reviewing.submit(small.engine, viewer, number, at=world.START)
+        world.lock(small.engine, viewer, number, at=world.START)
         decide_places(small, number, _0=ends[start], _1=ends[start + 1])
         finish(small, number)
     table = anchoring(found_reads(small), by=[OVERALL])

@@ -166,7 +166,7 @@ def test_a_tab_left_open_shows_nothing_once_the_conversation_waits(small):
     assert not is_exposed(small, NOOR, number)
     expose(small, NOOR, Seen.EXPORT, [number])  # as by a download that began before the assignment
     world.answer(small, small.viewer(NOOR), desk, "++")
-    reviewing.submit(small.engine, small.viewer(NOOR), desk.reading.id)
+    world.lock(small.engine, small.viewer(NOOR), desk.reading.id)
     assert stored(small) == [(NOOR, number, False, "exposed")]
     with reading(small.engine) as session:
         assert blind_reads(session).empty
@@ -243,7 +243,7 @@ def test_no_read_counts_as_blind_after_its_reader_has_seen_verdicts(acts):
                 number, desk = taken(study, NOOR)
                 if desk is not None:
                     world.answer(study, study.viewer(NOOR), desk, "+-" if number == 1 else "++")
-                    reviewing.submit(study.engine, study.viewer(NOOR), desk.reading.id)
+                    world.lock(study.engine, study.viewer(NOOR), desk.reading.id)
                     is_blind = {row[1]: row[2] for row in stored(study)}[number]
                     assert bool(is_blind) is (number not in ever_seen and bool(desk.reading.blinded))
             else:

@@ -85,10 +85,10 @@ def test_a_reading_and_all_its_verdicts_keep_the_version_that_was_there_when_it_
     second = write(small, "Read slowly.")
     desk = reviewing.take(small.engine, imani)
     assert desk.reading.guideline_version == first != second
-    reviewing.submit(small.engine, imani, number)
+    world.lock(small.engine, imani, number)
     reviewing.revise(small.engine, imani, number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
     answer(small, small.viewer(TOVE), without, "??")
-    reviewing.submit(small.engine, small.viewer(TOVE), without.reading.id)
+    world.lock(small.engine, small.viewer(TOVE), without.reading.id)
     versions = [(row["rater"], row["stage"], row["guideline_version"]) for row in small.history()]
     assert versions == [(IMANI, "first", first)] * 2 + [(IMANI, "revised", first)] + [(TOVE, "first", None)] * 2
     reviewing.revise(small.engine, imani, number, desk.keys[1], Decision(Label.NOT_MET), seen=None)

@@ -60,7 +60,7 @@ def test_progress_counts_what_is_locked_and_what_waits_the_item_in_hand_too(smal
     assert progress(small, TOVE) == Progress(0, 1, None)  # one is reserved for Imani
     assert progress(small, TOVE, after(45)) == Progress(0, 2, None)
     answer(small, small.viewer(), desk, "-", at=after(seconds=20))
-    reviewing.submit(small.engine, small.viewer(), desk.reading.id, at=after(seconds=30))
+    world.lock(small.engine, small.viewer(), desk.reading.id, at=after(seconds=30))
     assert progress(small) == Progress(1, 1, 30.0)  # locked counts as done, before every difference is decided
 
 
@@ -71,7 +71,7 @@ def test_the_time_of_an_item_is_the_median_of_ones_own_and_before_that_of_anybod
         desk = take(small, name, after(seconds=clock))
         answer(small, small.viewer(name), desk, "+", at=after(seconds=clock))
         clock += seconds
-        reviewing.submit(small.engine, small.viewer(name), desk.reading.id, at=after(seconds=clock))
+        world.lock(small.engine, small.viewer(name), desk.reading.id, at=after(seconds=clock))
     assert progress(small).seconds_each == 35.0  # of 10 and 60
     assert progress(small, TOVE).seconds_each == 90.0
     assert progress(small, THIRD).seconds_each == 50.0  # of 10 and 90: what took 60 still waits for their own read
@@ -118,7 +118,7 @@ def test_it_stays_blind_while_another_question_on_it_waits(small):
     desk = take(small)
     assert desk.asked.ask is Ask.RESPONSE_ACUITY
     reviewing.mark(small.engine, small.viewer(), desk.reading.id, None, Acuity.B)
-    reviewing.submit(small.engine, small.viewer(), desk.reading.id)
+    world.lock(small.engine, small.viewer(), desk.reading.id)
     assert blind(small) == frozenset()
 
 
@@ -143,7 +143,7 @@ def test_my_reads_are_what_i_locked_newest_first(small):
     reviewing.finish(small.engine, small.viewer(), numbers[1])
     case = take(small, at=after(5))
     reviewing.mark(small.engine, small.viewer(), case.reading.id, None, Acuity.D, at=after(5))
-    reviewing.submit(small.engine, small.viewer(), case.reading.id, at=after(6))
+    world.lock(small.engine, small.viewer(), case.reading.id, at=after(6))
     submitted(small, TOVE, "+", at=after(7))
     found = ask(small, my_reads, small.viewer())
     assert found["reading_id"].tolist() == [case.reading.id, *reversed(numbers)]

@@ -78,7 +78,7 @@ def test_who_marked_nothing_gives_the_item_back_where_others_have_filled_it(thre
     for act in (
         lambda: at_desk(three_readers, desk.reading.id),
         lambda: mark(three_readers, desk, at=after(52)),
-        lambda: reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id),
+        lambda: world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id),
     ):
         with pytest.raises(NotFound, match=r"There is no item \d+ in your hands: it was given back"):
             act()
@@ -96,10 +96,7 @@ def test_who_marked_something_keeps_the_item_and_may_submit_which_counts_as_one_
     kept = take(three_readers, at=after(51))
     assert (kept.reading.id, kept.drafts[kept.keys[0]].label) == (desk.reading.id, "met")
     mark(three_readers, desk, NOT_MET, item=1, at=after(52))
-    assert (
-        reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(53))
-        is ReadingState.DONE
-    )
+    assert world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(53)) is ReadingState.DONE
     assert take(three_readers, THIRD, at=after(53)) is None
     assert sorted((row["rater"], row["label"]) for row in three_readers.history()) == sorted(
         (name, label) for name in (IMANI, TOVE) for label in ("met", "not_met")
@@ -110,7 +107,7 @@ def test_a_submit_after_the_reservation_has_run_out_is_kept(three_readers):
     only_the_first(three_readers)
     desk = take(three_readers)
     number = answer(three_readers, three_readers.viewer(), desk, "+-", at=after(2))
-    assert reviewing.submit(three_readers.engine, three_readers.viewer(), number, at=after(600)) is ReadingState.DONE
+    assert world.lock(three_readers.engine, three_readers.viewer(), number, at=after(600)) is ReadingState.DONE
     assert [row["label"] for row in three_readers.history()] == ["met", "not_met"]
 
 

@@ -54,11 +54,11 @@ def test_what_cannot_be_assessed_needs_its_reason_before_the_lock(three_readers)
     with pytest.raises(
         OverreadError, match=r"^1 of 2 still need an answer, or the reason why they cannot be assessed\.$"
     ):
-        reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id)
+        world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id)
     assert three_readers.history() == []
     assert at_desk(three_readers, desk.reading.id).state is ReadingState.READING
     mark(three_readers, desk, CANNOT, reason=CannotReason.OUTSIDE_SPECIALTY)
-    reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id)
+    world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id)
     assert [(row["label"], row["reason"]) for row in three_readers.history()] == [
         ("cannot_assess", "outside_specialty"),
         ("met", None),
@@ -86,7 +86,7 @@ def test_the_newest_mark_of_an_item_counts_with_its_note(three_readers):
         desk.keys[0]: Draft("met", None, "It names it."),
         desk.keys[1]: Draft("not_met", None, None),
     }
-    reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id)
+    world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id)
     assert [(row["label"], row["explanation"]) for row in three_readers.history()] == [
         ("met", "It names it."),
         ("not_met", None),
@@ -177,7 +177,7 @@ def test_after_the_lock_nothing_is_marked_undone_or_submitted(three_readers):
     for act in (
         lambda: reviewing.mark(three_readers.engine, imani, number, key, MET),
         lambda: reviewing.undo_mark(three_readers.engine, imani, number),
-        lambda: reviewing.submit(three_readers.engine, imani, number),
+        lambda: world.lock(three_readers.engine, imani, number),
     ):
         with pytest.raises(
             AlreadyChanged, match=r"submitted already, in another tab or by a second press\. Nothing was saved"
@@ -292,7 +292,7 @@ def test_of_each_pause_two_minutes_count_at_most(three_readers):
         clock += pause
         mark(three_readers, desk, CANNOT, reason=CannotReason.LANGUAGE, at=after(seconds=clock))
     mark(three_readers, desk, item=1, at=after(seconds=clock))
-    reviewing.submit(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(seconds=clock + 7))
+    world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(seconds=clock + 7))
     spent = sum(min(pause, 120) for pause in pauses) + 7
     assert at_desk(three_readers, desk.reading.id).reading.seconds == pytest.approx(spent)
 
@@ -388,13 +388,13 @@ def test_a_level_of_care_is_one_question_with_one_answer(three_readers, ask):
         reviewing.mark(three_readers.engine, imani, number, None, label)
     mark(three_readers, desk, CANNOT)
     with pytest.raises(OverreadError, match="1 of 1 still need an answer"):
-        reviewing.submit(three_readers.engine, imani, number)
+        world.lock(three_readers.engine, imani, number)
     mark(three_readers, desk, CANNOT, reason=CannotReason.NEEDS_EXAMINATION)
     reviewing.undo_mark(three_readers.engine, imani, number)
     reviewing.undo_mark(three_readers.engine, imani, number)
     assert reviewing.open_review(three_readers.engine, imani, number).drafts[None].label == levels[-1]
     mark(three_readers, desk, Acuity.B_C)
-    assert reviewing.submit(three_readers.engine, imani, number) is ReadingState.REVEALED
+    assert world.lock(three_readers.engine, imani, number) is ReadingState.REVEALED
     desk = at_desk(three_readers, number)
     assert (desk.first[None].label, desk.judged[None].label, desk.differing) == ("B/C", "C", [None])
     seen = decide(three_readers, number, None, Decision(Acuity.C))
@@ -415,9 +415,7 @@ def test_a_level_of_care_that_cannot_be_told_is_stored_with_its_reason(three_rea
     only_the_first(three_readers_quick, ask=Ask.GOLD_ACUITY)
     desk = take(three_readers_quick)
     mark(three_readers_quick, desk, CANNOT, reason=CannotReason.CONTEXT_MISSING)
-    assert (
-        reviewing.submit(three_readers_quick.engine, three_readers_quick.viewer(), desk.reading.id) is ReadingState.DONE
-    )
+    assert world.lock(three_readers_quick.engine, three_readers_quick.viewer(), desk.reading.id) is ReadingState.DONE
     found = world.rows(three_readers_quick.engine, "SELECT label, reason, blinded FROM verdict WHERE stage = 'first'")
     assert [(label, reason, bool(blinded)) for label, reason, blinded in found] == [
         ("cannot_assess", "context_missing", True)

@@ -31,7 +31,8 @@ from tests import world
 READERS = ("Dr. Imani Noor", "Dr. Tove Lind", "Dr. Third")
 JUDGED = "+-+ "  # two criteria of the first response, one of the second; the judge says nothing of the third
 SAID = ("met", "not_met", "met", None)
-ORDER = [ReadingState.READING, ReadingState.REVEALED, ReadingState.DONE]
+ORDER = [ReadingState.READING, ReadingState.LOCKED, ReadingState.REVEALED, ReadingState.DONE]
+LOOKED = (ReadingState.REVEALED, ReadingState.DONE)
 MOST = 120.0
 JUMPS = st.sampled_from([1, 30, 119, 121, 600, 44 * 60, 45 * 60, 46 * 60])
 LABELS = st.sampled_from(list(Label))
@@ -51,6 +52,10 @@ class Held:
     state: ReadingState = ReadingState.READING
     marks: list[tuple[int, str | None, str | None]] = field(default_factory=list)
     decided: dict[int, int] = field(default_factory=dict)
+    first: dict[int, tuple[str | None, str | None]] = field(default_factory=dict)
+    is_shown: bool = False
+    locked_at: datetime | None = None
+    marked_at: datetime = world.START
     seconds: float = 0.0
     is_late: bool = False
 
@@ -176,6 +181,7 @@ class Reading(RuleBasedStateMachine):
             act()
             self.touched(held)
             held.marks.append((key, label, reason if label is Label.CANNOT_ASSESS else None))
+            held.marked_at = self.now
 
     @precondition(lambda self: self.held)
     @rule(place=st.integers(0, 99))
@@ -212,10 +218,78 @@ class Reading(RuleBasedStateMachine):
             state = act()
             said = held.drafts()
             self.first += [(held.reader, key, *said[key], number) for key in held.keys]
-            differs = any(SAID[key - 1] not in (None, said[key][0]) for key in held.keys)
-            assert state is (ReadingState.REVEALED if differs else ReadingState.DONE)
+            held.first, held.locked_at = {key: said[key] for key in held.keys}, self.now
+            has_judge = any(SAID[key - 1] for key in held.keys)
+            held.is_shown = has_judge and not self.is_blind
+            wanted = ReadingState.LOCKED if has_judge and self.is_blind else self.compared(held)
+            assert state is wanted
             self.touched(held)
             held.state = state
+
+    @staticmethod
+    def compared(held):
+        differs = any(SAID[key - 1] not in (None, label) for key, (label, _) in held.first.items())
+        return ReadingState.REVEALED if differs else ReadingState.DONE
+
+    @precondition(lambda self: self.held)
+    @rule(place=st.integers(0, 99))
+    def reveal(self, place):
+        number, held, viewer = self.chosen(place)
+
+        def act():
+            return reviewing.reveal(self.small.engine, viewer, number, at=self.now)
+
+        if number in self.given_back:
+            self.refused(number, held, act)
+        elif held.state is ReadingState.READING:
+            with pytest.raises(NotAllowed):
+                act()
+        else:
+            is_first = held.state is ReadingState.LOCKED
+            wanted = self.compared(held) if is_first else held.state
+            assert act() is wanted
+            if held.state is not ReadingState.DONE:
+                self.touched(held)
+            held.state, held.is_shown = wanted, held.is_shown or is_first
+
+    @precondition(lambda self: self.held)
+    @rule(place=st.integers(0, 99), item=st.integers(0, 1), label=LABELS, reason=REASONS)
+    def slip(self, place, item, label, reason):
+        """Told between the lock and the judge alone; where no judge is, before the next answer. It changes this answer and no other."""
+        number, held, viewer = self.chosen(place)
+        key = held.keys[item % len(held.keys)]
+        desk = None if number in self.given_back else reviewing.open_review(self.small.engine, viewer, number)
+        seen = desk.first[key].verdict_id if desk and key in desk.first else None
+
+        def act():
+            reviewing.slip(self.small.engine, viewer, number, key, label, reason=reason, seen=seen, at=self.now)
+
+        others = [
+            h for n, h in self.held.items() if h.reader == held.reader and n != number and n not in self.given_back
+        ]
+        gone_on = held.locked_at is not None and any(
+            (h.locked_at or world.START) > held.locked_at or (h.marks and h.marked_at > held.locked_at) for h in others
+        )
+        is_open = held.state is ReadingState.LOCKED or (
+            held.state is ReadingState.DONE and not held.is_shown and not gone_on
+        )
+        if number in self.given_back:
+            self.refused(number, held, act)
+        elif not is_open or not self.is_blind:
+            with pytest.raises(NotAllowed):
+                act()
+        elif label is Label.CANNOT_ASSESS and reason is None:
+            with pytest.raises(OverreadError, match="Expected the reason"):
+                act()
+        elif held.first[key] == (label, reason if label is Label.CANNOT_ASSESS else None):
+            with pytest.raises(AlreadyChanged):
+                act()
+        else:
+            act()
+            held.first[key] = label, reason if label is Label.CANNOT_ASSESS else None
+            self.first.append((held.reader, key, *held.first[key], number))
+            if held.state is ReadingState.LOCKED:
+                self.touched(held)
 
     @precondition(lambda self: self.held)
     @rule(place=st.integers(0, 99), item=st.integers(0, 1), label=LABELS, is_stale=st.booleans())
@@ -230,7 +304,7 @@ class Reading(RuleBasedStateMachine):
 
         if number in self.given_back:
             self.refused(number, held, act)
-        elif held.state is ReadingState.READING:
+        elif held.state not in LOOKED:
             with pytest.raises(NotAllowed):
                 act()
         elif is_stale:
@@ -249,10 +323,10 @@ class Reading(RuleBasedStateMachine):
         def act():
             reviewing.finish(self.small.engine, viewer, number, at=self.now)
 
-        first = {key: label for reader, key, label, _, _ in self.first if reader == held.reader}
+        first = {key: label for key, (label, _) in held.first.items()}
         if number in self.given_back:
             self.refused(number, held, act)
-        elif held.state is ReadingState.READING:
+        elif held.state not in LOOKED:
             with pytest.raises(NotAllowed):
                 act()
         elif held.state is ReadingState.REVEALED and any(
@@ -283,7 +357,9 @@ class Reading(RuleBasedStateMachine):
         assert found[: len(self.kept_rows)] == self.kept_rows
         self.kept_rows = found
         assert [row[1:5] for row in found] == [said[:4] for said in self.first]
-        assert len({row[1:3] for row in found}) == len(found)
+        replaced = {row[10] for row in found}
+        standing = [row[1:3] for row in found if row[0] not in replaced]
+        assert len(set(standing)) == len(standing)
         for row, said in zip(found, self.first, strict=True):
             assert row[5] == ("first" if self.is_blind else "open")
             assert row[6:9] == ("random", pytest.approx(2 / 3), self.is_blind)
@@ -325,7 +401,7 @@ class Reading(RuleBasedStateMachine):
                         assert queries.blind_examples(session, viewer, among=few) == blind & few
 
     @invariant()
-    def before_the_lock_a_blind_desk_holds_nothing_of_the_judge_or_of_others(self):
+    def before_the_judge_is_asked_for_a_blind_desk_holds_nothing_of_the_judge_or_of_others(self):
         for number, held in self.held.items():
             if number in self.given_back:
                 continue
@@ -333,17 +409,13 @@ class Reading(RuleBasedStateMachine):
             desk = reviewing.open_review(self.small.engine, viewer, number)
             drafts = {key: (draft.label, draft.reason) for key, draft in desk.drafts.items()}
             assert drafts == held.drafts()
-            is_locked = held.state is not ReadingState.READING
-            judged = (
-                {key: SAID[key - 1] for key in held.keys if SAID[key - 1]} if is_locked or not self.is_blind else {}
-            )
+            is_shown = held.state in LOOKED or not self.is_blind
+            judged = {key: SAID[key - 1] for key in held.keys if SAID[key - 1]} if is_shown else {}
             assert {key: given.label for key, given in desk.judged.items()} == judged
             assert desk.judge == (world.JUDGE if judged else None)
-            first = {
-                key: label for reader, key, label, _, _ in self.first if reader == held.reader and key in held.keys
-            }
+            first = {key: label for key, (label, _) in held.first.items()}
             assert {key: given.label for key, given in desk.first.items()} == first
-            if self.is_blind and not is_locked:
+            if not is_shown:
                 assert not any(word in repr(desk) for word in ("Magpie", "Alder", "It does."))
 
 

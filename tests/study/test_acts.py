@@ -120,7 +120,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "reading.adjudication.settle": ("adjudicate", lambda w, a, _f, _n: adjudication.settle(w.engine, a, KEY, [])),
 }  # fmt: skip
 OF_ONES_OWN = {
-    "reading.reviewing.mark", "reading.reviewing.move", "reading.reviewing.undo_mark", "reading.reviewing.submit",
+    "reading.reviewing.mark", "reading.reviewing.move", "reading.reviewing.undo_mark", "reading.reviewing.reveal", "reading.reviewing.slip", "reading.reviewing.submit",
     "reading.reviewing.revise", "reading.reviewing.finish",
 }  # fmt: skip
 NOBODYS = {
@@ -208,14 +208,19 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "undo_mark": lambda: reviewing.undo_mark(engine, old_tab, number),
         "submit": lambda: reviewing.submit(engine, old_tab, number),
     }
+    slip = {"reason": None, "seen": None}
+    once_locked = {
+        "slip": lambda: reviewing.slip(engine, old_tab, number, keys[0], Label.MET, **slip),
+        "reveal": lambda: reviewing.reveal(engine, old_tab, number),
+    }
     afterwards = {
         "revise": lambda: reviewing.revise(engine, old_tab, number, keys[0], Decision(Label.NOT_MET), seen=None),
         "finish": lambda: reviewing.finish(engine, old_tab, number),
     }
-    assert {f"reading.reviewing.{name}" for name in (*of_a_draft, *afterwards)} == OF_ONES_OWN
+    assert {f"reading.reviewing.{name}" for name in (*of_a_draft, *once_locked, *afterwards)} == OF_ONES_OWN
     for key in keys:
         reviewing.mark(engine, old_tab, number, key, Label.NOT_MET)
-    for presses in (of_a_draft, afterwards):
+    for presses in (of_a_draft, once_locked, afterwards):
         roles_are(small, old_tab.name, Role.RESEARCHER)
         for name, press in presses.items():
             refusal = tried(press)

@@ -32,12 +32,27 @@ ALLOWED = {
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)
 
 OF_A_READING = {
-    # state:                 mark, decide: by a reader of the study on a reading of their own
-    ReadingState.READING: (True, False),
-    ReadingState.REVEALED: (False, True),
-    ReadingState.DONE: (False, True),
+    # state:              mark, reveal, decide: by a reader of the study on a reading of their own
+    ReadingState.READING: (True, False, False),
+    ReadingState.LOCKED: (False, True, False),
+    ReadingState.REVEALED: (False, True, True),
+    ReadingState.DONE: (False, True, True),
 }
-ON_SOMETHING = {"mark", "decide", "settle", "open"}
+SLIPS = {
+    # state, others' verdicts seen, gone on: whether a slip may be told
+    **dict.fromkeys(
+        itertools.product([ReadingState.READING, ReadingState.REVEALED], (False, True), (False, True)), False
+    ),
+    **{
+        (ReadingState.LOCKED, has_seen, gone_on): not has_seen
+        for has_seen, gone_on in itertools.product((False, True), repeat=2)
+    },
+    **{
+        (ReadingState.DONE, has_seen, gone_on): not has_seen and not gone_on
+        for has_seen, gone_on in itertools.product((False, True), repeat=2)
+    },
+}
+ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open"}
 ME, SOMEBODY_ELSE = 1, 2
 EVERY_ROLES = [frozenset(roles) for n in range(5) for roles in itertools.combinations(ROLES, n)]
 
@@ -108,9 +123,9 @@ def test_a_refusal_names_the_role_that_it_takes_and_the_roles_that_are_there():
 
 
 @pytest.mark.parametrize("state", ReadingState)
-@pytest.mark.parametrize("act", ["mark", "decide"])
+@pytest.mark.parametrize("act", ["mark", "reveal", "decide"])
 def test_a_reading_is_its_readers_alone_and_each_act_has_its_time(act, state):
-    in_time = OF_A_READING[state][("mark", "decide").index(act)]
+    in_time = OF_A_READING[state][("mark", "reveal", "decide").index(act)]
     for roles, owner in itertools.product(EVERY_ROLES, (ME, SOMEBODY_ELSE)):
         said = refusal(act, viewer(*roles), owner, state)
         reads = bool(roles & {Role.REVIEWER, Role.ADJUDICATOR})
@@ -121,9 +136,21 @@ def test_a_reading_is_its_readers_alone_and_each_act_has_its_time(act, state):
             assert str(said) == "This read belongs to somebody else."
 
 
+def test_a_slip_is_told_after_the_lock_and_before_anything_of_others_was_seen_by_the_reader_alone():
+    for (state, has_seen, gone_on), in_time in SLIPS.items():
+        for roles, owner in itertools.product(EVERY_ROLES, (ME, SOMEBODY_ELSE)):
+            said = ""
+            try:
+                policies.check_can_slip(viewer(*roles), owner, state, has_seen=has_seen, has_gone_on=gone_on)
+            except NotAllowed as refused:
+                said = str(refused)
+            reads = bool(roles & {Role.REVIEWER, Role.ADJUDICATOR})
+            assert (said == "") == (reads and owner == ME and in_time), (roles, owner, state, has_seen, gone_on)
+
+
 def test_a_mark_after_the_lock_came_second_and_a_decision_before_it_came_too_early():
     person = viewer(Role.REVIEWER)
-    for state in (ReadingState.REVEALED, ReadingState.DONE):
+    for state in (ReadingState.LOCKED, ReadingState.REVEALED, ReadingState.DONE):
         late = refusal("mark", person, ME, state)
         assert isinstance(late, AlreadyChanged)
         assert str(late).endswith("Nothing was saved twice.")

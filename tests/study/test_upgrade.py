@@ -105,7 +105,7 @@ def test_a_process_that_runs_reads_and_writes_on_while_the_tables_become_newer(s
     assert failed == []
     assert desk is not None
     number = world.answer(small, reader, desk, "+" * len(desk.keys), at=world.START)
-    assert reviewing.submit(small.engine, reader, number, at=world.START)
+    assert world.lock(small.engine, reader, number, at=world.START)
     with reading(small.engine) as session:
         assert verify(session).holds
         n_told = session.connection().execute(
