@@ -60,6 +60,7 @@ with common.guarded():
         position="hidden" if viewer is None else "sidebar",
     )
     if viewer is None and page.url_path == routes.HELP_NAME:
+        st.page_link(routes.OVERVIEW, label="Start page", icon=":material/arrow_back:")
         page.run()  # nothing of a study stands there
     elif viewer is None:
         welcome.show()

@@ -49,7 +49,10 @@ def found(words: str) -> list[Section]:
     """The sections that hold all of these words, those first whose heading holds the most of them."""
     wanted = words.casefold().split()
     sections = [section for pages in contents().values() for name in pages for section in _sections(name)]
-    holding = [one for one in sections if all(word in f"{one.heading} {one.text}".casefold() for word in wanted)]
+    shown = {
+        one: f"{one.heading} {one.text}".replace("\\", "").casefold() for one in sections
+    }  # a backslash is Markdown's
+    holding = [one for one in sections if all(word in shown[one] for word in wanted)]
     return sorted(holding, key=lambda one: -sum(word in one.heading.casefold() for word in wanted))
 
 

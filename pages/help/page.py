@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from evalcore.stats.wording import counted
 from pages.help import docs
 from pages.shared import html
 
@@ -11,15 +12,16 @@ titles = {name: title for pages in docs.contents().values() for name, title in p
 name = st.query_params.get("doc", docs.FIRST)
 if name not in titles:
     name = docs.FIRST
-left, right = st.columns([1, 4], gap="large")
+words = st.text_input("Search", key="help_search", placeholder="Search", label_visibility="collapsed", width=320)
+with st.container(key="help_columns"):
+    left, right = st.columns([1, 4], gap="large")
 with left:
-    words = st.text_input("Search", key="help_search", placeholder="Search", label_visibility="collapsed")
     for heading, pages in docs.contents().items():
         st.html(html.help_list(heading, pages, current="" if words.strip() else name))
 with right:
     if words.strip():
         sections = docs.found(words)
-        st.html(html.heading("Help", f"{len(sections)} sections hold: {words}"))
+        st.html(html.heading("Help", f"{counted(len(sections), 'section')} with: {words}"))
         for section in sections[:MOST_FOUND]:
             with st.expander(f"{titles[section.page]}: {section.heading}"):
                 st.html(html.help_page(section.text))
@@ -27,4 +29,5 @@ with right:
         for text, about, picture in docs.pieces(name):
             st.html(html.help_page(text))
             if picture is not None:
-                st.image(str(picture), alt=about, caption=about)
+                st.image(str(picture), alt=about)
+                st.html(html.quiet(about))

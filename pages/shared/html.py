@@ -96,8 +96,9 @@ def formatted(text: str) -> str:
 
 
 def help_page(text: str) -> str:
-    """A page of our own docs: the same, but that it leads on to other pages of them."""
-    return re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
+    """A page of our own docs: the same, but that it leads on to other pages of them, and that a line ends where the screen does."""
+    linked = re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
+    return f'<div class="or-page">{linked.replace("<br />", "")}</div>'
 
 
 def help_list(title: str, pages: Mapping[str, str], *, current: str) -> str:

@@ -20,9 +20,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 MADE = "This page is made from the code by `make docs`."
 
 
+def plain(text: str) -> str:
+    """Words in which no sign is taken for Markdown, but for code between backticks."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"([_*<])", r"\\\1", part) for part in parts)
+
+
 def table(heads: list[str], rows: list[list[str]]) -> str:
     """A table of Markdown."""
-    lines = [heads, ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [heads, ["---"] * len(heads), *([plain(cell).replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -53,7 +59,7 @@ def commands() -> str:
             said = getattr(one, "help", None) or ""
             rows.append([names or f"`{(one.metavar or one.name or '').upper()}`", " ".join(said.split())])
         rows = [row for row in rows if row[0] != "`--help`"]
-        parts += [f"## {path}", inspect.cleandoc(command.help or "")]
+        parts += [f"## {path}", plain(inspect.cleandoc(command.help or ""))]
         parts += [table(["option", "meaning"], rows)] if rows else []
     return "\n\n".join(parts) + "\n"
 
