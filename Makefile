@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: run test tests test-slow bench check unit browser lock clean help
+.PHONY: run test tests test-slow bench docs pictures check unit browser lock clean help
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -60,6 +60,15 @@ test-slow: .venv/.for-tests  ## the tests marked slow
 bench: .venv/.for-tests  ## every benchmark in tests/benchmarks/
 	@shopt -s nullglob; for benchmark in tests/benchmarks/[!_]*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
 
+docs: .venv/.for-tests  ## write the reference in docs/ from the code, and build a web site of docs/ in build/docs that needs no network
+	$(BIN)/python -m tests.docs.reference
+	@test -x .venv-docs/bin/zensical || { $(BIN)/python -m venv --clear .venv-docs && .venv-docs/bin/pip install --quiet "zensical>=0.0.73,<0.1"; }
+	.venv-docs/bin/zensical build --strict
+
+pictures: .venv/.for-tests  ## take the pictures of docs/ and README anew, from the demo study in Chromium
+	$(BIN)/python tests/chromium.py
+	$(BIN)/python -m tests.docs.pictures
+
 # --- The virtual environment. Stamps in it say what is installed, so that a second call installs nothing. ---
 
 .venv/.made:
@@ -105,7 +114,7 @@ lock:  ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newe
 	@! grep -nE '://|^--|^-e|@ ' requirements.lock || { echo >&2 "requirements.lock must hold no address or path."; exit 1; }
 
 clean:  ## remove .venv, builds and caches; databases stay
-	rm -rf .venv .venv-lock build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lock .venv-docs build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help:  ## this list

@@ -54,12 +54,17 @@ with common.guarded():
                 listed("study", "Study", "database"),
                 listed("export", "Export", "download"),
                 listed("audit", "Audit", "history", check_can_see_audit),
+                listed(routes.HELP_NAME, "Help", "help"),
             ],
         },
         position="hidden" if viewer is None else "sidebar",
     )
-    if viewer is None:
+    if viewer is None and page.url_path == routes.HELP_NAME:
+        st.page_link(routes.OVERVIEW, label="Start page", icon=":material/arrow_back:")
+        page.run()  # nothing of a study stands there
+    elif viewer is None:
         welcome.show()
+        st.page_link(routes.HELP, label="Help", icon=":material/help:")
     else:
         common.came(viewer)
         prefetch.begin(viewer)

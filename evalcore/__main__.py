@@ -38,7 +38,7 @@ app.add_typer(team.studies_app, name="studies")
 
 app.command("import")(data.import_)
 COMMANDS = (
-    (data.download, data.formats, data.scores, data.export, data.backup, data.restore, data.copy),
+    (data.download, data.formats, data.template, data.scores, data.export, data.backup, data.restore, data.copy),
     (compare.compare, judging.judges, judging.agreement, judging.anchoring),
     (judging.criteria, judging.drift, judging.self_preference, judging.families, judging.judge_check),
     (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),

@@ -16,18 +16,24 @@ class Settings(BaseSettings):
 
     Attributes:
         db: A database URL, or the path of a SQLite file.
+        healthbench_url: From where `overread download healthbench` fetches the official files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
+        max_line_bytes: The longest line of a file that is imported.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
         read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it.
-        public_url, oidc_issuer, oidc_client_id, oidc_client_secret: People sign in where all are set: where browsers reach this server, and
-            the OpenID Connect provider. `oidc_client_secret_file` names a file that holds the secret.
-        oidc_scopes, oidc_groups_claim: What the provider is asked for, and the claim in which it names groups.
+        public_url: Where browsers reach this server. People sign in where this and the next three are set.
+        oidc_issuer, oidc_client_id, oidc_client_secret: The OpenID Connect provider, and what this server is to it.
+        oidc_client_secret_file: A file that holds the secret, instead.
+        oidc_scopes: What the provider is asked for.
+        oidc_groups_claim: The claim in which it names groups.
         oidc_sign_out: Whether who signs out is led on to the provider's own sign-out, where it has one.
-        allowed_domains, allowed_groups: Separated by commas; who else signs in is refused.
+        allowed_domains: Domains of e-mail addresses, separated by commas; who else signs in is refused.
+        allowed_groups: Groups, separated by commas; who else signs in is refused.
         group_roles: Roles that groups have, such as `readers=reviewer, leads=lead+researcher`, on a server with one study; with several the file has them.
-        idle_minutes, session_hours: How long a session lasts without a press, and at all.
+        idle_minutes: How long a session lasts without a press.
+        session_hours: How long a session lasts at all.
         studies: The TOML file of a server's studies; None: the one of `db`.
     """
 

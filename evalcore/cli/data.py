@@ -123,6 +123,22 @@ def formats() -> None:
     console.say(FIELDS)
 
 
+def template(
+    format_name: Annotated[str, Argument(metavar="FORMAT", help="One of `overread formats`.")],
+    path: Annotated[Path | None, Argument(help="A new file; default: the format's name in this folder.")] = None,
+) -> None:
+    """Write a file of a format to begin with: invented rows, with the columns or keys in their places."""
+    from evalcore.importing.templates import template as found
+
+    source = found(format_name)
+    path = path or Path(source.name)
+    if path.exists():
+        msg = f"{path}: expected a new file, and it exists already: choose another name"
+        raise OverreadError(msg)
+    console.write_whole(path, source.read_bytes())
+    console.say(f"{path}: replace its rows by yours, then overread import {path}")
+
+
 def download(
     benchmark: Annotated[str, Argument(help="healthbench")],
     part: Annotated[str, Option(help="eval, hard, consensus or meta")] = "eval",

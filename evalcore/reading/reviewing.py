@@ -352,8 +352,8 @@ def submit(
     """Lock the first read: drafts become verdicts. Returns the new state.
 
     A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no judge
-    has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
-    conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
+    has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits
+    who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
     with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
@@ -421,7 +421,7 @@ def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dateti
         return ReadingState(reading.state)
 
 
-def slip(  # noqa: PLR0913 - what a corrected answer says
+def slip(
     engine: Engine,
     viewer: schema.Viewer,
     reading_id: int,

@@ -377,10 +377,10 @@ class _Locked(ListPanel):
     def _last_row(self) -> None:
         with row("last_row"):
             waits = self.desk.state is ReadingState.LOCKED
-            if waits and keys.press(Press.REVEAL, "Show the judge", f"go_on_{self.number}", type="primary"):
-                if self.act(reviewing.reveal, self.number):
-                    self._say_agreed()
-                    self._leave()
+            asks = waits and keys.press(Press.REVEAL, "Show the judge", f"go_on_{self.number}", type="primary")
+            if asks and self.act(reviewing.reveal, self.number):
+                self._say_agreed()
+                self._leave()
             words = "No slip" if self._is_slipping else "I slipped"
             if keys.press(Press.SLIP, words, f"slip_{self.number}"):
                 if self._is_slipping:

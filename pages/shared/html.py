@@ -95,6 +95,20 @@ def formatted(text: str) -> str:
     return f'<div class="or-formatted" dir="auto">{body}</div>'
 
 
+def help_page(text: str) -> str:
+    """A page of our own docs: the same, but that it leads on to other pages of them, and that a line ends where the screen does."""
+    linked = re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
+    return f'<div class="or-page">{linked.replace("<br />", "")}</div>'
+
+
+def help_list(title: str, pages: Mapping[str, str], *, current: str) -> str:
+    """Pages of the docs by name, with their titles."""
+    link = '<li><a href="?doc={}" target="_self"{}>{}</a></li>'
+    here = {name: ' aria-current="page"' if name == current else "" for name in pages}
+    rows = "".join(link.format(escaped(name), here[name], escaped(words)) for name, words in pages.items())
+    return f'<nav class="or-help" aria-label="{escaped(title)}"><b>{escaped(title)}</b><ul>{rows}</ul></nav>'
+
+
 def said(text: str, *, as_markdown: bool, fold: Fold = TURN) -> str:
     """A turn of a conversation, as it is or formatted."""
     return _folded(text, fold, formatted) if as_markdown else verbatim(text, fold)

@@ -1,6 +1,6 @@
 """Every address of the dashboard, once: the script that a link or a button opens."""
 
-START = "overview"
+START, HELP_NAME = "overview", "help"
 
 
 def script(name: str) -> str:
@@ -15,4 +15,4 @@ def title(name: str) -> str:
 
 REVIEW, MY_READS, BROWSE, ADJUDICATE = map(script, ("review", "my_reads", "browse", "adjudicate"))
 MODELS, JUDGES, TRIAGE, CALIBRATION = map(script, ("models", "judges", "triage", "calibration"))
-OVERVIEW, STUDY, EXPORT, AUDIT = map(script, ("overview", "study", "export", "audit"))
+OVERVIEW, STUDY, EXPORT, AUDIT, HELP = map(script, ("overview", "study", "export", "audit", HELP_NAME))

@@ -15,6 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import import_file, told_by_name
 from evalcore.importing.formats import FORMATS
+from evalcore.importing.templates import template
 from evalcore.importing.uploads import path_of
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
@@ -51,6 +52,8 @@ def _importing(viewer: Viewer) -> None:
             for name, one in FORMATS.items():
                 st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
                 st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
+                file = template(name)
+                st.download_button(f"Template {file.name}", file.read_bytes(), file.name, icon=":material/download:")
         return
     number, unsaid = uploads[0].file_id, "if the file does not say"
     by_name = told_by_name(uploads[0].name)

@@ -17,7 +17,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 
 
 def drill() -> str:
-    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "backup.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / "backup.md").read_text(encoding="utf-8"), re.DOTALL)
     return block
 
 

@@ -242,7 +242,16 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
             raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
-    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}"])
+    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys)}"])
+
+
+def _closest(keys: set[str]) -> str:
+    """The format that the most of these columns or keys belong to, and what a file of it has beside them; empty where they belong to none."""
+    near = max(FORMATS.values(), key=lambda one: (len(one.column_names & keys), -len(one.keys - keys)))
+    if not near.column_names & keys:
+        return ""
+    missing = sorted(near.keys - keys) or [" or ".join(sorted(near.one_of))]
+    return f"; closest format: {near.name}; missing: {', '.join(missing)}"
 
 
 def _is_document(path: Path, name: str) -> bool:

@@ -1,0 +1,1 @@
+"""Help: the pages of docs/."""

@@ -1,0 +1,1 @@
+"""The docs: reference, commands, pictures, and the page that shows them."""
