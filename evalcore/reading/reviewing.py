@@ -353,7 +353,8 @@ def submit(
 
     A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no judge
     has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits
-    who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
+    who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader
+    says that they know which model wrote it.
     """
     at = at or now()
     with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
