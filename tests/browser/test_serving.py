@@ -37,7 +37,7 @@ def test_the_first_request_of_all_to_a_page_shows_no_page(page: Page, tmp_path: 
         page.goto(server.url + path)
         expect(page.locator(".or-heading h1")).to_have_text("Sign in as")
         expect(page.locator("a.or-profile")).to_have_count(N_PEOPLE)
-        expect(page.get_by_text(title)).to_have_count(0)
+        expect(page.locator(".or-heading", has_text=title)).to_have_count(0)
         expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
         expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
 
@@ -46,7 +46,7 @@ def test_a_page_without_a_profile_asks_who_reads(page: Page, app_server: AppServ
     for path, title in steps.PAGES.values():
         page.goto(app_server.url + path)
         expect(page.locator(".or-heading h1"), path).to_have_text("Sign in as")
-        expect(page.get_by_text(title)).to_have_count(0)
+        expect(page.locator(".or-heading", has_text=title)).to_have_count(0)
 
 
 @pytest.mark.parametrize(
