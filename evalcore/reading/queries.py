@@ -406,7 +406,11 @@ def slips_by_reader(session: Session, hidden: frozenset[int] = frozenset()) -> p
     verdict, rater = TABLES["verdict"].alias("given"), TABLES["rater"]
     given_here = is_read(verdict.c), verdict.c.stage == schema.Stage.FIRST, verdict.c.source == schema.Source.SESSION
     statement = (
-        select(rater.c.name.label("reader"), func.count().label("n_answers"), func.count(verdict.c.supersedes).label("n_slips"))
+        select(
+            rater.c.name.label("reader"),
+            func.count().label("n_answers"),
+            func.count(verdict.c.supersedes).label("n_slips"),
+        )
         .join(rater, rater.c.id == verdict.c.rater_id)
         .where(*given_here, verdict.c.label.is_not(None), not_superseded(verdict))
         .group_by(rater.c.name)

@@ -16,7 +16,15 @@ from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
 from evalcore.study.acting import allow, anew
 from evalcore.study.db import Engine, Session, reading as reads, writing
-from evalcore.study.policies import STUDY, check_can_decide, check_can_mark, check_can_read, check_can_reveal, check_can_slip, check_own
+from evalcore.study.policies import (
+    STUDY,
+    check_can_decide,
+    check_can_mark,
+    check_can_read,
+    check_can_reveal,
+    check_can_slip,
+    check_own,
+)
 from evalcore.study.schema import ReadingState
 from evalcore.study.tables import Mark, Reading, Verdict as VerdictRow, now
 
@@ -112,6 +120,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
         before = queries.slipped_from(session, [given.verdict_id for given in first.values()])
         slipped = {key: before[given.verdict_id] for key, given in first.items() if given.verdict_id in before}
     material = queries.material(session, asked.target)
+    in_order = [item.criterion_id for item in material.items] or [None]  # a corrected answer keeps its place
+    first = {key: first[key] for key in in_order if key in first}
     control: tuple[int | None, ...] = ()
     if reading.state == ReadingState.REVEALED:
         criteria = [item.criterion_id for item in material.items]
@@ -343,9 +353,10 @@ def submit(
 ) -> ReadingState:
     """Lock the first read: drafts become verdicts. Returns the new state.
 
-    A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no judge
-    has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
-    conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader says that they know which model wrote it.
+    A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no
+    judge has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody
+    submits who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason.
+    `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
     with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
@@ -391,9 +402,7 @@ def submit(
         return ReadingState(reading.state)
 
 
-def reveal(
-    engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None
-) -> ReadingState:
+def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> ReadingState:
     """Show the judge's verdicts beside the locked read. Returns the new state; pressed twice it changes nothing.
 
     Done at once where the judge says the same throughout; else the differences wait for keep or revise. Where the study has a control, some criteria
@@ -415,7 +424,7 @@ def reveal(
         return ReadingState(reading.state)
 
 
-def slip(  # noqa: PLR0913 - what a corrected answer says
+def slip(
     engine: Engine,
     viewer: schema.Viewer,
     reading_id: int,

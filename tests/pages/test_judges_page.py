@@ -147,9 +147,7 @@ def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(two_convers
     viewer = two_conversations.viewer(IMANI)
     desk = reviewing.take(two_conversations.engine, viewer)
     number = world.answer(two_conversations, viewer, desk, "+-" if desk.asked.example_id == 1 else "++")
-    world.lock(
-        two_conversations.engine, viewer, number
-    )  # agrees throughout: done; the other conversation still waits
+    world.lock(two_conversations.engine, viewer, number)  # agrees throughout: done; the other conversation still waits
     shown = main_words(open_judges(IMANI))
     assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
     assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown

@@ -5,7 +5,6 @@ from hypothesis import assume, given, settings, strategies as st
 from sqlalchemy import event
 
 from evalcore.export import methods, tables as export_tables
-from evalcore.reading import reviewing
 from evalcore.study import families
 from evalcore.study.db import open_study
 from evalcore.study.families import mentions

@@ -9,7 +9,6 @@ from evalcore.study.schema import Label, ReadingState
 from tests import world
 from tests.page_steps import said
 from tests.reading_steps import IMANI, at_desk, only_the_first
-from tests.world import submitted
 
 MET, NOT_MET, CANNOT = "answer_1", "answer_2", "answer_3"
 JUDGED = ("Magpie", "The judge", "judge differs", "agree")

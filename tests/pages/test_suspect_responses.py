@@ -7,7 +7,6 @@ import pytest
 from sqlmodel import Session
 
 from evalcore.export import tables as export_tables
-from evalcore.reading import reviewing
 from evalcore.runs import queries, store
 from evalcore.runs.suspicion import suspects
 from evalcore.study.db import open_study, reading, writing

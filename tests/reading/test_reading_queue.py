@@ -96,10 +96,7 @@ def test_who_marked_something_keeps_the_item_and_may_submit_which_counts_as_one_
     kept = take(three_readers, at=after(51))
     assert (kept.reading.id, kept.drafts[kept.keys[0]].label) == (desk.reading.id, "met")
     mark(three_readers, desk, NOT_MET, item=1, at=after(52))
-    assert (
-        world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(53))
-        is ReadingState.DONE
-    )
+    assert world.lock(three_readers.engine, three_readers.viewer(), desk.reading.id, at=after(53)) is ReadingState.DONE
     assert take(three_readers, THIRD, at=after(53)) is None
     assert sorted((row["rater"], row["label"]) for row in three_readers.history()) == sorted(
         (name, label) for name in (IMANI, TOVE) for label in ("met", "not_met")

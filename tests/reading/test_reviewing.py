@@ -415,9 +415,7 @@ def test_a_level_of_care_that_cannot_be_told_is_stored_with_its_reason(three_rea
     only_the_first(three_readers_quick, ask=Ask.GOLD_ACUITY)
     desk = take(three_readers_quick)
     mark(three_readers_quick, desk, CANNOT, reason=CannotReason.CONTEXT_MISSING)
-    assert (
-        world.lock(three_readers_quick.engine, three_readers_quick.viewer(), desk.reading.id) is ReadingState.DONE
-    )
+    assert world.lock(three_readers_quick.engine, three_readers_quick.viewer(), desk.reading.id) is ReadingState.DONE
     found = world.rows(three_readers_quick.engine, "SELECT label, reason, blinded FROM verdict WHERE stage = 'first'")
     assert [(label, reason, bool(blinded)) for label, reason, blinded in found] == [
         ("cannot_assess", "context_missing", True)

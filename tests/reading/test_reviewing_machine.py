@@ -264,11 +264,15 @@ class Reading(RuleBasedStateMachine):
         def act():
             reviewing.slip(self.small.engine, viewer, number, key, label, reason=reason, seen=seen, at=self.now)
 
-        others = [h for n, h in self.held.items() if h.reader == held.reader and n != number and n not in self.given_back]
+        others = [
+            h for n, h in self.held.items() if h.reader == held.reader and n != number and n not in self.given_back
+        ]
         gone_on = held.locked_at is not None and any(
             (h.locked_at or world.START) > held.locked_at or (h.marks and h.marked_at > held.locked_at) for h in others
         )
-        is_open = held.state is ReadingState.LOCKED or (held.state is ReadingState.DONE and not held.is_shown and not gone_on)
+        is_open = held.state is ReadingState.LOCKED or (
+            held.state is ReadingState.DONE and not held.is_shown and not gone_on
+        )
         if number in self.given_back:
             self.refused(number, held, act)
         elif not is_open or not self.is_blind:

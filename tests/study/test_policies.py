@@ -40,9 +40,17 @@ OF_A_READING = {
 }
 SLIPS = {
     # state, others' verdicts seen, gone on: whether a slip may be told
-    **dict.fromkeys(itertools.product([ReadingState.READING, ReadingState.REVEALED], (False, True), (False, True)), False),
-    **{(ReadingState.LOCKED, has_seen, gone_on): not has_seen for has_seen, gone_on in itertools.product((False, True), repeat=2)},
-    **{(ReadingState.DONE, has_seen, gone_on): not has_seen and not gone_on for has_seen, gone_on in itertools.product((False, True), repeat=2)},
+    **dict.fromkeys(
+        itertools.product([ReadingState.READING, ReadingState.REVEALED], (False, True), (False, True)), False
+    ),
+    **{
+        (ReadingState.LOCKED, has_seen, gone_on): not has_seen
+        for has_seen, gone_on in itertools.product((False, True), repeat=2)
+    },
+    **{
+        (ReadingState.DONE, has_seen, gone_on): not has_seen and not gone_on
+        for has_seen, gone_on in itertools.product((False, True), repeat=2)
+    },
 }
 ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open"}
 ME, SOMEBODY_ELSE = 1, 2
