@@ -120,7 +120,8 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
         before = queries.slipped_from(session, [given.verdict_id for given in first.values()])
         slipped = {key: before[given.verdict_id] for key, given in first.items() if given.verdict_id in before}
     material = queries.material(session, asked.target)
-    in_order = [item.criterion_id for item in material.items] or [None]  # a corrected answer keeps its place
+    in_order: list[int | None] = [item.criterion_id for item in material.items] or [None]
+    # a corrected answer keeps its place
     first = {key: first[key] for key in in_order if key in first}
     control: tuple[int | None, ...] = ()
     if reading.state == ReadingState.REVEALED:
