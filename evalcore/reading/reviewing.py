@@ -120,6 +120,9 @@ def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
         before = queries.slipped_from(session, [given.verdict_id for given in first.values()])
         slipped = {key: before[given.verdict_id] for key, given in first.items() if given.verdict_id in before}
     material = queries.material(session, asked.target)
+    in_order: list[int | None] = [item.criterion_id for item in material.items] or [None]
+    # a corrected answer keeps its place
+    first = {key: first[key] for key in in_order if key in first}
     control: tuple[int | None, ...] = ()
     if reading.state == ReadingState.REVEALED:
         criteria = [item.criterion_id for item in material.items]
@@ -351,10 +354,10 @@ def submit(
 ) -> ReadingState:
     """Lock the first read: drafts become verdicts. Returns the new state.
 
-    A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no judge
-    has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody submits
-    who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason. `knows_model`: the reader
-    says that they know which model wrote it.
+    A blind read waits until its reader asks for the judge's verdict (`reveal`), whatever the judge says: until then a slip can be told. Where no
+    judge has labelled it, it is done at once. A read whose reservation ran out is taken all the same: it counts as one read more. What somebody
+    submits who has seen others' verdicts on the conversation, or who leads the study, is stored as not blind, with the reason.
+    `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
     with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):

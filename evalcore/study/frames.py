@@ -81,7 +81,7 @@ def replaced() -> Select[Any]:
 
 
 def corrected_by(slip: Any) -> Any:
-    """The condition that a verdict (columns of an alias) takes the place of a first read of this program: its reader told a slip; nothing else does."""
+    """The condition that a verdict (columns of an alias) corrects a slip: nothing else that is given here takes the place of a first read."""
     return and_(slip.supersedes.is_not(None), slip.stage == Stage.FIRST, slip.source == Source.SESSION)
 
 

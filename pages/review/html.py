@@ -52,7 +52,14 @@ def rows(lines: Sequence[str], places: Iterable[int], heads: Mapping[int, str], 
     return f"{text}</ol>"
 
 
-NOT_SHOWN = "Nothing of the judge is shown yet. Was a key wrong? Say so now: later you can only change your label beside the judge's."
+NOT_SHOWN = "Nothing of the judge is shown yet. If a key was wrong, say so now."
+WHICH_SLIP = "Which answer was the slip? Take it in hand and answer again. Both answers are kept."
+
+
+def locked(desk: OpenReview, *, is_slipping: bool) -> str:
+    """What was locked, and what can be said of it now."""
+    words = WHICH_SLIP if is_slipping else NOT_SHOWN
+    return f'<p class="or-locked" role="status"><b>{html.escaped(locked_words(desk))}.</b> {words}</p>'
 
 
 def locked_words(desk: OpenReview) -> str:

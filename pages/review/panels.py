@@ -204,7 +204,7 @@ def slip_line(viewer: Viewer) -> None:
     if last is None:
         return
     with row("slip_row"):
-        st.html(stamp(html.locked_words(reviewing.open_review(common.engine(), viewer, last))), width="content")
+        st.html(stamp(f"{html.locked_words(reviewing.open_review(common.engine(), viewer, last))}."), width="content")
         if keys.press(Press.SLIP, "I slipped", f"slip_{last}"):
             st.session_state[SLIPPING] = last
             st.rerun()
@@ -369,16 +369,12 @@ class _Locked(ListPanel):
             for place, key in enumerate(self.keys)
         ]
 
-    def _heads(self) -> dict[int, str]:
-        words = "Which answer was the slip? Take it in hand and answer again. Both answers are kept."
-        quiet = words if self._is_slipping else html.NOT_SHOWN if self.desk.state is ReadingState.LOCKED else ""
-        return {0: f'<h3 class="or-part">{html.locked_words(self.desk)}</h3><p class="or-quiet">{quiet}</p>'}
-
     def _last_row(self) -> None:
+        st.html(html.locked(self.desk, is_slipping=self._is_slipping))
         with row("last_row"):
-            waits = self.desk.state is ReadingState.LOCKED
-            asks = waits and keys.press(Press.REVEAL, "Show the judge", f"go_on_{self.number}", type="primary")
-            if asks and self.act(reviewing.reveal, self.number):
+            waits, name = self.desk.state is ReadingState.LOCKED, f"go_on_{self.number}"
+            pressed = waits and keys.press(Press.REVEAL, "Show the judge (Enter)", name, type="primary")
+            if pressed and self.act(reviewing.reveal, self.number):
                 self._say_agreed()
                 self._leave()
             words = "No slip" if self._is_slipping else "I slipped"

@@ -46,7 +46,7 @@ def test_after_a_read_of_what_a_case_needs_nothing_is_said_of_a_judge(waiting, o
     app = open_page(study, "review", PHYSICIAN)
     check(app)
     answer(app, Acuity.B)
-    assert "Locked: B<" in shown(app)
+    assert "Locked: B." in shown(app)
     assert "judge" not in shown(app).split("</style>")[-1]
     engine = open_study(study)
     with engine.connect() as connection:
@@ -67,7 +67,7 @@ def test_of_a_judges_level_no_fault_of_a_criterion_and_no_kind_of_error_is_asked
     app = open_page(study, "review", PHYSICIAN)
     check(app)
     answer(app, Acuity.C_D)  # no judge reads a level between two
-    assert "Locked: C/D<" in shown(app)
+    assert "Locked: C/D." in shown(app)
     press(app, "go_on")
     press(app, "answer_6")  # kept
     of_criteria = (Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG)

@@ -72,6 +72,14 @@ def test_both_answers_are_kept_the_later_counts_and_the_trail_tells_it(small):
     assert of_imani == {"reader": IMANI, "n_answers": 2, "n_slips": 1}
 
 
+def test_a_corrected_answer_keeps_its_place_among_the_others(small):
+    only_the_first(small)
+    number, _ = locked(small, "-+")  # the judge: + -
+    slip(small, number, Label.CANNOT_ASSESS, reason=CannotReason.LANGUAGE)
+    reviewing.reveal(small.engine, small.viewer(), number)
+    assert at_desk(small, number).differing == at_desk(small, number).keys
+
+
 def test_a_note_stays_with_the_corrected_answer_and_cannot_assess_needs_its_reason(small):
     only_the_first(small)
     desk = take(small)
