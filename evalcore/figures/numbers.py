@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,31 +27,55 @@ def numbers(figure: go.Figure) -> pd.DataFrame:
     return pd.DataFrame(rows).replace({"": None}).dropna(axis="columns", how="all")
 
 
+class _Axis(NamedTuple):
+    """An axis, taken out of the figure once: each look into a figure of Plotly costs as much as a mark."""
+
+    title: str
+    places: list[Any]
+    names: list[str]
+    is_shown: bool
+
+    @classmethod
+    def of(cls, axis: Any) -> "_Axis":
+        has_names = axis.ticktext is not None and axis.tickvals is not None
+        names = list(map(_plain, axis.ticktext)) if has_names else []
+        places = list(axis.tickvals) if has_names else []
+        return cls(_plain(axis.title.text), places, names, axis.visible is not False)
+
+    def named(self, place: Any) -> Any:
+        """What stands at a place, or nearest to it; the place itself where the axis has no names."""
+        if isinstance(place, str) or not self.places:
+            return _plain(place)
+        nearest = min(range(len(self.places)), key=lambda n: abs(self.places[n] - place))
+        return self.names[nearest] if abs(self.places[nearest] - place) < HALF else place
+
+
 def _rows(figure: go.Figure, trace: Any) -> list[dict[str, Any]]:
     axes = {
-        "across": figure.layout[f"xaxis{(trace.xaxis or 'x')[1:]}"],
-        "up": figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"],
+        "across": _Axis.of(figure.layout[f"xaxis{(trace.xaxis or 'x')[1:]}"]),
+        "up": _Axis.of(figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]),
     }
-    series = _plain(trace.name or "")
+    series, template = _plain(trace.name or ""), trace.hovertemplate
+    titles = {f"{side}_is": axis.title for side, axis in axes.items() if axis.is_shown}
     rows = []
     for mark in _cells(trace) if trace.type == "heatmap" else _marks(trace):
         said = mark.pop("said")
-        named = {side: _named(mark[side], axis) for side, axis in axes.items()}
+        named = {side: axis.named(mark[side]) for side, axis in axes.items()}
         fields = {"x": named["across"], "y": named["up"], "z": mark.get("value"), "fullData.name": series}
-        told = {"told": _plain(_told(trace.hovertemplate, fields, said))}
-        shown = {side: named[side] for side, axis in axes.items() if axis.visible is not False}
-        titles = {f"{side}_is": _plain(axes[side].title.text) for side in shown}
+        told = {"told": _plain(_told(template, fields, said))}
+        shown = {side: named[side] for side, axis in axes.items() if axis.is_shown}
         ends = {name: value for name, value in mark.items() if name not in axes}
         rows.append({"series": series} | titles | shown | ends | told)
     return rows
 
 
 def _cells(trace: Any) -> list[dict[str, Any]]:
-    down = range(len(trace.z)) if trace.y is None else trace.y
-    along = range(len(trace.z[0]) if len(trace.z) else 0) if trace.x is None else trace.x
+    cells, told = trace.z, trace.customdata
+    down = range(len(cells)) if trace.y is None else trace.y
+    along = range(len(cells[0]) if len(cells) else 0) if trace.x is None else trace.x
     return [
-        {"across": x, "up": y, "value": z, "said": None if trace.customdata is None else trace.customdata[row][column]}
-        for row, (y, line) in enumerate(zip(down, trace.z, strict=True))
+        {"across": x, "up": y, "value": z, "said": None if told is None else told[row][column]}
+        for row, (y, line) in enumerate(zip(down, cells, strict=True))
         for column, (x, z) in enumerate(zip(along, line, strict=True))
         if z is not None and not math.isnan(z)
     ]
@@ -59,18 +83,16 @@ def _cells(trace: Any) -> list[dict[str, Any]]:
 
 def _marks(trace: Any) -> list[dict[str, Any]]:
     x, y = (() if place is None else list(place) for place in (trace.x, trace.y))
+    text, told = trace.text, trace.customdata
     columns: dict[str, Any] = {"across": x, "up": y}
-    columns["words"] = (
-        [_plain(trace.text)] * len(x)
-        if trace.text is None or isinstance(trace.text, str)
-        else list(map(_plain, trace.text))
-    )
-    columns["said"] = [None] * len(x) if trace.customdata is None else list(trace.customdata)
+    columns["words"] = [_plain(text)] * len(x) if text is None or isinstance(text, str) else list(map(_plain, text))
+    columns["said"] = [None] * len(x) if told is None else list(told)
     for side, at, bars in (("across", x, trace.error_x), ("up", y, trace.error_y)):
-        if bars.array is not None:
-            down = bars.array if bars.arrayminus is None else bars.arrayminus
+        above, below = bars.array, bars.arrayminus
+        if above is not None:
             places = np.asarray(at, dtype=float)
-            columns |= {f"{side}_low": places - np.asarray(down), f"{side}_high": places + np.asarray(bars.array)}
+            below = above if below is None else below
+            columns |= {f"{side}_low": places - np.asarray(below), f"{side}_high": places + np.asarray(above)}
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     return [row for row in rows if row["across"] is not None]
 
@@ -83,20 +105,10 @@ def _told(template: str | None, fields: Mapping[str, Any], said: Any) -> str:
         value = fields.get(name) if name != "customdata" else said if place is None else said[int(place)]
         if isinstance(value, Number):
             return format(value, form or "")
-        return (
-            html.escape(str(value)) if name in fields else str(value)
-        )  # what a figure says by itself is escaped already
+        # what a figure says by itself is escaped already
+        return html.escape(str(value)) if name in fields else str(value)
 
     return _FIELD.sub(written, re.sub(r"<extra>.*", "", template or ""))
-
-
-def _named(place: Any, axis: Any) -> Any:
-    """What stands at a place of an axis, or nearest to it; the place itself where the axis has no names."""
-    if axis.ticktext is None or axis.tickvals is None or isinstance(place, str) or not len(axis.tickvals):
-        return _plain(place)
-    nearest = min(range(len(axis.tickvals)), key=lambda n: abs(axis.tickvals[n] - place))
-    is_there = abs(axis.tickvals[nearest] - place) < HALF
-    return _plain(axis.ticktext[nearest]) if is_there else place
 
 
 def _plain(cell: Any) -> Any:

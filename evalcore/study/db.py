@@ -135,10 +135,8 @@ def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[s
     if not path.exists():
         try:
             _make_file(path)
-        except (
-            OSError,
-            sqlite3.Error,
-        ):  # media without hard links; or it is there, or SQLite says itself why it cannot be made
+        except (OSError, sqlite3.Error):
+            # media without hard links; or another process was first; or SQLite says itself why the file cannot be made
             with suppress(OSError):
                 path.touch(mode=0o600, exist_ok=False)
 

@@ -49,18 +49,16 @@ def found(words: str) -> list[Section]:
     """The sections that hold all of these words, those first whose heading holds the most of them."""
     wanted = words.casefold().split()
     sections = [section for pages in contents().values() for name in pages for section in _sections(name)]
-    shown = {
-        one: f"{one.heading} {one.text}".replace("\\", "").casefold() for one in sections
-    }  # a backslash is Markdown's
+    # without Markdown's backslashes
+    shown = {one: f"{one.heading} {one.text}".replace("\\", "").casefold() for one in sections}
     holding = [one for one in sections if all(word in shown[one] for word in wanted)]
     return sorted(holding, key=lambda one: -sum(word in one.heading.casefold() for word in wanted))
 
 
 @cache
 def _sections(name: str) -> list[Section]:
-    outside = re.sub(
-        r"```.*?```", lambda block: block[0].replace("\n#", "\n\0#"), text(name), flags=re.DOTALL
-    )  # a comment is no heading
+    # a comment in a block is no heading
+    outside = re.sub(r"```.*?```", lambda block: block[0].replace("\n#", "\n\0#"), text(name), flags=re.DOTALL)
     _, *parts = _HEADING.split(outside)
     return [
         Section(name, heading, _PICTURE.sub("", body).replace("\0", "").strip())

@@ -100,7 +100,7 @@ def _read_so_far() -> None:
     ]
     if len(readers) > MAX_READERS:
         names.append(f"{len(readers) - MAX_READERS:,} more")
-    with st.expander(f"What {counted(len(readers), 'physician')} have read so far, from files too"):
+    with st.expander(f"What {counted(len(readers), 'physician has', 'physicians have')} read so far, from files too"):
         st.html(html.items(names))
 
 

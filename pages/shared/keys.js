@@ -1,6 +1,5 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows)
-// Enter and the letter C, keep the row in hand in view,
-// say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into the note (n), hear a second key for a button (arrows,
+// Enter) and the letter C, keep the row in hand in view, say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
 let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;

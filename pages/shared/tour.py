@@ -39,7 +39,7 @@ STEPS = {
             "review",
             "Every mark is saved at once. Until you press Submit and lock, you see no judge and no other reader.",
         ),
-        ("review", "Then you see where the judge differs. Keep your label or revise it: both stay on record."),
+        ("review", "Enter shows where the judge differs. Keep your label or revise it: both stay on record."),
         ("my_reads", "My reads holds all that you have read, and there you can change your mind."),
     ),
     Role.ADJUDICATOR: (
