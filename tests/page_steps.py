@@ -102,3 +102,16 @@ def said(app: AppTest) -> str:
 
 def own_verdicts(app: AppTest) -> list[Any]:
     return [group for group in app.get("button_group") if str(group.key).startswith("label_")]
+
+
+def drawn(app, start):
+    """The buttons of a panel whose key begins so: it ends with the number of the read."""
+    return [button for button in app.button if str(button.key).startswith(f"{start}_")]
+
+
+def press(app, start):
+    """Press the one button whose key begins so."""
+    (button,) = drawn(app, start)
+    assert not button.disabled
+    button.click()
+    assert not app.run().exception

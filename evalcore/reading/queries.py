@@ -29,7 +29,7 @@ from sqlmodel import Session, col, select as select_rows
 from evalcore.errors import NotFound
 from evalcore.study import schema
 from evalcore.study.contents import rules
-from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers
+from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers, slipped
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
 RECENT, RECENT_OF_ALL = 20, 60  # readings whose time tells how long the next takes: so many, of so many looked at
@@ -391,10 +391,7 @@ def has_gone_on(session: Session, person_id: int, reading_id: int) -> bool:
 
 def slipped_from(session: Session, verdict_ids: Collection[int]) -> dict[int, str]:
     """What stood before in the place of these verdicts of a locked read, by verdict, where their reader told a slip."""
-    slip, before = TABLES["verdict"].alias("slip"), TABLES["verdict"].alias("before")
-    statement = select(slip.c.id, before.c.label).join(before, before.c.id == slip.c.supersedes)
-    rows = session.connection().execute(statement.where(slip.c.id.in_(list(verdict_ids)), corrected_by(slip.c)))
-    return {row[0]: row[1] for row in rows}
+    return {row[0]: row[1] for row in session.connection().execute(slipped(verdict_ids))}
 
 
 def slips_by_reader(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pytest
 
 from evalcore.study.schema import ReadingState
 from tests import world
-from tests.page_steps import said
+from tests.page_steps import drawn, press, said
 from tests.reading_steps import IMANI, TOVE, at_desk, only_the_first
 from tests.world import submitted
 
@@ -19,17 +19,6 @@ def differing(location):
     number, _ = submitted(made, IMANI, "++")
     yield made, number
     made.engine.dispose()
-
-
-def drawn(app, start):
-    return [button for button in app.button if str(button.key).startswith(f"{start}_")]
-
-
-def press(app, start):
-    (button,) = drawn(app, start)
-    assert not button.disabled
-    button.click()
-    assert not app.run().exception
 
 
 @pytest.mark.parametrize("label", [KEPT, JUDGES, THIRD])

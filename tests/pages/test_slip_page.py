@@ -7,22 +7,11 @@ import pytest
 from evalcore.reading import reviewing
 from evalcore.study.schema import Label, ReadingState
 from tests import world
-from tests.page_steps import said
+from tests.page_steps import drawn, press, said
 from tests.reading_steps import IMANI, at_desk, only_the_first
 
 MET, NOT_MET, CANNOT = "answer_1", "answer_2", "answer_3"
 JUDGED = ("Magpie", "The judge", "judge differs", "agree")
-
-
-def drawn(app, start):
-    return [button for button in app.button if str(button.key).startswith(f"{start}_")]
-
-
-def press(app, start):
-    (button,) = drawn(app, start)
-    assert not button.disabled
-    button.click()
-    assert not app.run().exception
 
 
 @pytest.fixture
