@@ -26,11 +26,6 @@ def first_row(page: Page) -> None:
     steps.open_row(page, 0)
 
 
-def answers(page: Page) -> None:
-    """On a phone the text stands first: the criterion in hand is further down."""
-    page.get_by_role("button", name="Not met").first.scroll_into_view_if_needed()
-
-
 def marked(page: Page) -> None:
     """Some criteria have their mark, and the next one is in hand."""
     for key in "112":
@@ -38,13 +33,16 @@ def marked(page: Page) -> None:
         page.wait_for_timeout(700)
 
 
-def locked(page: Page) -> None:
-    """Every criterion is not met, so that the judge differs somewhere; then submitted and locked."""
+def revealed(page: Page) -> None:
+    """Every criterion is not met, so that the judge differs somewhere; then submitted and locked, and the judge asked for."""
     for _ in range(16):
         page.keyboard.press("2")
         page.wait_for_timeout(400)
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("locked").first).to_be_visible()
+    expect(page.locator(".or-locked")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator(".or-locked")).to_have_count(0)
+    expect(page.locator(".or-compared .or-current")).to_be_visible()
 
 
 def first_to_settle(page: Page) -> None:
@@ -60,9 +58,9 @@ TAKEN: dict[str, tuple[str, str, int, str, Callable[[Page], None]]] = {
     "judges": (LEAD, "/judges", WIDE, "light", as_it_is),
     "triage": (LEAD, "/triage", WIDE, "dark", as_it_is),
     "adjudicate": (BOTH_READER, "/adjudicate", WIDE, "light", first_to_settle),
-    "phone": (PHYSICIAN, "/review", PHONE, "light", answers),
+    "phone": (PHYSICIAN, "/review", PHONE, "light", as_it_is),
     "review": (PHYSICIAN, "/review", WIDE, "light", marked),
-    "reveal": (PHYSICIAN, "/review", WIDE, "light", locked),
+    "reveal": (PHYSICIAN, "/review", WIDE, "light", revealed),
 }
 """By file: who looks at which address, how wide, in which theme, after doing what. In this order, since the last ones mark."""
 
@@ -70,7 +68,7 @@ TAKEN: dict[str, tuple[str, str, int, str, Callable[[Page], None]]] = {
 def take(browser: Browser, server: AppServer, name: str) -> None:
     """One picture, as small as it can be read."""
     who, path, width, scheme, act = TAKEN[name]
-    context = steps.new_context(browser, width=width, scheme=scheme)
+    context = steps.new_context(browser, width=width, scheme=scheme, has_touch=width == PHONE)
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": HEIGHT})
     steps.choose_reader(page, server, who, path=path)
