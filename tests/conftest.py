@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 from unittest.mock import PropertyMock
@@ -108,10 +109,16 @@ def _migrated() -> bytes:
 
 
 def _copying(engine: Engine) -> Path | None:
-    """A new file is written as it stands when it has been migrated: to migrate each takes a fifteenth of a second."""
+    """A new file is written as it stands when it has been migrated: to migrate each takes a fifteenth of a second.
+
+    Not in the processes that a test starts: of several that open one new file, each would write over what the others have said in it.
+    """
     path = Path(engine.url.database or ":memory:")
     is_new = engine.dialect.name == "sqlite" and path.parent.is_dir() and path.name != ":memory:" and not path.exists()
-    if is_new and not any(name in os.environ.get("PYTEST_CURRENT_TEST", "") for name in OPENING):
+    is_elsewhere = parent_process() is not None or any(
+        name in os.environ.get("PYTEST_CURRENT_TEST", "") for name in OPENING
+    )
+    if is_new and not is_elsewhere:
         path.touch(mode=0o600)
         path.write_bytes(_migrated())
     return _migrate(engine)

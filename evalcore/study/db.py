@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -132,25 +131,8 @@ def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[s
         arguments[0] = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
         options["uri"] = record.info[_IS_READ_ONLY] = True
         return
-    if not path.exists():
-        try:
-            _make_file(path)
-        except (OSError, sqlite3.Error):
-            # media without hard links; or another process was first; or SQLite says itself why the file cannot be made
-            with suppress(OSError):
-                path.touch(mode=0o600, exist_ok=False)
-
-
-def _make_file(path: Path) -> None:
-    """An empty study file appears under its name in its final journal mode, so that processes that open it at once never see it change."""
-    made = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
-    made.touch(mode=0o600)
-    try:
-        with closing(sqlite3.connect(made)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-        os.link(made, path)
-    finally:
-        made.unlink()
+    with suppress(OSError):  # it is there; or SQLite says itself why it cannot be made
+        path.touch(mode=0o600, exist_ok=False)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
@@ -170,7 +152,7 @@ def _is_busy(error: Exception) -> bool:
 
 @stamina.retry(on=_is_busy, attempts=None, timeout=PATIENT_SECONDS, wait_initial=0.01, wait_max=0.2)
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """The one statement for which SQLite does not wait: of processes that open a file in another mode at once, one gets through."""
+    """The one statement for which SQLite does not wait: of processes that open a new file at once, one gets through."""
     connection.execute("PRAGMA journal_mode = WAL")
 
 
