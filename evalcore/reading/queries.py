@@ -263,6 +263,12 @@ def n_locked(session: Session, viewer: schema.Viewer) -> int:
     return int(session.connection().execute(mine.where(col(Reading.state) != schema.ReadingState.READING)).scalar_one())
 
 
+def guideline_known(session: Session, viewer: schema.Viewer) -> int | None:
+    """The newest version of the guideline under which this person has locked a read; None where under none."""
+    newest = select(func.max(col(Reading.guideline_version))).where(col(Reading.person_id) == viewer.person_id)
+    return session.connection().execute(newest.where(col(Reading.state) != schema.ReadingState.READING)).scalar_one()
+
+
 def n_assignments(session: Session) -> int:
     """How many assignments there are."""
     return int(session.connection().execute(select(func.count()).select_from(Assignment)).scalar_one())

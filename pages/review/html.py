@@ -36,6 +36,21 @@ def left_words(progress: Progress) -> str:
     return "about a minute left" if minutes < FEW_MINUTES else f"about {minutes:.0f} minutes left"
 
 
+def guideline_offer(version: int, known: int | None) -> str:
+    """Where to read first what readers are told, for those who have not read under this version yet; empty for all others.
+
+    >>> guideline_offer(1, None)
+    'Read the guideline (G) before you begin'
+    >>> guideline_offer(3, 2)
+    'The guideline has changed since your last read: open it (G)'
+    >>> guideline_offer(3, 3)
+    ''
+    """
+    if known is None:
+        return "Read the guideline (G) before you begin"
+    return "The guideline has changed since your last read: open it (G)" if known < version else ""
+
+
 def top(place: str, stamps: Sequence[str]) -> str:
     """Where one is, and quietly what else is to be said; empty ones are left out."""
     said = "".join(stamp(words) for words in stamps if words)

@@ -224,6 +224,7 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     page.wait_for_timeout(100)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
+    expect(page.locator(".or-top")).not_to_contain_text("guideline")  # offered before the first read alone
     revised = given(differing, IMANI, "revised", "label, cause, severity, error_kind, blinded")
     assert revised[3] == ("met", "judge_misread_answer", "severe", "omission", 0)  # each answer is stored at once
     assert revised[4:] == [("not_met", None, None, None, 0)] * (n_rows - 1)
@@ -234,6 +235,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     page: Page, differing: AppServer
 ):
     begin(page, differing, TOVE)
+    expect(page.locator(".or-top")).to_contain_text("Read the guideline (G) before you begin")
     pressed = Presses(page)
     pressed.mark("3", 0, "cannot assess")
     expect(steps.button(page, "reason_needs_examination")).to_be_visible()

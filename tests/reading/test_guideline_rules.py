@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import reviewing
+from evalcore.reading import queries, reviewing
 from evalcore.reading.reviewing import Decision
 from evalcore.study import contents, store
 from evalcore.study.db import reading, writing
@@ -96,6 +96,29 @@ def test_a_reading_and_all_its_verdicts_keep_the_version_that_was_there_when_it_
     assigned(small)
     submitted(small, IMANI, "++")
     assert small.history()[-1]["guideline_version"] == second  # an item that is opened later
+
+
+def test_a_reader_knows_the_newest_version_under_which_they_have_locked_a_read(small):
+    def known(reader):
+        with reading(small.engine) as session:
+            return queries.guideline_known(session, small.viewer(reader))
+
+    assigned(small, n_items=2)
+    submitted(small, TOVE, "++")  # before there was one
+    first = write(small, "Read.")
+    imani = small.viewer(IMANI)
+    desk = reviewing.take(small.engine, imani)
+    number = answer(small, imani, desk, "??")
+    assert known(IMANI) is known(TOVE) is None  # what is only in hand is no read yet
+    world.lock(small.engine, imani, number)
+    assert (known(IMANI), known(TOVE)) == (first, None)
+    write(small, "Read slowly.")
+    assert known(IMANI) == first
+    for key in desk.keys:
+        reviewing.revise(small.engine, imani, number, key, Decision(Label.NOT_MET), seen=None)
+    reviewing.finish(small.engine, imani, number)
+    submitted(small, IMANI, "++")
+    assert known(IMANI) == first + 1
 
 
 # ---------------------------------------------------------------- rules
