@@ -25,6 +25,10 @@ LEVELS: dict[Label | Acuity, str] = {
     **{level: level.value for level in Acuity if level is not Acuity.REMOVE},
     Label.CANNOT_ASSESS: "– Cannot assess",
 }
+MOVES = (
+    "Your verdict here is open. It changes the final label of an item that is not settled, and may send it to Adjudicate. Corrected scores, judges' "
+    "records and agreement count blind first reads alone."
+)
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
 
@@ -80,6 +84,8 @@ class Cells:
         why_not = reason(check_can_give_verdict, viewer)
         if why_not:
             st.html(html.notice(why_not, reachable=True))
+        else:
+            st.html(html.quiet(MOVES))
         if notice := st.session_state.pop("rubric_notice", None):
             st.html(html.notice(notice, kind="warning"))
         self._viewer, self._judge = viewer, judge

@@ -2,16 +2,18 @@
 
 import re
 
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import NotAllowed, NotFound, OverreadError
-from evalcore.reading import assigning
+from evalcore.reading import assigning, overriding
 from evalcore.reading.reviewing import MAX_NOTE, Decision, check_decision
-from evalcore.study import frames, store
+from evalcore.study import contents, frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage, Verdict
 from tests import world
+from tests.invented import study
 from tests.overriding_steps import SAID, labels, press, standing, take_back
 
 # ---------------------------------------------------------------- giving
@@ -208,3 +210,47 @@ def test_no_open_verdict_is_given_on_what_waits_for_ones_own_blind_read(small):
     assert small.history() == before
     take_back(small, earlier, name="Dr. Tove Lind")  # who has seen the judge's verdict is not asked to read it blind
     assert [row["label"] for row in small.history()] == ["met", None]
+
+
+# ---------------------------------------------------------------- what it moves
+
+RESTING_ON_BLIND_READS = (
+    ("compare", "--json"), ("agreement", "--json"), ("judges", "--json"), ("criteria", "--json"), ("anchoring", "--json"), ("triage", "--json"),
+)  # fmt: skip
+"""Corrected scores and differences, agreement, the judges' record, criterion health, what the reveal changed, levels of care."""
+
+
+def test_an_open_verdict_moves_the_final_labels_and_no_number_that_rests_on_blind_reads(sqlite_demo_url, overread):
+    def told():
+        (overread.folder / "labels.csv").unlink(missing_ok=True)
+        overread.good("export", "labels.csv", "--db", sqlite_demo_url)
+        final = pd.read_csv(overread.folder / "labels.csv")
+        return final["reference_label"], [
+            overread.good(*words, "--db", sqlite_demo_url) for words in RESTING_ON_BLIND_READS
+        ]
+
+    final, numbers = told()
+    assert all(numbers)
+    with study(sqlite_demo_url) as engine:
+        world.add_researcher(engine, "Dr. Noa Berg", Role.REVIEWER)
+        with reading(engine) as session:
+            viewer = next(person for person in contents.people(session) if person.name == "Dr. Noa Berg")
+        read_once = world.rows(
+            engine,
+            "SELECT response_id, criterion_id, min(label) label FROM verdict WHERE stage = 'first' AND label IN ('met', 'not_met') "
+            "AND NOT EXISTS (SELECT 1 FROM verdict a WHERE a.stage = 'adjudicated' AND a.response_id = verdict.response_id "
+            "AND a.criterion_id = verdict.criterion_id) GROUP BY response_id, criterion_id HAVING count(*) = 1 ORDER BY response_id, criterion_id LIMIT 12",
+        )
+        for response, criterion, label in read_once:
+            opposite = Decision(Label.NOT_MET if label == "met" else Label.MET)
+            given = {
+                "response_id": response,
+                "criterion_id": criterion,
+                "decision": opposite,
+                "judge": "",
+                "seen": None,
+            }
+            overriding.give_verdict(engine, viewer, **given)
+    final_since, numbers_since = told()
+    assert numbers_since == numbers
+    assert (final.fillna("") != final_since.fillna("")).sum() >= len(read_once) == 12
