@@ -36,19 +36,19 @@ def left_words(progress: Progress) -> str:
     return "about a minute left" if minutes < FEW_MINUTES else f"about {minutes:.0f} minutes left"
 
 
-def guideline_offer(version: int, known: int | None) -> str:
-    """Where to read first what readers are told, for those who have not read under this version yet; empty for all others.
+def guideline_words(version: int, known: int | None) -> str:
+    """That the guideline is new to a reader, or has changed; empty for who has read under this version before.
 
-    >>> guideline_offer(1, None)
-    'Read the guideline (G) before you begin'
-    >>> guideline_offer(3, 2)
-    'The guideline has changed since your last read: open it (G)'
-    >>> guideline_offer(3, 3)
+    >>> guideline_words(1, None)
+    'The guideline (G) is new to you'
+    >>> guideline_words(3, 2)
+    'The guideline (G) has changed since your last read'
+    >>> guideline_words(3, 3)
     ''
     """
     if known is None:
-        return "Read the guideline (G) before you begin"
-    return "The guideline has changed since your last read: open it (G)" if known < version else ""
+        return "The guideline (G) is new to you"
+    return "The guideline (G) has changed since your last read" if known < version else ""
 
 
 def top(place: str, stamps: Sequence[str]) -> str:

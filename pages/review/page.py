@@ -55,9 +55,9 @@ else:
 with reading(common.engine()) as session:
     progress = far(session, desk)
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
-    offer = ""
+    guided = ""
     if desk and guideline and desk.state is ReadingState.READING:
-        offer = html.guideline_offer(guideline.version, queries.guideline_known(session, viewer))
+        guided = html.guideline_words(guideline.version, queries.guideline_known(session, viewer))
 said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
 if notice:
     st.html(shared_html.notice(notice, kind="warning"))
@@ -81,7 +81,7 @@ place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + pro
 what = html.item_word(desk.asked.ask)
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
-    st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said, offer]))
+    st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said, guided]))
     as_markdown = source.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
