@@ -57,7 +57,7 @@ with reading(common.engine()) as session:
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
     guided = ""
     if desk and guideline and desk.state is ReadingState.READING:
-        guided = html.guideline_words(guideline.version, queries.guideline_known(session, viewer))
+        guided = html.guideline_words(guideline.version or 0, queries.guideline_known(session, viewer))
 said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
 if notice:
     st.html(shared_html.notice(notice, kind="warning"))
