@@ -26,8 +26,8 @@ LEVELS: dict[Label | Acuity, str] = {
     Label.CANNOT_ASSESS: "– Cannot assess",
 }
 MOVES = (
-    "Your verdict here is open. It changes the final label of an item that is not settled, and may send it to Adjudicate. Corrected scores, judges' "
-    "records and agreement count blind first reads alone."
+    "Your verdict here is open. It changes the reference label of an item that is not settled, and may send it to Adjudicate. Corrected scores, "
+    "judges' records and agreement do not count it."
 )
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")

@@ -214,22 +214,19 @@ def test_no_open_verdict_is_given_on_what_waits_for_ones_own_blind_read(small):
 
 # ---------------------------------------------------------------- what it moves
 
-RESTING_ON_BLIND_READS = (
-    ("compare", "--json"), ("agreement", "--json"), ("judges", "--json"), ("criteria", "--json"), ("anchoring", "--json"), ("triage", "--json"),
-)  # fmt: skip
+RESTING_ON_BLIND_READS = "compare", "agreement", "judges", "criteria", "anchoring", "triage"
 """Corrected scores and differences, agreement, the judges' record, criterion health, what the reveal changed, levels of care."""
 
 
-def test_an_open_verdict_moves_the_final_labels_and_no_number_that_rests_on_blind_reads(sqlite_demo_url, overread):
+def test_an_open_verdict_moves_the_reference_labels_and_no_number_that_rests_on_blind_reads(sqlite_demo_url, overread):
     def told():
-        (overread.folder / "labels.csv").unlink(missing_ok=True)
-        overread.good("export", "labels.csv", "--db", sqlite_demo_url)
-        final = pd.read_csv(overread.folder / "labels.csv")
-        return final["reference_label"], [
-            overread.good(*words, "--db", sqlite_demo_url) for words in RESTING_ON_BLIND_READS
-        ]
+        labels = overread.folder / "labels.csv"
+        labels.unlink(missing_ok=True)
+        overread.good("export", labels, "--db", sqlite_demo_url)
+        numbers = [overread.good(command, "--json", "--db", sqlite_demo_url) for command in RESTING_ON_BLIND_READS]
+        return pd.read_csv(labels)["reference_label"].fillna(""), numbers
 
-    final, numbers = told()
+    labels, numbers = told()
     assert all(numbers)
     with study(sqlite_demo_url) as engine:
         world.add_researcher(engine, "Dr. Noa Berg", Role.REVIEWER)
@@ -242,15 +239,9 @@ def test_an_open_verdict_moves_the_final_labels_and_no_number_that_rests_on_blin
             "AND a.criterion_id = verdict.criterion_id) GROUP BY response_id, criterion_id HAVING count(*) = 1 ORDER BY response_id, criterion_id LIMIT 12",
         )
         for response, criterion, label in read_once:
-            opposite = Decision(Label.NOT_MET if label == "met" else Label.MET)
-            given = {
-                "response_id": response,
-                "criterion_id": criterion,
-                "decision": opposite,
-                "judge": "",
-                "seen": None,
-            }
-            overriding.give_verdict(engine, viewer, **given)
-    final_since, numbers_since = told()
+            item = {"response_id": response, "criterion_id": criterion, "judge": "", "seen": None}
+            opposite = Label.NOT_MET if label == "met" else Label.MET
+            overriding.give_verdict(engine, viewer, decision=Decision(opposite), **item)
+    labels_since, numbers_since = told()
     assert numbers_since == numbers
-    assert (final.fillna("") != final_since.fillna("")).sum() >= len(read_once) == 12
+    assert (labels != labels_since).sum() >= len(read_once) == 12
