@@ -75,8 +75,11 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     expect(steps.stamp(page, first)).to_contain_text("saved")
     steps.verdict(page, second, "Cannot assess").click()
     expect(steps.stamp(page, second)).to_contain_text("saved")
+    # Each is stored before the next: choices that arrive while the server is busy become one verdict, and the trail is counted below.
     steps.pick(page, f"cause_{second}", "Judge misread the answer")
+    steps.wait_until_stored(app_server, second, cause="judge_misread_answer")
     steps.pick(page, f"severity_{second}", "Moderate")
+    steps.wait_until_stored(app_server, second, severity="moderate")
     steps.type_in(page, f"note_{second}", "“Soon” is not the same day.")
     expect(steps.stamp(page, third)).to_have_count(0)
     steps.wait_until_stored(app_server, second, severity="moderate", explanation="“Soon” is not the same day.")
