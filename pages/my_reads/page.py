@@ -82,7 +82,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
 
 @common.fragment
 def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> None:
-    """A read that is done, item by item: mine, the judge's, the final label by criterion_id (None for acuity); amended by a new verdict."""
+    """A read that is done, item by item: mine, the judge's, the reference label by criterion_id (None for acuity); amended by a new verdict."""
     desk = reviewing.open_review(common.engine(), viewer, reading_id)
     if desk.state is ReadingState.DONE:
         if notice := st.session_state.pop(NOTICE, None):

@@ -1,0 +1,207 @@
+"""The way of each role from the first address to its result, by touch on narrow screens and by mouse on wide ones, light and dark."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import steps
+from tests.browser.looks import faults, small_targets, too_wide
+from tests.browser.server import AppServer, running_app
+
+WORDS_A_MINUTE = 238  # of silent reading of English non-fiction by adults: Brysbaert (2019), J. Mem. Lang. 109, 104047
+SECONDS_A_PRESS = 1.35 + 1.1  # to think of it, and to point and press: Card, Moran & Newell (1980), Comm. ACM 23, 396
+SMALL = 1_100  # below it there is one column, and a finger
+
+Look = Callable[..., None]
+"""Given a page and the name of its screen: notes what is wrong with it, and takes its picture."""
+
+
+def pressed(page: Page, selector: str, words: str | None = None) -> None:
+    """A tap where there is touch, else a click, on the first of these that can be seen."""
+    target = page.locator(selector, has_text=words).filter(visible=True).first
+    expect(target).to_be_enabled()
+    if page.evaluate("navigator.maxTouchPoints"):
+        target.tap()
+    else:
+        target.click()
+
+
+def signed_in(page: Page, server: AppServer, name: str, look: Look) -> None:
+    page.goto(server.url)
+    expect(page.locator("a.or-profile").first).to_be_visible()
+    look(page, "who reads")
+    pressed(page, "a.or-profile", name)
+    expect(page.locator(".or-heading h1")).to_have_text("Overview")
+    look(page, "overview")
+
+
+def navigate(page: Page, name: str) -> None:
+    """By the navigation, which a narrow screen keeps closed."""
+    sidebar = page.get_by_test_id("stSidebar")
+    if sidebar.get_attribute("aria-expanded") == "false":
+        pressed(page, "[data-testid=stExpandSidebarButton]")
+        expect(sidebar).to_have_attribute("aria-expanded", "true")
+        page.wait_for_timeout(400)  # it slides in
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
+    expect(page).to_have_url(re.compile(rf"/{name.lower().replace(' ', '_')}\b"))
+    steps.settled(page)
+
+
+def answer_all(page: Page) -> int:
+    """Every criterion is not met. Returns the number of presses."""
+    n_open = page.locator(".or-open").count()
+    for left in range(n_open - 1, -1, -1):
+        steps.settled(page)
+        pressed(page, ".st-key-labels button", "Not met")
+        expect(page.locator(".or-open")).to_have_count(left)
+    return n_open
+
+
+def physician(page: Page, server: AppServer, look: Look) -> None:
+    signed_in(page, server, "Dr. Amara Okafor", look)
+    pressed(page, "[data-testid=stMain] a", "Open Review")
+    expect(page.locator(".or-row").first).to_be_visible()
+    look(page, "review")
+    answer_all(page)
+    look(page, "review, answered")
+    pressed(page, "[class*='st-key-submit_'] button")
+    expect(page.get_by_text("Nothing of the judge is shown yet")).to_be_visible()
+    look(page, "review, locked")
+    pressed(page, "[class*='st-key-go_on_'] button")
+    expect(page.locator(".or-compared .or-current")).to_be_visible()
+    look(page, "review, beside the judge")
+    navigate(page, "My reads")
+    expect(steps.table(page)).to_be_visible()
+    look(page, "my reads")
+
+
+def adjudicator(page: Page, server: AppServer, look: Look) -> None:
+    signed_in(page, server, "Dr. Tomas Vega", look)
+    navigate(page, "Adjudicate")
+    expect(steps.table(page)).to_be_visible()
+    look(page, "adjudicate")
+    pressed(page, "button", "Open the first")
+    expect(page.locator(".or-response").first).to_be_visible()
+    look(page, "adjudicate, a conflict")
+    needed = page.locator(".or-stamp", has_text="still needed")
+    expect(needed).to_have_text("still needed: a label, why they differed, the rationale")
+    for words in ("Not met", "One reader slipped"):
+        pressed(page, "[data-testid=stMain] :is(button, label)", words)
+        steps.settled(page)
+    rationale = page.get_by_role("textbox", name="Rationale")
+    rationale.fill("The response says so in its second sentence.")
+    rationale.press("Tab")
+    expect(needed).to_have_count(0)
+    look(page, "adjudicate, ready to settle")
+    pressed(page, "button", "Settle")
+    expect(needed).to_be_visible()  # the next conflict
+    expect(rationale.last).to_have_value("")
+
+
+def lead(page: Page, server: AppServer, look: Look) -> None:
+    signed_in(page, server, "Mina Castell", look)
+    navigate(page, "Study")
+    for tab in ("People", "Reading", "Plan"):
+        page.get_by_role("tab", name=tab, exact=True).click()
+        expect(page.get_by_role("tab", name=tab, exact=True)).to_have_attribute("aria-selected", "true")
+        look(page, f"study, {tab}")
+    navigate(page, "Audit")
+    expect(steps.table(page)).to_be_visible()
+    look(page, "audit")
+
+
+def researcher(page: Page, server: AppServer, look: Look) -> None:
+    signed_in(page, server, "Mina Castell", look)
+    for name, drawn in (("Models", ".js-plotly-plot"), ("Judges", ".or-finding"), ("Triage", ".or-finding")):
+        navigate(page, name)
+        expect(page.locator(drawn).filter(visible=True).first).to_be_visible()
+        look(page, name)
+    navigate(page, "Calibration")
+    look(page, "Calibration")
+    navigate(page, "Export")
+    expect(steps.table(page)).to_be_visible()
+    look(page, "Export")
+    with page.expect_download() as download:
+        pressed(page, ".st-key-download button")
+    assert b"reference_label" in Path(download.value.path()).read_bytes().splitlines()[0]
+
+
+def own_data(page: Page, server: AppServer, look: Look) -> None:
+    signed_in(page, server, "Mina Castell", look)
+    navigate(page, "Study")
+    example = {
+        "prompt_id": "heron-0001",
+        "prompt": [{"role": "user", "content": "My heronfoot itches. Which cream?"}],
+        "rubrics": [{"criterion": "Asks since when.", "points": 4, "tags": []}],
+        "example_tags": [],
+    }
+    file = {"name": "heron.jsonl", "mimeType": "application/json", "buffer": json.dumps(example).encode()}
+    steps.keyed(page, "upload").locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
+    expect(steps.keyed(page, "import").get_by_role("button")).to_be_enabled()
+    look(page, "study, a file")
+    pressed(page, ".st-key-import button")
+    expect(page.get_by_role("status").filter(has_text="heron.jsonl")).to_contain_text("imported")
+    look(page, "study, imported")
+    navigate(page, "Browse")
+    steps.type_in(page, "q", "heronfoot")
+    expect(page.get_by_text("1 fit")).to_be_visible()
+    look(page, "browse, found")
+
+
+JOURNEYS = (physician, adjudicator, lead, researcher, own_data)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1280, 1920])
+def test_each_role_comes_to_its_result_on_every_screen(
+    width: int, scheme: str, browser: Browser, tmp_path: Path, demo_file: Path
+):
+    found: list[str] = []
+    shutil.copyfile(demo_file, tmp_path / "overread.db")
+    with running_app(tmp_path) as server:
+        for journey in JOURNEYS:
+            context = steps.new_context(browser, width=width, height=1_000, scheme=scheme, has_touch=width < SMALL)
+            complaints = steps.Complaints()
+            complaints.hear(context)
+
+            def look(page: Page, name: str, of: str = journey.__name__) -> None:
+                where = f"{of}, {name}, {width} {scheme}"
+                found.extend(faults(page, where))
+                wrong = too_wide(page) + (small_targets(page) if width < SMALL else [])
+                found.extend(f"{where}: {each}" for each in wrong)
+                page.screenshot(path=tmp_path / f"{where.replace(', ', '-').replace(' ', '_')}.png")
+
+            journey(context.new_page(), server, look)
+            found.extend(f"{journey.__name__}: {each}" for each in complaints.all)
+            context.close()
+    assert not found, "\n".join(found)
+
+
+def test_a_newcomer_locks_a_first_response_in_few_steps_with_what_the_screens_say(page: Page, app_server: AppServer):
+    """What is to be read besides the case, and every press, take a minute: the other minute of two is the case's own."""
+    n_words = n_presses = 0
+
+    def read(_: Page, name: str) -> None:
+        nonlocal n_words, n_presses
+        steps.settled(page)
+        n_words += len(page.get_by_test_id("stMain").inner_text().split())
+        n_presses += 1  # of the way on
+
+    signed_in(page, app_server, "Dr. Amara Okafor", read)
+    pressed(page, "[data-testid=stMain] a", "Open Review")
+    expect(page.locator(".or-row").first).to_be_visible()
+    steps.settled(page)
+    case = page.locator(".or-conversation, .or-response, .or-row, .or-in-hand").all_inner_texts()
+    n_words += len(page.get_by_test_id("stMain").inner_text().split()) - sum(len(text.split()) for text in case)
+    expect(page.locator(".st-key-labels button", has_text="Met").first).to_be_in_viewport(ratio=1)
+    n_presses += answer_all(page) + 1
+    pressed(page, "[class*='st-key-submit_'] button")
+    expect(page.get_by_text("Nothing of the judge is shown yet")).to_be_visible()
+    assert n_words / WORDS_A_MINUTE * 60 + n_presses * SECONDS_A_PRESS < 120, (n_words, n_presses)
