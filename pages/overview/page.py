@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, assignment_queries, figures, pace, queries
+from evalcore.reading import adjudication, assignment_queries, figures, pace, queries, threads
 from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.wording import counted
@@ -37,6 +37,12 @@ def _next(viewer: Viewer) -> list[tuple[str, str, str]]:
         words = f"{counted(queue.n_items, 'item')} on {where} {waits} for you to settle"
         found.append(("adjudicate", "balance", words if queue.waiting else "nothing waits for you to settle"))
     if Role.LEAD in viewer.roles:
+        n_waiting = sum(thread.waits for thread in threads.of_lead(common.engine(), viewer)[0])
+        if n_waiting:
+            waits = "waits" if n_waiting == 1 else "wait"
+            found.append(
+                ("study", "forum", f"{counted(n_waiting, 'line')} from readers {waits} for you, under Reading")
+            )
         found.append(("study", "database", "import files, add people, assign reading"))
     if Role.RESEARCHER in viewer.roles:
         found.append(("export", "download", "labels, methods, and the numbers of a paper"))
@@ -83,10 +89,11 @@ def _progress() -> None:
     theme.figure(
         figures.progress(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
     )
-    n_open = int(assigned["n_open"].sum())
+    n_open, n_skipped = int(assigned["n_open"].sum()), int(assigned["n_skipped"].sum())
+    skipped = f", {counted(n_skipped, 'is skipped', 'are skipped')} until a lead returns it" if n_skipped else ""
     st.html(
         html.quiet(
-            f"{counted(n_open, 'response is', 'responses are')} being read now. The pace is of the last seven days."
+            f"{counted(n_open, 'response is', 'responses are')} being read now{skipped}. The pace is of the last seven days."
         )
     )
 

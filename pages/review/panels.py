@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import OverreadError
 from evalcore.judges.record import record_for, sentence
-from evalcore.reading import queries, reviewing
+from evalcore.reading import queries, reviewing, threads
 from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Ask, CannotReason, Cause, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
-from pages.review import html
+from pages.review import html, telling
 from pages.review.html import KEYS_HINT, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
@@ -259,6 +259,8 @@ class _Marking(ListPanel):
             self._load()
             self.said = "Undone. "
         self.guideline_button()
+        if keys.press(Press.TELL, "Tell the lead", f"tell_lead_{self.number}"):
+            telling.turn(self.number)
 
     def _undo(self, engine: Engine, viewer: Viewer) -> None:
         super().go(self.keys.index(reviewing.undo_mark(engine, viewer, self.number)))
@@ -291,6 +293,9 @@ class _Marking(ListPanel):
         ]
 
     def _last_row(self) -> None:
+        if (told := telling.form(self.number)) and self.act(threads.tell, self.number, told.line, skip=told.skip):
+            telling.done(self.number, told, html.item_word(self.ask))
+            st.rerun()
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)

@@ -1,0 +1,92 @@
+"""What a reader and the lead say to one another on a response: skip it, flag it, and what the lead answered."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from evalcore.reading.thread_queries import OF_READER, Line, Thread, threads
+from evalcore.reading.threads import MAX_LINE
+from evalcore.stats.wording import counted
+from evalcore.study.schema import NoteKind, Viewer
+from pages.shared import common, html
+
+DID = {
+    NoteKind.SKIP: "skipped it",
+    NoteKind.FLAG: "flagged it",
+    NoteKind.ANSWER: "answered",
+    NoteKind.CLOSE: "closed this",
+    NoteKind.RETURN: "returned it to be read",
+}
+WHO_SEES = "Only you and the leads see it. Skip: it is set aside, counts as no read, and a lead can return it to you. Flag: you read it all the same."
+
+
+class Told(NamedTuple):
+    """What the form was sent with."""
+
+    line: str
+    skip: bool
+
+
+def turn(number: int) -> None:
+    """Open the form on a read, or close it."""
+    st.session_state[f"telling_{number}"] = not st.session_state.get(f"telling_{number}", False)
+
+
+def form(number: int) -> Told | None:
+    """The line to the lead on the read in hand; None where it is not open, or nothing was sent."""
+    if not st.session_state.get(f"telling_{number}"):
+        return None
+    with st.form(f"tell_{number}", border=False, enter_to_submit=False):
+        line = st.text_input(
+            "Line to the lead",
+            key=f"line_{number}",
+            max_chars=MAX_LINE,
+            placeholder="For instance: the conversation is cut off",
+        )
+        with st.container(horizontal=True, key="tell_row"):
+            skip = st.form_submit_button("Skip this one", key=f"skip_{number}")
+            flag = st.form_submit_button("Flag it and read on", key=f"flag_{number}")
+        st.html(html.quiet(WHO_SEES))
+    return Told(line or "", skip) if skip or flag else None
+
+
+def done(number: int, told: Told, what: str) -> None:
+    """It is saved: the form closes, and the next page says so."""
+    st.session_state.pop(f"telling_{number}", None)
+    st.session_state["review_done"] = f"{what} {'skipped' if told.skip else 'flagged'}; the lead has your line"
+
+
+def skipped_words(n: int) -> str:
+    """That some items are set aside; empty where none is.
+
+    >>> skipped_words(1)
+    '1 skipped'
+    """
+    return f"{n:,} skipped" if n else ""
+
+
+def shown(thread: Thread, *, with_head: bool, reader: str = "You") -> str:
+    """A thread, oldest line first; above it, where that is not plain, which conversation it is about. `reader`: what the reader is called here."""
+    head = f'<p class="or-thread-head" dir="auto">{html.escaped(thread.first_words)}</p>' if with_head else ""
+    lines = "".join(_line(line, reader) for line in thread.lines)
+    return f'<section class="or-thread" aria-label="Lines between the reader and the lead">{head}{lines}</section>'
+
+
+def _line(line: Line, reader: str) -> str:
+    lead = "The lead" if reader == "You" else line.written_by
+    who = html.sentence(reader if line.kind in OF_READER else lead)
+    text = f'<span dir="auto">{html.escaped(line.text)}</span>' if line.text else ""
+    return f"<p><small><b>{who}</b> {DID[line.kind]}, {common.local_time(line.at)[:16]}</small>{text}</p>"
+
+
+def own(viewer: Viewer) -> None:
+    """Everything that the viewer has told the lead, folded; open where something was answered on what is still set aside."""
+    found = common.ask(threads, person_id=viewer.person_id)
+    if not found:
+        return
+    n_skipped, n_waiting = sum(thread.is_skipped for thread in found), sum(thread.waits for thread in found)
+    said = [skipped_words(n_skipped), f"{n_waiting:,} wait for an answer" if n_waiting else "all answered"]
+    label = f"What you told the lead on {counted(len(found), 'response')}: {', '.join(word for word in said if word)}"
+    with st.expander(label, icon=":material/forum:", expanded=n_waiting < len(found)):
+        for thread in found:
+            st.html(shown(thread, with_head=True))
