@@ -259,8 +259,6 @@ class _Marking(ListPanel):
             self._load()
             self.said = "Undone. "
         self.guideline_button()
-        if keys.press(Press.TELL, "Tell the lead", f"tell_lead_{self.number}"):
-            telling.turn(self.number)
 
     def _undo(self, engine: Engine, viewer: Viewer) -> None:
         super().go(self.keys.index(reviewing.undo_mark(engine, viewer, self.number)))
@@ -293,9 +291,27 @@ class _Marking(ListPanel):
         ]
 
     def _last_row(self) -> None:
-        if (told := telling.form(self.number)) and self.act(threads.tell, self.number, told.line, skip=told.skip):
+        if telling.is_open(self.number):
+            self._tell()
+        else:
+            self._lock()
+        with row("model_row"):
+            if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
+                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
+                if self._names_model:
+                    st.html(stamp("The text may name the model that wrote it."), width="content")
+            telling.button(self.number)
+        if not self._drafts:
+            slip_line(self.viewer)
+
+    def _tell(self) -> None:
+        """A line to the lead, in the place of the button that locks."""
+        told = telling.form(self.number)
+        if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
             telling.done(self.number, told, html.item_word(self.ask))
             st.rerun()
+
+    def _lock(self) -> None:
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)
@@ -306,13 +322,6 @@ class _Marking(ListPanel):
             saved = f", saved {common.local_time(self._saved_at)[11:]}" if self._drafts else ""
             st.html(stamp(f"{n - n_missing} of {n} answered{saved}"), width="content")
             super()._last_row()
-        if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
-            with row("model_row"):
-                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
-                if self._names_model:
-                    st.html(stamp("The text may name the model that wrote it."), width="content")
-        if not self._drafts:
-            slip_line(self.viewer)
 
 
 class _Locked(ListPanel):

@@ -8,7 +8,9 @@ from evalcore.reading.thread_queries import OF_READER, Line, Thread, threads
 from evalcore.reading.threads import MAX_LINE
 from evalcore.stats.wording import counted
 from evalcore.study.schema import NoteKind, Viewer
-from pages.shared import common, html
+from pages.review.html import stamp
+from pages.shared import common, html, keys
+from pages.shared.keys import Press
 
 DID = {
     NoteKind.SKIP: "skipped it",
@@ -17,7 +19,7 @@ DID = {
     NoteKind.CLOSE: "closed this",
     NoteKind.RETURN: "returned it to be read",
 }
-WHO_SEES = "Only you and the leads see it. Skip: it is set aside, counts as no read, and a lead can return it to you. Flag: you read it all the same."
+WHO_SEES = "Only you and the leads see it. What is skipped counts as no read, and a lead can return it to you."
 
 
 class Told(NamedTuple):
@@ -27,15 +29,23 @@ class Told(NamedTuple):
     skip: bool
 
 
-def turn(number: int) -> None:
-    """Open the form on a read, or close it."""
-    st.session_state[f"telling_{number}"] = not st.session_state.get(f"telling_{number}", False)
+def is_open(number: int) -> bool:
+    """Whether the form of a read is open."""
+    return bool(st.session_state.get(f"telling_{number}"))
+
+
+def button(number: int) -> None:
+    """Opens the form of a read, and closes it."""
+    words = "Not now" if is_open(number) else "Tell the lead (R)"
+    keys.press(Press.TELL, words, f"tell_lead_{number}", on_click=_turn, args=(number,))
+
+
+def _turn(number: int) -> None:
+    st.session_state[f"telling_{number}"] = not is_open(number)
 
 
 def form(number: int) -> Told | None:
-    """The line to the lead on the read in hand; None where it is not open, or nothing was sent."""
-    if not st.session_state.get(f"telling_{number}"):
-        return None
+    """The line to the lead on the read in hand; None where nothing was sent."""
     with st.form(f"tell_{number}", border=False, enter_to_submit=False):
         line = st.text_input(
             "Line to the lead",
@@ -46,7 +56,7 @@ def form(number: int) -> Told | None:
         with st.container(horizontal=True, key="tell_row"):
             skip = st.form_submit_button("Skip this one", key=f"skip_{number}")
             flag = st.form_submit_button("Flag it and read on", key=f"flag_{number}")
-        st.html(html.quiet(WHO_SEES))
+        st.html(stamp(WHO_SEES))
     return Told(line or "", skip) if skip or flag else None
 
 
