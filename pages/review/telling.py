@@ -35,13 +35,18 @@ def is_open(number: int) -> bool:
 
 
 def button(number: int) -> None:
-    """Opens the form of a read, and closes it."""
-    words = "Not now" if is_open(number) else "Tell the lead (R)"
-    keys.press(Press.TELL, words, f"tell_lead_{number}", on_click=_turn, args=(number,))
+    """Opens the form of a read."""
+    if not is_open(number):
+        keys.press(Press.TELL, "Tell the lead (R)", f"tell_lead_{number}", on_click=_open, args=(number,))
 
 
-def _turn(number: int) -> None:
-    st.session_state[f"telling_{number}"] = not is_open(number)
+def _open(number: int) -> None:
+    st.session_state[f"telling_{number}"] = True
+
+
+def close(number: int) -> None:
+    """The form goes, with what was typed."""
+    st.session_state.pop(f"telling_{number}", None)
 
 
 def form(number: int) -> Told | None:
@@ -53,16 +58,17 @@ def form(number: int) -> Told | None:
             max_chars=MAX_LINE,
             placeholder="For instance: the conversation is cut off",
         )
-        with st.container(horizontal=True, key="tell_row"):
-            skip = st.form_submit_button("Skip this one", key=f"skip_{number}")
-            flag = st.form_submit_button("Flag it and read on", key=f"flag_{number}")
+        with st.container(horizontal=True, gap="small", key="tell_row"):
+            skip = st.form_submit_button("Skip", key=f"skip_{number}")
+            flag = st.form_submit_button("Flag, and read on", key=f"flag_{number}")
+            st.form_submit_button("Not now", key=f"not_now_{number}", on_click=close, args=(number,))
         st.html(stamp(WHO_SEES))
     return Told(line or "", skip) if skip or flag else None
 
 
 def done(number: int, told: Told, what: str) -> None:
     """It is saved: the form closes, and the next page says so."""
-    st.session_state.pop(f"telling_{number}", None)
+    close(number)
     st.session_state["review_done"] = f"{what} {'skipped' if told.skip else 'flagged'}; the lead has your line"
 
 
@@ -89,14 +95,19 @@ def _line(line: Line, reader: str) -> str:
     return f"<p><small><b>{who}</b> {DID[line.kind]}, {common.local_time(line.at)[:16]}</small>{text}</p>"
 
 
-def own(viewer: Viewer) -> None:
-    """Everything that the viewer has told the lead, folded; open where something was answered on what is still set aside."""
-    found = common.ask(threads, person_id=viewer.person_id)
-    if not found:
-        return
+def summary(found: list[Thread]) -> str:
+    """What a reader has told the lead, in a line."""
     n_skipped, n_waiting = sum(thread.is_skipped for thread in found), sum(thread.waits for thread in found)
-    said = [skipped_words(n_skipped), f"{n_waiting:,} wait for an answer" if n_waiting else "all answered"]
-    label = f"What you told the lead on {counted(len(found), 'response')}: {', '.join(word for word in said if word)}"
-    with st.expander(label, icon=":material/forum:", expanded=n_waiting < len(found)):
-        for thread in found:
-            st.html(shown(thread, with_head=True))
+    waiting = f"{n_waiting:,} {'waits' if n_waiting == 1 else 'wait'} for an answer" if n_waiting else "all answered"
+    said = ", ".join(words for words in (skipped_words(n_skipped), waiting) if words)
+    return f"What you told the lead on {counted(len(found), 'response')}: {said}"
+
+
+def own(viewer: Viewer) -> None:
+    """Everything that the viewer has told the lead; folded, unless a lead has answered something that is not closed."""
+    found = common.ask(threads, person_id=viewer.person_id)
+    if found:
+        is_news = any(not thread.waits and not thread.is_closed for thread in found)
+        with st.expander(summary(found), icon=":material/forum:", expanded=is_news):
+            for thread in found:
+                st.html(shown(thread, with_head=True))

@@ -32,6 +32,8 @@ def test_a_reader_flags_and_skips_with_a_line_and_finds_the_leads_answer_on_the_
     app = open_page(location, "review", IMANI)
     assert not drawn(app, "skip")
     press(app, "tell_lead")
+    press(app, "not_now")
+    press(app, "tell_lead")
     press(app, "skip")  # nothing is written yet
     assert "expected a few words, found none" in said(app)
     line(app, "line", CUT)
@@ -54,6 +56,7 @@ def test_a_reader_flags_and_skips_with_a_line_and_finds_the_leads_answer_on_the_
     assert "1 skipped" in said(app)
     assert CUT not in said(app)  # another response is in hand
     assert CUT in said(open_page(location, "my_reads", IMANI))
+    assert "on 1 response: 1 skipped, 1 waits for an answer" in said(open_page(location, "overview", IMANI))
     assert CUT not in said(open_page(location, "review", TOVE))
     assert CUT not in said(open_page(location, "my_reads", TOVE))
 
@@ -71,7 +74,7 @@ def test_a_lead_finds_the_lines_on_the_study_page_answers_returns_and_closes_the
     for name, skip in ((IMANI, True), (TOVE, False)):
         threads.tell(two.engine, two.viewer(name), take(two, name).reading.id, f"{CUT} {name}", skip=skip)
     links = [link.proto.label for link in open_page(location, "overview", LEAD).get("page_link")]
-    assert any("2 lines from readers wait for you" in label for label in links)
+    assert "Study: 2 lines from readers wait for your answer" in links
     app = open_page(location, "study", LEAD, study_tab="Reading")
     found = said(app)
     assert "2 threads wait for an answer; 1 skipped" in found
