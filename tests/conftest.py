@@ -134,7 +134,7 @@ HERE = Path(__file__).parent
 ON_BOTH_DATABASES = (
     HERE / "study",
     *(HERE / "reading").glob("test_*_at_once.py"),
-    *(HERE / "reading" / f"test_{name}.py" for name in ("adjudicating_unnamed", "blind_reads", "exposures", "reading_queries", "reading_queue")),
+    *(HERE / "reading" / f"test_{name}.py" for name in ("adjudicating_unnamed", "blind_reads", "exposures", "reading_queries", "reading_queue", "threads")),
 )  # fmt: skip
 """Storage, and of reading what locks, queues and hides: all else behaves alike on both databases, and the everyday run tries it on SQLite alone."""
 

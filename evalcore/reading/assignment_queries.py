@@ -9,6 +9,7 @@ from sqlalchemy import Select, exists, func, literal, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
+from evalcore.reading.queries import is_skipped
 from evalcore.study import tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.study.frames import frame, numbers
@@ -179,7 +180,7 @@ def assignments(session: Session) -> pd.DataFrame:
 
     Returns:
         assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, n_tasks, n_reads (locked),
-        n_open (being read), readers (names, joined by commas).
+        n_open (being read), n_skipped, readers (names, joined by commas).
     """
     assignment, task, reading, person = (TABLES[name].c for name in ("assignment", "task", "reading", "person"))
     names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
@@ -190,7 +191,8 @@ def assignments(session: Session) -> pd.DataFrame:
             *(assignment[name] for name in names),
             func.count(task.id.distinct()).label("n_tasks"),
             n_readings.filter(~is_open).label("n_reads"),
-            n_readings.filter(is_open).label("n_open"),
+            n_readings.filter(is_open, ~is_skipped()).label("n_open"),
+            n_readings.filter(is_skipped()).label("n_skipped"),
         )
         .join(TABLES["task"], task.assignment_id == assignment.id)
         .outerjoin(TABLES["reading"], reading.task_id == task.id)

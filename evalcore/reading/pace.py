@@ -40,23 +40,34 @@ def pace_words(a_day: float, n_left: int, at: datetime) -> str:
 
 
 def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.DataFrame:
-    """All assigned reading, each assignment (where there are several), and each reader with a read: `COLUMNS`, a row each.
+    """All assigned reading, each assignment (where there are several), and each reader with a read: `COLUMNS`, a row each. What is skipped is no read.
 
     `assignments` and `reads` are as `assignment_queries` gives them. Readers share what is left, so of a reader n_left is 0.
     """
     table = assignments.assign(n_wanted=assignments["n_tasks"] * assignments["n_readers"])
-    rows = [("All assigned reading", int(table["n_reads"].sum()), int(table["n_wanted"].sum()), reads["locked_at"])]
+    n_done, n_wanted, n_skipped = (int(table[name].sum()) for name in ("n_reads", "n_wanted", "n_skipped"))
+    rows = [("All assigned reading", n_done, n_wanted, n_skipped, reads["locked_at"])]
     for row in table.to_dict(orient="records") if len(table) > 1 else ():
         locked = reads.loc[reads["assignment_id"].eq(row["assignment_id"]), "locked_at"]
         made = row["created_at"]
-        rows += [(f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}", row["n_reads"], row["n_wanted"], locked)]
+        name = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}"
+        rows += [(name, row["n_reads"], row["n_wanted"], row["n_skipped"], locked)]
     found = [
-        [name, done, max(wanted - done, 0), f"{done:,} of {wanted:,}: {_finished(locked, wanted - done, at)}"]
-        for name, done, wanted, locked in rows
+        [
+            name,
+            done,
+            max(wanted - done, 0),
+            f"{done:,} of {wanted:,}{_set_aside(skipped)}: {_finished(locked, wanted - done, at)}",
+        ]
+        for name, done, wanted, skipped, locked in rows
     ]
     for name, locked in reads.groupby("reader")["locked_at"]:
         found += [[str(name), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
     return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _set_aside(n_skipped: int) -> str:
+    return f", {n_skipped:,} skipped" if n_skipped else ""
 
 
 def _finished(locked: pd.Series, n_left: int, at: datetime) -> str:

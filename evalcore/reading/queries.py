@@ -110,6 +110,7 @@ class Progress(msgspec.Struct, frozen=True):
     n_done: int
     n_left: int
     seconds_each: float | None  # median time of an item; None where nobody has finished one
+    n_skipped: int = 0
 
 
 _ASKED: tuple[Any, ...] = (
@@ -120,6 +121,13 @@ _ASKED: tuple[Any, ...] = (
 
 def _asked(row: Sequence[Any]) -> Asked:
     return msgspec.convert(dict(zip(Asked.__struct_fields__, row, strict=True)), Asked)
+
+
+def task(session: Session, task_id: int) -> Asked | None:
+    """A task by its number; None where there is none."""
+    statement = select(*_ASKED).join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+    row = session.connection().execute(statement.where(col(Task.id) == task_id)).first()
+    return _asked(row) if row is not None else None
 
 
 def next_task(session: Session, viewer: schema.Viewer, at: datetime) -> Asked | None:
@@ -244,7 +252,7 @@ def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), TABLES["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != schema.ReadingState.READING
-    in_hand = select(func.count()).select_from(table).where(mine, ~locked)
+    in_hand = select(func.count()).select_from(table).where(mine, ~locked, ~is_skipped())
     n_waiting = connection.execute(_n_waiting(), _reader(viewer, at)).scalar_one()
     n_left = connection.execute(in_hand).scalar_one() + n_waiting
     newest = select(table.c.seconds, col(Task.example_id)).join(Task, col(Task.id) == table.c.task_id)
@@ -254,13 +262,37 @@ def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
         others = connection.execute(newest.limit(RECENT_OF_ALL)).all()
         waiting_too = blind_examples(session, viewer, among={example_id for _, example_id in others})
         seconds = [time for time, example_id in others if example_id not in waiting_too][:RECENT]
-    return Progress(n_locked(session, viewer), n_left, median(seconds) if seconds else None)
+    return Progress(n_locked(session, viewer), n_left, median(seconds) if seconds else None, n_skipped(session, viewer))
 
 
 def n_locked(session: Session, viewer: schema.Viewer) -> int:
     """How many items this person has read and locked."""
     mine = select(func.count()).select_from(Reading).where(col(Reading.person_id) == viewer.person_id)
     return int(session.connection().execute(mine.where(col(Reading.state) != schema.ReadingState.READING)).scalar_one())
+
+
+def is_skipped() -> ColumnElement[bool]:
+    """The condition that a reading was skipped and not returned since. It stays in its reader's hands, as what is not read: nothing of it is shown."""
+    line, later = TABLES["response_note"].c, TABLES["response_note"].alias("later").c
+    reading = TABLES["reading"]
+    on_thread = later.task_id == line.task_id, later.person_id == line.person_id
+    returned = (
+        exists().where(*on_thread, later.id > line.id, later.kind == schema.NoteKind.RETURN).correlate(line.id.table)
+    )
+    of_reading = line.task_id == reading.c.task_id, line.person_id == reading.c.person_id
+    return exists().where(*of_reading, line.kind == schema.NoteKind.SKIP, ~returned).correlate(reading)
+
+
+def has_skipped(session: Session, reading_id: int) -> bool:
+    """Whether its reader has skipped this reading."""
+    this = select(exists().where(col(Reading.id) == reading_id, is_skipped()))
+    return bool(session.connection().execute(this).scalar_one())
+
+
+def n_skipped(session: Session, viewer: schema.Viewer) -> int:
+    """How many items this person has skipped, and no lead has returned."""
+    mine = select(func.count()).select_from(Reading).where(col(Reading.person_id) == viewer.person_id, is_skipped())
+    return int(session.connection().execute(mine).scalar_one())
 
 
 def guideline_known(session: Session, viewer: schema.Viewer) -> int | None:
@@ -337,12 +369,13 @@ class Draft(msgspec.Struct, frozen=True):
 def readings(
     session: Session, person_id: int, reading_id: int | None = None, *, lock: bool = False
 ) -> list[tuple[Reading, Asked]]:
-    """Somebody's reading of this number, or those that wait for marks or decisions, the one last touched first; each with its task.
+    """Somebody's reading of this number, or those that wait for marks or decisions, the one last touched first, without skipped ones; each with its task.
 
     Locked until the transaction ends, on PostgreSQL, where a second press must wait for the first. Locked, it is as the other press left it,
     also where this session had read it before.
     """
-    which = col(Reading.state) != schema.ReadingState.DONE if reading_id is None else col(Reading.id) == reading_id
+    unfinished = and_(col(Reading.state) != schema.ReadingState.DONE, ~is_skipped())
+    which = unfinished if reading_id is None else col(Reading.id) == reading_id
     statement = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
     statement = statement.where(col(Reading.person_id) == person_id, which).order_by(col(Reading.last_at).desc())
@@ -367,6 +400,12 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     return {
         row.criterion_id: Draft(row.label, row.reason and schema.CannotReason(row.reason), row.note) for row in rows
     }
+
+
+def has_marks(session: Session, task_id: int, person_id: int) -> bool:
+    """Whether somebody has marked anything of a task."""
+    mine = col(Reading.id) == col(Mark.reading_id), col(Reading.task_id) == task_id, col(Reading.person_id) == person_id
+    return bool(session.connection().execute(select(exists().where(*mine))).scalar_one())
 
 
 def marks(session: Session, reading_id: int) -> list[Mark]:

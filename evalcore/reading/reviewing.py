@@ -23,6 +23,7 @@ from evalcore.study.policies import (
     check_can_read,
     check_can_reveal,
     check_can_slip,
+    check_is_open,
     check_own,
 )
 from evalcore.study.schema import ReadingState
@@ -274,7 +275,7 @@ def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: schema.Vi
 
 
 @contextmanager
-def _acting(
+def acting_on(
     engine: Engine, viewer: schema.Viewer, reading_id: int, check: Callable[..., None], at: datetime
 ) -> Iterator[tuple[Session, schema.Viewer, Reading, Asked]]:
     """The transaction of an act on a read of one's own; in one that is not done time goes on, and the reservation too."""
@@ -282,13 +283,15 @@ def _acting(
         viewer = anew(session, viewer)
         reading, asked = _own(session, viewer, reading_id, lock=True)
         check(viewer, reading.person_id, ReadingState(reading.state))
+        if reading.state == ReadingState.READING:
+            check_is_open(is_skipped=queries.has_skipped(session, reading_id))
         was_done = reading.state == ReadingState.DONE
-        yield session, viewer, reading, asked
         if not was_done:
             reading.seconds += min(max((at - reading.last_at).total_seconds(), 0.0), PAUSE_SECONDS)
             reading.last_at, reading.reserved_until = at, at + timedelta(minutes=asked.reserve_minutes)
-            if reading.state == ReadingState.DONE:
-                reading.done_at = at
+        yield session, viewer, reading, asked
+        if not was_done and reading.state == ReadingState.DONE:
+            reading.done_at = at
 
 
 def mark(  # noqa: PLR0913 - what a mark says
@@ -306,7 +309,7 @@ def mark(  # noqa: PLR0913 - what a mark says
     """Store a draft; the newest of an item counts. Afterwards the item at the place `then`, from 0, is in hand; None: the same."""
     at = at or now()
     check_note(note or "")
-    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, _, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_can_mark, at) as (session, _, reading, asked):
         if label is not None:
             check_answer(label, asked.ask)
         if not queries.has_item(session, asked, criterion_id):
@@ -323,14 +326,14 @@ _NO_CRITERION = "This item has no criterion {}."
 
 def move(engine: Engine, viewer: schema.Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
     """Take another item of the review in hand; its place counts from 0."""
-    with _acting(engine, viewer, reading_id, check_can_mark, at or now()) as (_, _, reading, _):
+    with acting_on(engine, viewer, reading_id, check_can_mark, at or now()) as (_, _, reading, _):
         reading.place = place
 
 
 def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
     """Take the newest label away, so that the one before it counts; a note stays as it was written last. Returns whose criterion it was."""
     at = at or now()
-    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, _, _, _):
+    with acting_on(engine, viewer, reading_id, check_can_mark, at) as (session, _, _, _):
         marks = queries.marks(session, reading_id)
         for place, last in reversed(list(enumerate(marks))):
             on_item = [mark for mark in marks if mark.criterion_id == last.criterion_id]
@@ -360,7 +363,7 @@ def submit(
     `knows_model`: the reader says that they know which model wrote it.
     """
     at = at or now()
-    with _acting(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_can_mark, at) as (session, person, reading, asked):
         material, drafts = queries.material(session, asked.target), queries.drafts(session, reading_id)
         keys: list[int | None] = [item.criterion_id for item in material.items] or [None]
         if unanswered := missing(keys, drafts):
@@ -409,7 +412,7 @@ def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dateti
     Done at once where the judge says the same throughout; else the differences wait for keep or revise. Where the study has a control, some criteria
     are drawn now for a second look before anything of the judge is shown.
     """
-    with _acting(engine, viewer, reading_id, check_can_reveal, at or now()) as (session, _, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_can_reveal, at or now()) as (session, _, reading, asked):
         if reading.state == ReadingState.LOCKED:
             first = _review(session, reading, asked).first
             share = contents.rules(session).control_share
@@ -441,7 +444,7 @@ def slip(
     A new first read takes the place of the one that was locked, which stays in the record; its note stays too. Only before the judge or anybody else was
     shown, and, where no judge is, before the reader's next answer. `seen`: the verdict that the screen showed.
     """
-    with _acting(engine, viewer, reading_id, check_own, at or now()) as (session, person, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_own, at or now()) as (session, person, reading, asked):
         first, state = _review(session, reading, asked).first, ReadingState(reading.state)
         was_blind = any(given.blinded for given in first.values())
         judge_shown = not reading.blinded or (state is ReadingState.DONE and reading.judge is not None)
@@ -509,7 +512,7 @@ def revise(
     Also how a reader amends what is done, and looks a second time at an item of the control, without the judge's verdict: then the new
     verdict is `blinded`. `seen`: the newest decision on the item that the screen showed, or None.
     """
-    with _acting(engine, viewer, reading_id, check_can_decide, at or now()) as (session, person, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_can_decide, at or now()) as (session, person, reading, asked):
         review = _review(session, reading, asked)
         if criterion_id not in review.first:
             raise NotFound(_NO_CRITERION.format(criterion_id))
@@ -560,7 +563,7 @@ def of_decision(decision: Decision) -> dict[str, Any]:
 
 def finish(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: datetime | None = None) -> None:
     """Every difference is decided: go on to the next item. Pressed twice it changes nothing."""
-    with _acting(engine, viewer, reading_id, check_can_decide, at or now()) as (session, _, reading, asked):
+    with acting_on(engine, viewer, reading_id, check_can_decide, at or now()) as (session, _, reading, asked):
         if reading.state == ReadingState.DONE:
             return
         review = _review(session, reading, asked)

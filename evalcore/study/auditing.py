@@ -49,6 +49,7 @@ _WORDS = {
     "acuity_case": "case",
     "analysis": "stated analysis",
     "exposure": "record of who saw verdicts",
+    "response_note": "line between a reader and the lead",
     "task": "assigned item",
 }
 

@@ -43,6 +43,7 @@ check_can_add_people = _takes(LEAD, "add people")
 check_can_assign = _takes(LEAD, "assign reading")
 check_can_import_reads_of = _takes(LEAD, "import reads of people with an account")
 """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
+check_can_answer = _takes(LEAD, "answer readers' lines")
 check_can_run = _takes(LEAD, "start and stop runs")
 """It costs money, and brings answers and verdicts in."""
 check_can_see_replies = _takes(LEAD, "read the replies to questions that failed")
@@ -71,6 +72,23 @@ def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
     if state is not ReadingState.READING:
         msg = "This read was submitted already, in another tab or by a second press. Nothing was saved twice."
         raise AlreadyChanged(msg)
+
+
+def check_is_open(*, is_skipped: bool) -> None:
+    """What a reader has skipped waits for a lead: nothing is said of it until it is returned."""
+    if is_skipped:
+        msg = "You have skipped this response, maybe in another tab. It waits for the lead, who can return it to you."
+        raise AlreadyChanged(msg)
+
+
+def check_is_returnable(*, is_skipped: bool, has_place: bool) -> None:
+    """A lead gives a response back that its reader has skipped, as long as others have not taken its place."""
+    if not is_skipped:
+        msg = "This response is not skipped any more: the reader has it already."
+        raise AlreadyChanged(msg)
+    if not has_place:
+        msg = "As many others as were wanted have read this response, or are reading it: it cannot be returned. Close the thread instead."
+        raise NotAllowed(msg)
 
 
 def check_can_decide(viewer: Viewer, reader: int, state: ReadingState) -> None:

@@ -33,6 +33,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
     "person": ("name",),
     "rater": ("kind", "name", "prompt_version"),
     "response": ("dataset", "example_id", "model_id", "n_criteria", "sample_index", "sent_messages", "text"),
+    "response_note": ("at", "kind", "person_id", "task_id", "text", "written_by"),
     "task": ("assignment_id", "example_id", "inclusion_probability", "place", "response_id"),
 }
 """The tables that verdicts, and their being blind, rest on, with the columns that the program changes by acts alone."""

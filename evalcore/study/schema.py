@@ -163,6 +163,19 @@ class Seen(StrEnum):
     """A lead let the person see verdicts: no blind read is wanted of them any more."""
 
 
+class NoteKind(StrEnum):
+    """What a line on a response does, between its reader and the lead: the first two are the reader's, the others a lead's."""
+
+    SKIP = "skip"
+    """The response leaves the reader's open work, until a lead returns it."""
+    FLAG = "flag"
+    """The reader tells the lead something, and reads it all the same."""
+    ANSWER = "answer"
+    CLOSE = "close"
+    RETURN = "return"
+    """The skipped response is the reader's open work again."""
+
+
 class NotBlind(StrEnum):
     """Why a physician's read is not blind: the study reads open, the reader had seen others' verdicts on the conversation, or is lead or researcher."""
 

@@ -602,6 +602,19 @@ class Mark(Numbered, table=True):
     created_at: datetime = moment()
 
 
+class ResponseNote(Numbered, table=True):
+    """A line of the thread between one reader (`person_id`) and the lead on a task; append-only. `written_by`: who acted, as the trail says it."""
+
+    __table_args__ = (index("ix_response_note_thread", "task_id", "person_id"),)
+
+    task_id: int = Field(foreign_key="task.id")
+    person_id: int = Field(foreign_key="person.id")
+    kind: str = word(schema.NoteKind)
+    text: str = text_column()
+    written_by: str
+    at: datetime = moment()
+
+
 class Exposure(Numbered, table=True):
     """Somebody saw others' verdicts on an example (None: on all, up to the number `through`) for the first time in this way; append-only."""
 

@@ -19,6 +19,7 @@ APPEND_ONLY: Mapping[str, tuple[str, ...]] = {
         "AND what = NEW.what AND coalesce(through, 0) = coalesce(NEW.through, 0)",
     ),
     "guideline": ("version = NEW.version",),
+    "response_note": ("id = NEW.id",),
     "row_hash": ("id = NEW.id",),
     "verdict": (
         "id = NEW.id",

@@ -14,6 +14,7 @@ from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_open, check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
+from pages.review import telling
 from pages.review.html import compared, decided_words
 from pages.review.panels import NOTICE, DecidingPanel
 from pages.shared import common, html, routes, source, tables
@@ -132,6 +133,7 @@ st.html(
         else "You have no verdicts yet. Open Review to start.",
     )
 )
+telling.own(viewer)
 if reads.empty:
     st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
     st.stop()

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, assignment_queries, figures, pace, queries
+from evalcore.reading import adjudication, assignment_queries, figures, pace, queries, thread_queries, threads
 from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.wording import counted
@@ -15,6 +15,7 @@ from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
 from pages.overview import composition, results
+from pages.review import telling
 from pages.review.html import left_words
 from pages.shared import common, filters, glossary, html, routes, theme, tour
 
@@ -43,6 +44,15 @@ def _next(viewer: Viewer) -> list[tuple[str, str, str]]:
     return found
 
 
+def _unanswered(viewer: Viewer) -> None:
+    """The way to what readers have told the leads, while it waits for an answer."""
+    n_waiting = sum(thread.waits for thread in threads.of_lead(common.engine(), viewer)[0])
+    if n_waiting:
+        words = f"Study: {counted(n_waiting, 'line from a reader waits', 'lines from readers wait')} for your answer"
+        icon = ":material/forum:"
+        st.page_link(routes.STUDY, label=words, icon=icon, query_params={"study_tab": "Reading"})
+
+
 def _lines(viewer: Viewer) -> list[str]:
     """What the viewer has read, and what is new in the study, for whom that matters."""
     lines = []
@@ -54,6 +64,8 @@ def _lines(viewer: Viewer) -> list[str]:
             lines.append(f"You have read {read}, the last on {common.local_time(row.last_at)}.")
         if mine.empty:
             lines.append("You have no verdicts yet. Open Review to start.")
+        if told := common.ask(thread_queries.threads, person_id=viewer.person_id):
+            lines.append(f"{telling.summary(told)}. See My reads.")
     if Role.RESEARCHER in viewer.roles:
         lines.append(_lately())
     return lines
@@ -83,10 +95,11 @@ def _progress() -> None:
     theme.figure(
         figures.progress(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
     )
-    n_open = int(assigned["n_open"].sum())
+    n_open, n_skipped = int(assigned["n_open"].sum()), int(assigned["n_skipped"].sum())
+    skipped = f", {counted(n_skipped, 'is skipped', 'are skipped')} until a lead returns it" if n_skipped else ""
     st.html(
         html.quiet(
-            f"{counted(n_open, 'response is', 'responses are')} being read now. The pace is of the last seven days."
+            f"{counted(n_open, 'response is', 'responses are')} being read now{skipped}. The pace is of the last seven days."
         )
     )
 
@@ -119,6 +132,8 @@ if not counts["examples"]:
     st.stop()
 is_of_study = bool(viewer.roles & policies.STUDY)
 with st.container(gap="xxsmall", key="next"):
+    if Role.LEAD in viewer.roles:
+        _unanswered(viewer)
     for page, icon, label in _next(viewer):
         st.page_link(routes.script(page), label=f"{routes.title(page)}: {label}", icon=f":material/{icon}:")
 if lines := _lines(viewer):

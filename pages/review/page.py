@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore.reading import queries, reviewing
+from evalcore.reading import queries, reviewing, threads
 from evalcore.reading.queries import Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.stats.wording import counted
@@ -15,7 +15,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_read
 from evalcore.study.schema import ReadingState, Viewer
 from evalcore.study.tables import now
-from pages.review import html, panels
+from pages.review import html, panels, telling
 from pages.shared import common, html as shared_html, routes, source, suspects
 
 
@@ -41,9 +41,10 @@ def far(session: Any, desk: OpenReview | None) -> Progress:
     if desk is None:
         return queries.progress(session, viewer, now())
     lately = measured(session, common.location(), viewer, queries.n_assignments(session))
-    n_done = queries.n_locked(session, viewer)
-    n_left = lately.n_done + lately.n_left - n_done
-    return msgspec.structs.replace(lately, n_done=n_done, n_left=max(n_left, int(desk.state is ReadingState.READING)))
+    n_done, n_skipped = queries.n_locked(session, viewer), queries.n_skipped(session, viewer)
+    n_left = lately.n_done + lately.n_left + lately.n_skipped - n_done - n_skipped
+    n_left = max(n_left, int(desk.state is ReadingState.READING))
+    return msgspec.structs.replace(lately, n_done=n_done, n_left=n_left, n_skipped=n_skipped)
 
 
 viewer = common.require(check_can_read)
@@ -55,6 +56,7 @@ else:
 with reading(common.engine()) as session:
     progress = far(session, desk)
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
+    thread = threads.own_thread(session, viewer, desk.asked.task_id) if desk else None
     guided = ""
     if desk and guideline and desk.state is ReadingState.READING:
         guided = html.guideline_words(guideline.version or 0, queries.guideline_known(session, viewer))
@@ -66,10 +68,16 @@ if desk is None:
     if progress.n_done:
         words = f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
         title = "Everything is read"
+    if progress.n_skipped:
+        title = "Nothing else waits for you"
+        words += (
+            f" You have skipped {counted(progress.n_skipped, 'item')}: a lead answers, and can return what you skipped."
+        )
     st.html(shared_html.heading(title, words))
     lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
     st.html(shared_html.notice(lead))
     panels.slip_line(viewer)
+    telling.own(viewer)
     with st.container(horizontal=True):
         st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")
         st.page_link(routes.BROWSE, label="Browse", icon=":material/menu_book:")
@@ -81,10 +89,17 @@ place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + pro
 what = html.item_word(desk.asked.ask)
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
-    st.html(html.top(f"{what} {place:,} of {in_all:,}", [html.left_words(progress), how, said, guided]))
+    st.html(
+        html.top(
+            f"{what} {place:,} of {in_all:,}",
+            [html.left_words(progress), telling.skipped_words(progress.n_skipped), how, said, guided],
+        )
+    )
     as_markdown = source.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
+    if thread is not None:
+        st.html(telling.shown(thread, with_head=False))
     st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))
     if desk.material.response is not None:  # its model unnamed
         st.html(shared_html.response("The response", "", desk.material.response, as_markdown=as_markdown))

@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import OverreadError
 from evalcore.judges.record import record_for, sentence
-from evalcore.reading import queries, reviewing
+from evalcore.reading import queries, reviewing, threads
 from evalcore.reading.queries import Draft
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Ask, CannotReason, Cause, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
-from pages.review import html
+from pages.review import html, telling
 from pages.review.html import KEYS_HINT, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
@@ -291,6 +291,27 @@ class _Marking(ListPanel):
         ]
 
     def _last_row(self) -> None:
+        if telling.is_open(self.number):
+            self._tell()
+        else:
+            self._lock()
+        with row("model_row"):
+            if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
+                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
+                if self._names_model:
+                    st.html(stamp("The text may name the model that wrote it."), width="content")
+            telling.button(self.number)
+        if not self._drafts:
+            slip_line(self.viewer)
+
+    def _tell(self) -> None:
+        """A line to the lead, in the place of the button that locks."""
+        told = telling.form(self.number)
+        if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
+            telling.done(self.number, told, html.item_word(self.ask))
+            st.rerun()
+
+    def _lock(self) -> None:
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)
@@ -301,13 +322,6 @@ class _Marking(ListPanel):
             saved = f", saved {common.local_time(self._saved_at)[11:]}" if self._drafts else ""
             st.html(stamp(f"{n - n_missing} of {n} answered{saved}"), width="content")
             super()._last_row()
-        if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
-            with row("model_row"):
-                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
-                if self._names_model:
-                    st.html(stamp("The text may name the model that wrote it."), width="content")
-        if not self._drafts:
-            slip_line(self.viewer)
 
 
 class _Locked(ListPanel):

@@ -94,6 +94,7 @@ class Press(Enum):
     NEXT_CASE = Key("Right", "next response to settle", "→")
     BACK_CASE = Key("Left", "the response before", "←")
     LIST = Key("Home", "the list of all that wait")
+    TELL = Key("", "tell the lead: skip this response, or flag it", "R")
     LOCK = Key("Ctrl+Enter", "submit and lock", "Ctrl + Enter")
     REVEAL = Key("", "show the judge", "Enter")
     SLIP = Key("S", "I slipped: answer again")
@@ -128,7 +129,8 @@ _MOVES = (Press.NEXT, Press.BACK)
 _DECIDE = (Group.ANSWERS, Group.REASONS, Group.CAUSES, Group.SEVERITIES, Group.KINDS, Press.REASON_WRONG, *_MOVES)
 PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
     Panel.MARK: (
-        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.LOCK, Press.SLIP, Press.MAP,
+        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.TELL, Press.LOCK,
+        Press.SLIP, Press.MAP,
     ),
     Panel.LOCKED: (Press.REVEAL, Press.SLIP, Group.ANSWERS, Group.REASONS, *_MOVES, Press.GUIDELINE, Press.MAP),
     Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.GUIDELINE, Press.MAP),

@@ -17,6 +17,7 @@ from evalcore.study.browse import Filters
 from evalcore.study.policies import allows, check_can_assign, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages.shared import common, filters as shared_filters, html, tables
+from pages.study import lines
 
 ASKS = {
     Ask.RUBRIC: "Each criterion of the rubric",
@@ -53,6 +54,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     if why_not:
         st.html(html.notice(why_not))
     else:
+        lines.show(viewer)
         _assign(viewer, hidden)
     _assignments(viewer, hidden)
     if not why_not:
@@ -162,6 +164,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
         "Drawn": _of(found["n_tasks"], found["n_population"]),
         "Reads done": _of(found["n_reads"], wanted),
         "Being read": found["n_open"],
+        "Skipped": found["n_skipped"],
     }
     if allows(check_can_assign, viewer):
         columns["Readers"] = found["readers"]
@@ -169,7 +172,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
             columns["Chosen by"] = [_chosen(json.loads(words)) for words in found["chosen_by"]]
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
     names = ("Readers", "Chosen by")
-    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read",), names=names)
+    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read", "Skipped"), names=names)
     st.html(html.quiet(COUNTED))
 
 

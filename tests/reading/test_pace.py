@@ -43,16 +43,16 @@ def test_each_assignment_and_each_reader_has_a_row_and_nothing_read_has_no_pace(
     made = {"created_at": AT, "n_readers": 2}
     assignments = pd.DataFrame(
         [
-            {"assignment_id": 2, "ask": "rubric", "n_tasks": 5, "n_reads": 10, **made},
-            {"assignment_id": 1, "ask": "gold_acuity", "n_tasks": 4, "n_reads": 0, **made},
+            {"assignment_id": 2, "ask": "rubric", "n_tasks": 5, "n_reads": 10, "n_skipped": 0, **made},
+            {"assignment_id": 1, "ask": "gold_acuity", "n_tasks": 4, "n_reads": 0, "n_skipped": 1, **made},
         ]
     )
     reads = pd.DataFrame({"assignment_id": 2, "reader": ["A"] * 6 + ["B"] * 4, "locked_at": locked(*[2] * 10)})
     found = progress(assignments, reads, AT)
     assert found.to_numpy().tolist() == [
-        ["All assigned reading", 10, 8, "10 of 18: 5.0 a day, at this pace until 27 November"],
+        ["All assigned reading", 10, 8, "10 of 18, 1 skipped: 5.0 a day, at this pace until 27 November"],
         ["Criteria, 25 November", 10, 0, "10 of 10: finished"],
-        ["Case's level, 25 November", 0, 8, "0 of 8: no pace yet"],
+        ["Case's level, 25 November", 0, 8, "0 of 8, 1 skipped: no pace yet"],
         ["A", 6, 0, "6: 3.0 a day"],
         ["B", 4, 0, "4: 2.0 a day"],
     ]

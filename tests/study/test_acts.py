@@ -18,13 +18,13 @@ from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file, staging
 from evalcore.judges import juries
-from evalcore.reading import adjudication, assigning, exposing, overriding, reviewing
+from evalcore.reading import adjudication, assigning, exposing, overriding, reviewing, threads
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Viewer
+from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, NoteKind, Role, Rules, Viewer
 from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people
 from evalcore.triage import acts as triage_acts
@@ -112,6 +112,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     ),
     "reading.overriding.undo": ("give_verdict", lambda w, a, _f, _n: overriding.undo(w.engine, a, **w.item(), seen=0)),
     "reading.exposing.release": ("assign", lambda w, a, _f, _n: exposing.release(w.engine, a, 1)),
+    "reading.threads.of_lead": ("answer", lambda w, a, _f, _n: threads.of_lead(w.engine, a)),
+    "reading.threads.reply": ("answer", lambda w, a, _f, _n: threads.reply(w.engine, a, 1, 1, NoteKind.ANSWER, "Read on.", seen=1)),
     "reading.adjudication.cases": ("adjudicate", lambda w, a, _f, _n: adjudication.cases(w.engine, a)),
     "reading.adjudication.settled": ("adjudicate", lambda w, a, _f, _n: adjudication.settled(w.engine, a)),
     "reading.adjudication.at_fault": ("adjudicate", lambda w, a, _f, _n: adjudication.at_fault(w.engine, a)),
@@ -121,14 +123,14 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
 }  # fmt: skip
 OF_ONES_OWN = {
     "reading.reviewing.mark", "reading.reviewing.move", "reading.reviewing.undo_mark", "reading.reviewing.reveal", "reading.reviewing.slip", "reading.reviewing.submit",
-    "reading.reviewing.revise", "reading.reviewing.finish",
+    "reading.reviewing.revise", "reading.reviewing.finish", "reading.threads.tell",
 }  # fmt: skip
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
     "importing.turns.turn": "says that an import has begun, which is allowed there first, and that it has ended",
     "importing.turns.tell": "says how far an import is that has begun",
     "importing.staging._written": "goes on with an import that was allowed when it began",
-    "reading.reviewing._acting": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
+    "reading.reviewing.acting_on": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
@@ -207,6 +209,7 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "move": lambda: reviewing.move(engine, old_tab, number, 1),
         "undo_mark": lambda: reviewing.undo_mark(engine, old_tab, number),
         "submit": lambda: reviewing.submit(engine, old_tab, number),
+        "tell": lambda: threads.tell(engine, old_tab, number, "It is cut off.", skip=False),
     }
     slip = {"reason": None, "seen": None}
     once_locked = {
@@ -217,7 +220,9 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "revise": lambda: reviewing.revise(engine, old_tab, number, keys[0], Decision(Label.NOT_MET), seen=None),
         "finish": lambda: reviewing.finish(engine, old_tab, number),
     }
-    assert {f"reading.reviewing.{name}" for name in (*of_a_draft, *once_locked, *afterwards)} == OF_ONES_OWN
+    room = {"tell": "threads"}
+    presses_of_all = (*of_a_draft, *once_locked, *afterwards)
+    assert {f"reading.{room.get(name, 'reviewing')}.{name}" for name in presses_of_all} == OF_ONES_OWN
     for key in keys:
         reviewing.mark(engine, old_tab, number, key, Label.NOT_MET)
     for presses in (of_a_draft, once_locked, afterwards):
@@ -257,7 +262,7 @@ def test_only_the_first_comes_without_being_added(database_url):
     engine.dispose()
 
 
-WRITES = {"writing", "_acting"}
+WRITES = {"writing", "acting_on"}
 
 
 def writers() -> dict[str, str]:

@@ -27,6 +27,7 @@ ALLOWED = {
     "state_analysis": (False, False, True, True),
     "run": (False, False, False, True),
     "see_replies": (False, False, False, True),
+    "answer": (False, False, False, True),
     "adjudicate": (False, True, False, False),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)

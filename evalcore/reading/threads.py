@@ -1,0 +1,147 @@
+"""A reader skips a response or flags it, with a line to the lead; the lead answers. One thread a response and reader, which stays blind.
+
+Nobody but the reader and the leads sees it, before the lock and after it; and since its reader may be blind, an answer names no model and no judge.
+"""
+
+from datetime import datetime
+
+from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
+from evalcore.reading import adjudication, queries, thread_queries
+from evalcore.reading.reviewing import acting_on, check_note
+from evalcore.reading.thread_queries import Thread
+from evalcore.study import contents, families, policies, schema, store
+from evalcore.study.acting import allow
+from evalcore.study.db import Engine, Session, reading as reads, writing
+from evalcore.study.schema import NoteKind
+from evalcore.study.tables import ResponseNote, now
+
+MAX_LINE = 500
+ACTIONS = {
+    NoteKind.SKIP: "response skipped",
+    NoteKind.FLAG: "response flagged",
+    NoteKind.ANSWER: "reader answered",
+    NoteKind.CLOSE: "thread closed",
+    NoteKind.RETURN: "response returned",
+}
+"""In the audit trail, which does not repeat the text: readers are physicians, and what they ask stays between them and the lead."""
+
+
+def check_line(text: str) -> str:
+    """A line says something, briefly. Returns it without the space around it."""
+    line = text.strip()
+    if not line:
+        msg = "Line to the lead: expected a few words, found none. Say what is wrong with this response."
+        raise OverreadError(msg)
+    _check_text(line, name="Line to the lead")
+    return line
+
+
+def _check_text(text: str, *, name: str) -> None:
+    if len(text) > MAX_LINE:
+        msg = f"{name}: expected at most {MAX_LINE} characters, found {len(text):,}. Shorten it."
+        raise OverreadError(msg)
+    check_note(text, name=name)
+
+
+def tell(
+    engine: Engine, viewer: schema.Viewer, reading_id: int, text: str, *, skip: bool, at: datetime | None = None
+) -> None:
+    """Flag the response in hand to the lead, or skip it. What is skipped keeps its marks, gives its place to others, and counts as no read."""
+    line, at = check_line(text), at or now()
+    with acting_on(engine, viewer, reading_id, policies.check_can_mark, at) as (session, person, reading, asked):
+        if skip:
+            reading.reserved_until = at
+        kind = NoteKind.SKIP if skip else NoteKind.FLAG
+        _write(session, asked, person.person_id, kind, line, actor=person, at=at)
+
+
+def own_thread(session: Session, viewer: schema.Viewer, task_id: int) -> Thread | None:
+    """What this reader and the lead have said on a task; None where nothing was."""
+    return next(iter(thread_queries.threads(session, person_id=viewer.person_id, task_id=task_id)), None)
+
+
+def of_lead(engine: Engine, viewer: schema.Viewer) -> tuple[list[Thread], int]:
+    """Every thread that a lead may see, and how many more there are on conversations that wait for the lead's own read or settlement."""
+    with reads(engine) as session:
+        viewer = allow(session, viewer, policies.check_can_answer)
+        hidden = adjudication.hidden_examples(session, viewer)
+        found = thread_queries.threads(session)
+    seen = [thread for thread in found if thread.example_id not in hidden]
+    return seen, len(found) - len(seen)
+
+
+def reply(
+    engine: Engine,
+    viewer: schema.Viewer,
+    task_id: int,
+    person_id: int,
+    kind: NoteKind,
+    text: str = "",
+    *,
+    seen: int,
+    at: datetime | None = None,
+) -> None:
+    """Answer a reader, close the thread, or return a skipped response; with a line, which only an answer must have. `seen`: the newest line on the screen."""
+    line, at = text.strip(), at or now()
+    if kind not in ACTIONS or kind in thread_queries.OF_READER:
+        msg = f"kind: expected answer, close or return, got {kind}"
+        raise OverreadError(msg)
+    if not line and kind is NoteKind.ANSWER:
+        msg = "Answer: expected a few words, found none."
+        raise OverreadError(msg)
+    _check_text(line, name="Answer")
+    with writing(engine) as session:
+        viewer = allow(session, viewer, policies.check_can_answer)
+        asked = queries.task(session, task_id)
+        if asked is None or not thread_queries.threads(session, person_id=person_id, task_id=task_id):
+            msg = f"There is no thread with this reader on item {task_id}."
+            raise NotFound(msg)
+        hidden = adjudication.hidden_examples(session, viewer, asked.example_id)
+        policies.check_can_open(viewer, asked.example_id, hidden)
+        queries.hold_readings(
+            session, asked.example_id, asked.response_id
+        )  # a line of the reader, or of another lead, comes before this or after
+        (thread,) = thread_queries.threads(session, person_id=person_id, task_id=task_id)
+        if thread.lines[-1].number != seen or (kind is NoteKind.CLOSE and thread.is_closed):
+            msg = "Somebody has written here since. The newer lines are shown now; nothing of yours was saved."
+            raise AlreadyChanged(msg)
+        _check_blind(session, line)
+        if kind is NoteKind.RETURN:
+            policies.check_is_returnable(is_skipped=thread.is_skipped, has_place=_has_place(session, thread, at))
+        _write(session, asked, person_id, kind, line, actor=viewer, at=at)
+
+
+def _check_blind(session: Session, line: str) -> None:
+    """The reader may read blind still, or read another answer of the same model next."""
+    named = [*contents.models(session), *contents.judges(session)]
+    if families.mentions(line, named, contents.family_table(session)):
+        msg = (
+            "This answer names a model, a judge, or who made it, and the reader reads blind. Write it without the name."
+        )
+        raise NotAllowed(msg)
+
+
+def _has_place(session: Session, thread: Thread, at: datetime) -> bool:
+    reader, asked = contents.person(session, thread.person_id), queries.task(session, thread.task_id)
+    if reader is None or asked is None:
+        msg = f"{thread.reader} is not let in any more. Close the thread instead."
+        raise NotAllowed(msg)
+    return queries.has_place(session, asked, reader, at) or queries.has_marks(session, thread.task_id, thread.person_id)
+
+
+def _write(
+    session: Session,
+    asked: queries.Asked,
+    reader: int,
+    kind: NoteKind,
+    text: str,
+    *,
+    actor: schema.Viewer,
+    at: datetime,
+) -> None:
+    row = ResponseNote(task_id=asked.task_id, person_id=reader, kind=kind, text=text, written_by=actor.signature, at=at)
+    session.add(row)
+    session.flush()
+    store.written(session).content("response_note", [row.id or 0])
+    subject = queries.subject(asked.example_id, asked.response_id)
+    store.append_event(session, actor=actor.signature, action=ACTIONS[kind], subject=subject, detail={"reader": reader})
