@@ -344,25 +344,6 @@ def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_sa
     expect(off).to_be_hidden()
 
 
-def select_by_mouse(page: Page, words: str) -> None:
-    """Draw over the last of these words in the response."""
-    ends = page.evaluate(
-        """words => {
-            const found = [], all = document.createTreeWalker(document.querySelector(".or-response"), NodeFilter.SHOW_TEXT);
-            while (all.nextNode()) if (all.currentNode.data.includes(words)) found.push(all.currentNode);
-            const range = document.createRange(), node = found.at(-1), at = node.data.lastIndexOf(words);
-            range.setStart(node, at); range.setEnd(node, at + words.length);
-            const { left, right, top, height } = range.getBoundingClientRect();
-            return [left, right, top + height / 2];
-        }""",
-        words,
-    )
-    page.mouse.move(ends[0], ends[2])
-    page.mouse.down()
-    page.mouse.move(ends[1], ends[2], steps=4)
-    page.mouse.up()
-
-
 def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no_mark_is_lost(
     page: Page, clicking: AppServer
 ):
@@ -376,7 +357,7 @@ def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no
     by_keys = f"“Rest, drink” (response, characters {start + 1}–{start + 11})"
     page.keyboard.press("r")
     expect(page.locator(".or-warning")).to_contain_text("Select words in the response first")
-    select_by_mouse(page, "see a doctor")
+    steps.select_by_mouse(page, "see a doctor")
     page.keyboard.press("r")
     page.keyboard.press("1")  # at once
     expect(marks.nth(0)).to_contain_text("met")
@@ -392,7 +373,7 @@ def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no
     page.keyboard.press("r")
     expect(note).to_have_value(by_keys)
     in_hand(page, 1)
-    select_by_mouse(page, "See a doctor")
+    steps.select_by_mouse(page, "See a doctor")
     page.get_by_role("button", name="Quote").click()
     expect(note).to_have_value(re.compile("See a doctor"))
     page.reload()
