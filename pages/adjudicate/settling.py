@@ -12,10 +12,11 @@ from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Question, Settling
 from evalcore.reading.conflicts import SENTENCES, Key, Reason
 from evalcore.reading.queries import Given
+from evalcore.reading.quoting import Selected, with_quotation
 from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
-from pages.review.html import KEYS_HINT, QUESTIONS, line, rows, stamp
+from pages.review.html import KEYS_HINT, QUESTIONS, QUOTE, line, rows, stamp
 from pages.review.panels import NOTICE, ItemPanel, draw_guideline
 from pages.shared import common, html, keys, suspects
 from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
@@ -141,9 +142,11 @@ class _Adjudicating(ItemPanel):
                 keys.press(Press.GUIDELINE, "Guideline", "settling_guide", on_click=_toggle_guideline)
             st.html(KEYS_HINT, width="content")
         st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
-        clicked = keys.listen(self.panel, question.ask, self._status())
-        if clicked is not None and clicked != self.at:
-            self._move(clicked - self.at)
+        heard = keys.listen(self.panel, question.ask, self._status())
+        if heard.quoted is not None:
+            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
+        elif heard.row is not None and heard.row != self.at:
+            self._move(heard.row - self.at)
             common.draw_anew()
 
     def _judge(self) -> None:
@@ -177,6 +180,15 @@ class _Adjudicating(ItemPanel):
         )  # fmt: skip
         self._draft.rationale = said or ""
 
+    def _quote(self, selected: Selected, place: int) -> None:
+        """Into the rationale of the item that was in hand on the screen."""
+        said = self.quotation(self._case.material.response, selected)
+        item = f"{self.number}_{self.keys[max(0, min(place, len(self.keys) - 1))] or 0}"
+        draft: Draft = st.session_state.get(f"draft_{item}", self._draft)
+        draft.rationale = with_quotation(draft.rationale, said)
+        st.session_state.pop(NOTE + item, None)  # its field is drawn anew with what the draft says
+        common.draw_anew()
+
     def _missing(self) -> list[str]:
         is_unexplained = self._question.differ and self._draft.cause is None
         missing = {
@@ -194,6 +206,8 @@ class _Adjudicating(ItemPanel):
             missing = self._missing()
             if missing or not pressed:
                 st.html(stamp("still needed: " + ", ".join(missing) if missing else ""), width="content")
+            if self._case.material.response is not None:
+                st.html(QUOTE, width="content")
             if not pressed or self._gone:
                 return
         if draft.label is None:

@@ -18,6 +18,11 @@ KEYS_HINT = (  # by mouse too
     '<span class="or-keys-off">Shortcuts are off while you type; show shortcuts</span></button>'
 )
 
+QUOTE = (
+    '<button type="button" class="or-quote" title="What is selected in the response goes into the note, with its place">'
+    "Quote <kbd>R</kbd></button>"
+)
+
 
 def stamp(words: str) -> str:
     """Small words beside the buttons."""
@@ -170,7 +175,7 @@ def compared(
     is_current: bool,
 ) -> str:
     """A line after the lock: labels by whom ("you", "judge", "final"), and what was kept or revised, in words (empty while it waits)."""
-    told = _judge_says(desk, key) + (html.quiet(record) if record else "")
+    told = _own_note(desk.first[key].explanation) + _judge_says(desk, key) + (html.quiet(record) if record else "")
     return _row(
         desk,
         key,
@@ -201,6 +206,14 @@ def _label(label: str | None) -> str:
 
 def _by(who: str, label: str | None) -> str:
     return f'<span class="or-said"><small>{who}</small> {_label(label)}</span>'
+
+
+def _own_note(note: str | None) -> str:
+    """What the reader wrote beside the first read."""
+    if not note:
+        return ""
+    words = f'<span class="or-who">Your note</span> {html.verbatim(note)}'
+    return f'<div class="or-verdict or-read"><div class="or-why">{words}</div></div>'
 
 
 def _judge_says(desk: OpenReview, key: int | None) -> str:

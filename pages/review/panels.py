@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,13 +11,14 @@ from evalcore.errors import OverreadError
 from evalcore.judges.record import record_for, sentence
 from evalcore.reading import queries, reviewing, threads
 from evalcore.reading.queries import Draft
+from evalcore.reading.quoting import Selected, quotation, with_quotation
 from evalcore.reading.reviewing import MAX_NOTE, Decision, OpenReview
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Ask, CannotReason, Cause, Label, ReadingState, Severity, Viewer
 from evalcore.study.tables import now
 from pages.review import html, telling
-from pages.review.html import KEYS_HINT, stamp
+from pages.review.html import KEYS_HINT, QUOTE, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
 
@@ -82,8 +83,19 @@ class ItemPanel:
         try:
             return common.saved(lambda: act(common.engine(), self.viewer, *what, **how))
         except OverreadError as error:
-            st.session_state[NOTICE] = str(error)
-            st.rerun()
+            self._refuse(error)
+
+    def quotation(self, response: str | None, selected: Selected) -> str:
+        """The words that were selected in the response, with their place."""
+        try:
+            return quotation(response or "", selected)
+        except OverreadError as error:
+            self._refuse(error)
+
+    @staticmethod
+    def _refuse(error: OverreadError) -> NoReturn:
+        st.session_state[NOTICE] = str(error)
+        st.rerun()
 
 
 class ListPanel(ItemPanel):
@@ -121,9 +133,12 @@ class ListPanel(ItemPanel):
                 self._note()
             self._last_row()
         status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
-        clicked = keys.listen(self.panel, self.ask, status)
-        if clicked is not None and clicked != self.at:
-            self.go(clicked)
+        heard = keys.listen(self.panel, self.ask, status)
+        if heard.quoted is not None:
+            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
+            common.draw_anew()
+        elif heard.row is not None and heard.row != self.at:
+            self.go(heard.row)
             common.draw_anew()
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
@@ -175,9 +190,21 @@ class ListPanel(ItemPanel):
         if self._field not in st.session_state or st.session_state.get(f"{self._field}_drawn") != (self.key, stored):
             st.session_state[self._field] = stored
             st.session_state[f"{self._field}_drawn"] = self.key, stored
-        st.text_input(
-            "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
-        )  # fmt: skip
+        with row("quoting"):
+            st.text_input(
+                "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
+            )  # fmt: skip
+            if self.desk.material.response is not None:
+                st.html(QUOTE, width="content")
+
+    def _quote(self, selected: Selected, place: int) -> None:
+        """Into the note of the item that was in hand on the screen; a mark of the same moment is kept, and what it took in hand."""
+        said, in_hand = self.quotation(self.desk.material.response, selected), self.at
+        self.go(place)
+        note = self._stored_note()
+        if note is not None:
+            self._save_note(with_quotation(note, said))
+        self.go(in_hand)
 
 
 @common.fragment

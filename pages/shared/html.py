@@ -219,10 +219,10 @@ def conversation(messages: Iterable[Mapping[str, str]], *, as_markdown: bool) ->
 
 def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:
     """The response that is judged, marked by a rule on its side."""
-    return (
-        f'<section class="or-response"><h3><span dir="auto">{escaped(model)}</span><small>{escaped(detail)}</small></h3>'
-        f"{said(text, as_markdown=as_markdown, fold=ANSWER)}</section>"
-    )
+    # reached by Tab: arrows select words there, to be quoted
+    head = f'<h3><span dir="auto">{escaped(model)}</span><small>{escaped(detail)}</small></h3>'
+    body = said(text, as_markdown=as_markdown, fold=ANSWER)
+    return f'<section class="or-response" tabindex="0" aria-label="{escaped(model)}">{head}{body}</section>'
 
 
 def points_words(points: float | None) -> str:

@@ -1,5 +1,6 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, r), hear a second key for a button (arrows,
-// Enter) and the letters C and R, keep the row in hand in view, say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, !), hear a second key for a button (arrows,
+// Enter) and the letter C, select words of the response by arrows, keep the row in hand in view, say to a screen reader what has just happened, and close
+// the sidebar where the screen is narrow. It sends nothing but the row that was clicked, and the words that are to be quoted (R).
 const instances = new WeakMap();
 let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
@@ -7,13 +8,51 @@ const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
   ArrowDown: "[class*='st-key-next_'] button",
   Enter: "[class*='st-key-go_on_'] button",
-  R: "[class*='st-key-tell_lead_'] button",
+  "!": "[class*='st-key-tell_lead_'] button",
   ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
 };
 // Enter presses what has the focus; and held down after Ctrl + Enter it asks for nothing.
 const isOfFocus = (event, at) => event.key === "Enter" && (event.repeat || at.closest?.("button, a, summary, dialog, [role=button]"));
 const LINE = "[class*='st-key-line_'] input"; // to the lead
 const TYPED = "textarea, select, [role=combobox], input:not([type=checkbox], [type=radio], [type=range])";
+
+const NOTE = "[class*='st-key-note_'] input, [class*='st-key-rationale_'] textarea";
+const TEXTS = ".or-response .or-verbatim, .or-response .or-formatted";
+const NO_LETTER = /[\s*_~`#>|\-+=[\]()<\\:]/g; // as in quoting.py
+
+// What of the response is selected, how many letters stand before it, and the row in hand.
+function selected() {
+  const selection = getSelection(), range = selection.rangeCount ? selection.getRangeAt(0).cloneRange() : document.createRange();
+  const row = document.querySelector(".or-row.or-current")?.dataset.orRow;
+  const text = [...document.querySelectorAll(TEXTS)].find((one) => one.checkVisibility() && range.intersectsNode(one));
+  const before = document.createRange();
+  if (text) {
+    before.selectNodeContents(text);
+    if (range.compareBoundaryPoints(Range.START_TO_START, before) < 0) range.setStart(text, 0);
+    if (range.compareBoundaryPoints(Range.END_TO_END, before) > 0) range.setEnd(text, text.childNodes.length);
+    before.setEnd(range.startContainer, range.startOffset);
+  }
+  const quoted = { words: text ? String(range) : "", n_before: [...String(before).replace(NO_LETTER, "")].length, formatted: !!text?.matches(".or-formatted") };
+  return { row: row === undefined ? null : Number(row), quoted };
+}
+
+// In a response that Tab has reached, arrows select the next word, the one before, or one of the next line; with Shift the selection grows.
+function selectWords({ key, shiftKey }, response) {
+  const selection = getSelection();
+  if (!response.contains(selection.focusNode)) selection.collapse([...response.querySelectorAll(TEXTS)].find((one) => one.checkVisibility()), 0);
+  const isFromRight = getComputedStyle(selection.focusNode.parentElement).direction === "rtl";
+  const by = key === "ArrowUp" || key === "ArrowDown" ? "line" : "word";
+  const way = key === "ArrowDown" || key === (isFromRight ? "ArrowLeft" : "ArrowRight") ? "forward" : "backward";
+  if (shiftKey) selection.modify("extend", way, by);
+  else {
+    if (way === "forward") selection.collapseToEnd();
+    else selection.collapseToStart();
+    if (way === "backward" || by === "line") selection.modify("move", way, by);
+    if (by === "line") for (const to of ["forward", "backward"]) selection.modify("move", to, "word"); // to where a word begins
+    selection.modify("extend", "forward", "word");
+  }
+  selection.focusNode.parentElement?.scrollIntoView({ block: "nearest" });
+}
 
 function isTyping(at) {
   return at.isContentEditable || at.matches?.(TYPED);
@@ -66,28 +105,41 @@ export default function ({ data, parentElement, setTriggerValue }) {
       } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
-      } else if (event.key.toUpperCase() === "R" && document.querySelector(LINE)) {
+      } else if (event.key === "!" && document.querySelector(LINE)) {
         event.preventDefault();
         event.stopImmediatePropagation();
         writeSoon();
+      } else if (event.key.startsWith("Arrow") && (event.shiftKey || at.matches?.(".or-response"))) {
+        event.stopImmediatePropagation();
+        if (!at.matches?.(".or-response")) return; // the browser's own selection grows
+        event.preventDefault();
+        selectWords(event, at);
       } else if (BUTTONS[event.key] || BUTTONS[event.key.toUpperCase()]) {
         const button = document.querySelector(BUTTONS[event.key] ?? BUTTONS[event.key.toUpperCase()]);
         if (!button) return;
         event.preventDefault();
-        event.stopImmediatePropagation(); // C and R are Streamlit's own: they empty the cache, and run the page again
+        event.stopImmediatePropagation(); // C is Streamlit's own: it empties the cache
         button.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
       } else if (event.key === "n" || event.key === "N") {
-        const note = document.querySelector("[class*='st-key-note_'] input, [class*='st-key-rationale_'] textarea");
+        const note = document.querySelector(NOTE);
         if (note && !note.disabled) {
           event.preventDefault();
           note.focus();
         }
+      } else if ((event.key === "r" || event.key === "R") && document.querySelector(".or-quote")) {
+        event.preventDefault();
+        event.stopImmediatePropagation(); // R is Streamlit's own too
+        if (!event.repeat) instance.send("heard", selected());
       }
     };
     instance.onDown = (event) => {
-      if (event.composedPath()[0].closest?.("[data-or-keys]")) event.preventDefault(); // who types keeps the cursor
+      const at = event.composedPath()[0];
+      if (at.closest?.("[data-or-keys], .or-quote")) event.preventDefault(); // who types keeps the cursor, and what is selected stays
+    };
+    instance.onPoint = (event) => {
+      if (event.composedPath()[0].closest?.(".or-quote")) instance.pointed = selected(); // a finger's tap takes the selection away
     };
     instance.onClick = (event) => {
       if (event.composedPath()[0].closest?.("[data-or-keys]")) {
@@ -95,13 +147,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
         map.open ? map.close() : map.show();
         if (isTyping(at)) at.focus();
       }
-      if (event.composedPath()[0].closest?.(BUTTONS.R) && !document.querySelector(LINE)) writeSoon();
+      if (event.composedPath()[0].closest?.(BUTTONS["!"]) && !document.querySelector(LINE)) writeSoon();
+      if (event.composedPath()[0].closest?.(".or-quote")) {
+        if (isTyping(document.activeElement)) document.activeElement.blur(); // what is typed is saved before
+        instance.send("heard", instance.pointed ?? selected());
+        instance.pointed = undefined;
+      }
       const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
-      document.querySelector("[data-testid=stMain]:focus")?.blur(); // else the next key draws a ring round the whole page
-      if (row && !String(getSelection())) instance.send("row", Number(row.dataset.orRow));
+      // a click is no Tab: arrows go on from row to row, and no ring is drawn round the whole page
+      document.querySelector("[data-testid=stMain]:focus, .or-response:focus")?.blur();
+      if (row && !String(getSelection())) instance.send("heard", { row: Number(row.dataset.orRow) });
     };
     window.addEventListener("keydown", instance.onKey, true); // before Streamlit hears it
     document.addEventListener("mousedown", instance.onDown);
+    document.addEventListener("pointerdown", instance.onPoint, true);
     document.addEventListener("click", instance.onClick);
     parentElement.querySelector(".close").onclick = () => map.close();
     instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
@@ -125,6 +184,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   return () => {
     window.removeEventListener("keydown", instance.onKey, true);
     document.removeEventListener("mousedown", instance.onDown);
+    document.removeEventListener("pointerdown", instance.onPoint, true);
     document.removeEventListener("click", instance.onClick);
     instance.watch.disconnect();
     instances.delete(parentElement);

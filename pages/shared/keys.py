@@ -9,8 +9,10 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import streamlit as st
 
+from evalcore.reading.quoting import Selected
 from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity
 
 Choices = Mapping[str, tuple[Any, str]]
@@ -90,11 +92,12 @@ class Press(Enum):
     JUDGE = Key("V", "show the judge's verdict")
     NOTE = Key("", "write a note; Enter saves it", "N")
     RATIONALE = Key("", "write the rationale; Escape leaves it", "N")
+    QUOTE = Key("", "quote what is selected in the response", "R")
     GUIDELINE = Key("G", "guideline")
     NEXT_CASE = Key("Right", "next response to settle", "→")
     BACK_CASE = Key("Left", "the response before", "←")
     LIST = Key("Home", "the list of all that wait")
-    TELL = Key("", "tell the lead: skip this response, or flag it", "R")
+    TELL = Key("", "tell the lead: skip this response, or flag it", "!")
     LOCK = Key("Ctrl+Enter", "submit and lock", "Ctrl + Enter")
     REVEAL = Key("", "show the judge", "Enter")
     SLIP = Key("S", "I slipped: answer again")
@@ -129,16 +132,16 @@ _MOVES = (Press.NEXT, Press.BACK)
 _DECIDE = (Group.ANSWERS, Group.REASONS, Group.CAUSES, Group.SEVERITIES, Group.KINDS, Press.REASON_WRONG, *_MOVES)
 PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
     Panel.MARK: (
-        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.GUIDELINE, Press.TELL, Press.LOCK,
+        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.TELL, Press.LOCK,
         Press.SLIP, Press.MAP,
     ),
     Panel.LOCKED: (Press.REVEAL, Press.SLIP, Group.ANSWERS, Group.REASONS, *_MOVES, Press.GUIDELINE, Press.MAP),
-    Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.GUIDELINE, Press.MAP),
-    Panel.REVISE: (*_DECIDE, Press.NOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP),
-    Panel.AMEND: (*_DECIDE, Press.NOTE, Press.MAP),
+    Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.MAP),
+    Panel.REVISE: (*_DECIDE, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP),
+    Panel.AMEND: (*_DECIDE, Press.NOTE, Press.QUOTE, Press.MAP),
     Panel.ADJUDICATE: (
-        Group.ANSWERS, Group.CONFLICT, Press.RATIONALE, Press.SETTLE, Press.JUDGE, *_MOVES, Press.NEXT_CASE, Press.BACK_CASE,
-        Press.LIST, Press.GUIDELINE, Press.MAP,
+        Group.ANSWERS, Group.CONFLICT, Press.RATIONALE, Press.QUOTE, Press.SETTLE, Press.JUDGE, *_MOVES, Press.NEXT_CASE,
+        Press.BACK_CASE, Press.LIST, Press.GUIDELINE, Press.MAP,
     ),
 }  # fmt: skip
 WORDS: Mapping[str, str] = dict(choice for choices in ANSWERS.values() for choice in choices.values())
@@ -173,7 +176,8 @@ def keys_of(panel: Panel, ask: Ask) -> list[Key]:
     keys: list[Key] = []
     for row in PANELS[panel]:
         if isinstance(row, Press):
-            keys += [row.value] if has_moves or row not in _MOVES else []
+            is_there = has_moves if row in _MOVES else row is not Press.QUOTE or ask is not Ask.GOLD_ACUITY
+            keys += [row.value] if is_there else []
         elif row is Group.ANSWERS:
             keys += [
                 Key(press, _lower(words.removeprefix(press).strip())) for press, (_, words) in ANSWERS[ask].items()
@@ -234,8 +238,18 @@ _CSS, _JS = (Path(__file__).with_suffix(kind).read_text(encoding="utf-8") for ki
 _component = st.components.v2.component("overread_keys", html=_HTML, css=_CSS, js=_JS)
 
 
-def listen(panel: Panel, ask: Ask, status: str) -> int | None:
-    """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows. Returns the row that was just clicked."""
+class Heard(msgspec.Struct, frozen=True):
+    """A row that was clicked; or words that are to be quoted, and the row that was in hand then, where rows are shown."""
+
+    row: int | None = None
+    quoted: Selected | None = None
+
+
+def listen(panel: Panel, ask: Ask, status: str) -> Heard:
+    """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response."""
     data = {"keys": [[key.written or key.press, key.does] for key in keys_of(panel, ask)], "status": status}
-    clicked = _component(key="keys", data=data, on_row_change=lambda: None).row
-    return int(clicked) if isinstance(clicked, int | float) else None
+    heard = _component(key="keys", data=data, on_heard_change=lambda: None).heard
+    try:
+        return msgspec.convert(heard or {}, Heard, strict=False)
+    except msgspec.ValidationError:  # no browser of ours
+        return Heard()

@@ -22,10 +22,10 @@ from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
 from pages.shared import common, html, page_cache, routes
 
-PAGE = "triage"
+PAGE, MODEL = "triage", "triage_model"
 KEYS = (
-    "triage_show", "triage_qa_judge", "triage_conversation_judge", "triage_gold", "triage_basis", "triage_model", "triage_cell", "triage_of_model",
-    "triage_of_format", "triage_by", "triage_beside", "triage_matrix_of", "triage_outside", "triage_claim", "triage_readers_of",
+    "triage_show", "triage_qa_judge", "triage_conversation_judge", "triage_gold", "triage_basis", "triage_model", "triage_cell",
+    "triage_of_format", "triage_by", "triage_beside", "triage_outside", "triage_claim", "triage_readers_of",
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
 CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
@@ -172,6 +172,32 @@ class Here:
     known: About
     settings: TriageSettings
     row: DeltaGenerator
+
+    def model(self, *, all_models: bool = False, published: bool = False, width: int = 200) -> str | None:
+        """The model that is chosen: one choice for all sections, in the address under one name, drawn in the row.
+
+        Where none is chosen: None where the section shows `all_models`, else its first. A published matrix has no cases to show in most sections:
+        there the choice stays as it is, and a line says what is shown.
+        """
+        of_matrices = [f"{name}{PUBLISHED}" for name in self.known.published]
+        offered = [*self.known.models, *(of_matrices if published else ())]
+        before = left(MODEL)
+        chosen = st.session_state[MODEL] if MODEL in st.session_state else st.query_params.get(MODEL, before)
+        options = [
+            *offered,
+            *(name for name in of_matrices if name == chosen and not published),
+        ]  # Streamlit drops what no option is
+        usual = None if all_models else offered[0]
+        with self.row:
+            chosen = st.selectbox(
+                "Model", options, options.index(before) if before in options else None, placeholder=usual or "all models",
+                key=MODEL, **page_cache.KEPT, width=width,
+            )  # fmt: skip
+        if chosen is not None and chosen not in offered:
+            shown = f"{usual} is" if usual else "All models are"
+            st.html(html.quiet(f"{chosen} is a matrix without its cases, which this section needs. {shown} shown."))
+            return usual
+        return chosen or usual
 
     @property
     def read(self) -> Read:

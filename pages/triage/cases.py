@@ -25,14 +25,7 @@ from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Here, Read
 
-ALL_MODELS, BOTH, EVERY = "all models", "both formats", "every answer"
-
-
-def _one_model(here: Here, *, width: int = 200) -> str:
-    with here.row:
-        return str(triage_choice.one_of("Model", here.known.models, "triage_model", width=width))
-
-
+BOTH = "both formats"
 MISSES_FOOT = (
     "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
     "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
@@ -67,12 +60,12 @@ def none_missed(sizes: pd.Series) -> str:
 
 def show_misses(here: Here) -> None:
     """Cases whose answer asks for less care than they need, the most dangerous first, by model and format."""
+    model = here.model(all_models=True)
     with here.row:
-        model = triage_choice.one_of("Model", [ALL_MODELS, *here.known.models], "triage_of_model", width=200)
         word = triage_choice.one_of("Format", [BOTH, *FORMATS], "triage_of_format", width=160)
     rows = here.computed(queue, here.chosen.judges)
     of = here.computed(at_risk)
-    if model != ALL_MODELS:
+    if model is not None:
         rows, of = (table.loc[table["model"].astype(str).eq(model)] for table in (rows, of))
     if word != BOTH:
         rows, of = (table.loc[table["format"].astype(str).eq(word)] for table in (rows, of))
@@ -112,7 +105,7 @@ def grouped(read: Read, grouping: str) -> pd.DataFrame:
 
 def show_groups(here: Here) -> None:
     """One model's errors by source, level, panel or language, both formats side by side."""
-    model = _one_model(here)
+    model = str(here.model())
     with here.row:
         name = st.segmented_control(
             "By", list(GROUPINGS), default=triage_choice.left("triage_by", "Source"), required=True, key="triage_by", bind="query-params"
@@ -207,7 +200,7 @@ def show_boundary(here: Here) -> None:
         alt="Answers to boundary cases by model and format",
         names=("Model",),
     )
-    model = _one_model(here)
+    model = str(here.model())
     with here.row:
         where = triage_choice.one_of("Answers", list(OUTSIDE), "triage_outside", width=200)
     found = here.read.found
@@ -269,12 +262,11 @@ def show_ambiguous(here: Here) -> None:
     columns |= {"All samples agree": _shares_words(one, "n_sure", "n_several", "sure")}
     alt = "Answers to ambiguous cases by model and format"
     tables.show(columns, key="triage_ambiguous_table", alt=alt, names=("Model",))
-    with here.row:
-        model = triage_choice.one_of("Model", [EVERY, *here.known.models], "triage_of_model_ambiguous", width=200)
+    model = here.model(all_models=True)
     source = confidence.source(here, asked=False)
     kept: OfAmbiguous = here.computed(calibration_models.ambiguous, here.chosen.judges, source)
     surest = calibration_models.with_predictions(here, kept.cases)
-    if model != EVERY:
+    if model is not None:
         surest = surest.loc[surest["model"].eq(model)]
     st.subheader("Sure where physicians are not", anchor=False)
     nothing = "No ambiguous case has both the votes of a panel and two samples with a level."
@@ -319,7 +311,7 @@ def show_flips(here: Here) -> None:
     if not table["n_both"].any():
         st.html(html.notice("No case has an answer with a level in both formats."))
         return
-    model = _one_model(here, width=170)
+    model = str(here.model(width=170))
     with here.row:
         only = st.toggle("Crossing to or from D", key="triage_crossing", bind="query-params")
     rows = table.to_dict(orient="records")

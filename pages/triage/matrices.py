@@ -70,9 +70,8 @@ INTERVALS = {
 def show(here: Here) -> None:
     """The chosen model in both formats, the cases of one cell, and all models."""
     chosen = here.chosen
+    model = str(here.model(published=True, width=170))
     with here.row:
-        names = [*here.known.models, *(f"{name}{PUBLISHED}" for name in here.known.published)]
-        model = triage_choice.one_of("Model", names, "triage_matrix_of", width=170)
         by = counts.basis_control(here)
     basis = by.basis
     matrices: Matrices = by.computed(bases.matrices)

@@ -154,6 +154,26 @@ def type_in(page: Page, key: str, words: str) -> None:
     field_.press("Enter")
 
 
+def select_by_mouse(page: Page, words: str) -> None:
+    """Draw over the last of these words in the response."""
+    ends = page.evaluate(
+        """words => {
+            const found = [], all = document.createTreeWalker(document.querySelector(".or-response"), NodeFilter.SHOW_TEXT);
+            while (all.nextNode()) if (all.currentNode.data.includes(words)) found.push(all.currentNode);
+            const range = document.createRange(), node = found.at(-1), at = node.data.lastIndexOf(words);
+            node.parentElement.scrollIntoView({ block: "center", behavior: "instant" });
+            range.setStart(node, at); range.setEnd(node, at + words.length);
+            const { left, right, top, height } = range.getBoundingClientRect();
+            return [left, right, top + height / 2];
+        }""",
+        words,
+    )
+    page.mouse.move(ends[0], ends[2])
+    page.mouse.down()
+    page.mouse.move(ends[1], ends[2], steps=4)
+    page.mouse.up()
+
+
 @dataclass
 class Complaints:
     """What the browser complained about: errors of the console, errors of scripts, dialogs that opened."""

@@ -1,5 +1,6 @@
 """An adjudicator at work, by keyboard alone."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -61,3 +62,30 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     page.wait_for_timeout(300)
     page.keyboard.press("v")
     expect(desk).to_contain_text("Magpie")
+
+
+def test_words_selected_in_the_response_go_into_the_rationale_with_their_place(page: Page, app_server: AppServer):
+    steps.choose_reader(page, app_server, ADJUDICATOR, path="/adjudicate")
+    expect(steps.table(page)).to_be_visible()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Control+Enter")
+    rationale = page.locator("[class*='st-key-rationale_'] textarea")
+    expect(rationale).to_have_value("")
+    steps.settled(page)  # a text that is drawn anew is selected no more
+    word = page.locator(".or-response p").first.inner_text().split()[0]
+    steps.select_by_mouse(page, word)
+    page.keyboard.press("r")
+    said = re.compile(rf"“{re.escape(word)}” \(response, characters \d+–\d+\)")
+    expect(rationale).to_have_value(said)
+    steps.settled(page)
+    rationale.fill(f"Too vague: {rationale.input_value()}")
+    steps.select_by_mouse(page, word)
+    page.get_by_role("button", name="Quote").click()  # what is quoted stands there once, what was typed stays
+    expect(rationale).to_have_value(re.compile(f"^Too vague: {said.pattern}$"))
+    for key in ("2", "s"):
+        page.wait_for_timeout(300)
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_test_id("stMain")).not_to_contain_text("Too vague")
+    assert re.match(f"Too vague: {said.pattern}$", settled(app_server)[-1][2])

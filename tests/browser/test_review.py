@@ -25,13 +25,18 @@ GUIDELINE = "# How to read\n\nRead the **whole** answer first."
 AGREED = (7, 7, 6)  # criteria of three responses on which the judge says met throughout: 20 in all
 
 
+def answer(number: int) -> str:
+    """What the model says of a conversation: a list, a stress, the same words twice."""
+    return f"1. Rest, drink.\n2. **See a doctor** on day {number + 4}.\n\nIf it is worse, see a doctor **at once**."
+
+
 def results(path: Path, rubrics: tuple[int, ...], *, judged: bool) -> None:
     """A results file in which the judge calls everything met, or nothing."""
     entries = [
         {
             "prompt_id": f"prompt-{number}",
             "prompt": [{"role": "user", "content": f"I have had a sore throat for {number + 2} days."}],
-            "completion": [{"role": "assistant", "content": f"Rest, drink, and see a doctor on day {number + 4}."}],
+            "completion": [{"role": "assistant", "content": answer(number)}],
             "completion_id": f"answer-{number}",
             "rubric_items": [
                 {
@@ -337,6 +342,54 @@ def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_sa
     expect(page.locator("[class*='st-key-note_'] input")).to_have_value("2?")
     page.keyboard.press("Escape")
     expect(off).to_be_hidden()
+
+
+def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no_mark_is_lost(
+    page: Page, clicking: AppServer
+):
+    begin(page, clicking, IMANI)
+    texts = {text for (text,) in rows(clicking, "SELECT text FROM response")}
+    shown = page.locator(".or-response").inner_text()
+    text = next(text for text in texts if text.split("day ")[1][:2] in shown)
+    note, marks = page.locator("[class*='st-key-note_'] input"), page.locator(".or-row .or-mark")
+    first, second, start = text.index("See a doctor"), text.index("see a doctor"), text.index("Rest")
+    by_mouse = f"“see a doctor” (response, characters {second + 1}–{second + 12})"
+    by_keys = f"“Rest, drink” (response, characters {start + 1}–{start + 11})"
+    page.keyboard.press("r")
+    expect(page.locator(".or-warning")).to_contain_text("Select words in the response first")
+    steps.select_by_mouse(page, "see a doctor")
+    page.keyboard.press("r")
+    page.keyboard.press("1")  # at once
+    expect(marks.nth(0)).to_contain_text("met")
+    expect(marks.nth(0)).to_contain_text("note")
+    in_hand(page, 1)
+    expect(note).to_have_value("")
+    page.locator(".or-place").click()  # which selects nothing
+    page.locator(".or-conversation").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("r")
+    expect(note).to_have_value(by_keys)
+    in_hand(page, 1)
+    steps.select_by_mouse(page, "See a doctor")
+    page.get_by_role("button", name="Quote").click()
+    expect(note).to_have_value(re.compile("See a doctor"))
+    page.reload()
+    ready(page)
+    in_hand(page, 1)
+    expect(note).to_have_value(f"{by_keys} “See a doctor” (response, characters {first + 1}–{first + 12})")
+    page.locator(".or-row").nth(0).click()
+    expect(note).to_have_value(by_mouse)
+    for place in range(1, page.locator(".or-row").count()):
+        page.locator(".or-row").nth(place).click()
+        in_hand(page, place)
+        page.keyboard.press("1")
+        expect(marks.nth(place)).to_contain_text("met")
+    Presses(page).submit()
+    expect(page.get_by_text("The judge differs on")).to_be_visible()
+    assert given(clicking, IMANI, "first", "explanation")[0] == (by_mouse,)
 
 
 @pytest.mark.slow

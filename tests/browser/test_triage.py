@@ -69,7 +69,7 @@ def n_of(cell: Locator) -> int:
 def test_a_click_on_a_cell_opens_its_cases_one_of_them_opens_in_browse_and_back_returns(
     page: Page, triage_server: AppServer
 ):
-    steps.choose_reader(page, triage_server, LEAD, path=f"/triage?triage_matrix_of={MODEL}")
+    steps.choose_reader(page, triage_server, LEAD, path=f"/triage?triage_model={MODEL}")
     needs_c_answers_a = cells(page, "conversation").nth(8)
     n = n_of(needs_c_answers_a)
     assert n
@@ -99,7 +99,7 @@ def test_a_physicians_read_in_review_changes_the_matrix_by_physicians(page: Page
     page.get_by_role("button", name=re.compile("^Submit")).click()
     expect(page.get_by_role("button", name=re.compile("^Submit"))).to_have_count(0)
     steps.change_reader(page, LEAD)
-    page.goto(f"{triage_server.url}/triage?triage_basis=by+physicians&triage_matrix_of=Alder-2")
+    page.goto(f"{triage_server.url}/triage?triage_basis=by+physicians&triage_model=Alder-2")
     expect(steps.keyed(page, "triage_cell_row")).to_be_visible()
     read = [word for word in ("qa", "conversation") if steps.keyed(page, f"triage_matrix_{word}").count()]
     assert len(read) == 1

@@ -46,6 +46,22 @@ def test_a_file_of_no_format_is_told_the_closest_one_and_what_it_lacks(tmp_path,
     assert told in failed.value.faults[0]
 
 
+def test_a_parquet_file_of_no_format_is_told_the_closest_one_that_comes_as_parquet(tmp_path, sqlite_database_url):
+    path = tmp_path / "mine.parquet"
+    cases = pd.read_csv(template("acuity-cases"))
+    lacking = sorted(FORMATS["acuity-cases"].keys)[0]
+    cases.drop(columns=lacking).to_parquet(path)
+    with study(sqlite_database_url) as engine:
+        with pytest.raises(ImportFailed, match=f"; closest format: acuity-cases; missing: {lacking}"):
+            bring(engine, path)
+        pd.DataFrame({"example_id": ["a"], "criterion_position": [1]}).to_parquet(
+            path
+        )  # of a format that is no Parquet
+        with pytest.raises(ImportFailed) as failed:
+            bring(engine, path)
+    assert "verdict-table" not in failed.value.faults[0]
+
+
 def test_a_file_that_shares_nothing_with_any_format_is_told_of_none(tmp_path, sqlite_database_url):
     with study(sqlite_database_url) as engine, pytest.raises(ImportFailed) as failed:
         bring(engine, write(tmp_path / "mine.csv", b"x,y\n1,2\n"))

@@ -44,7 +44,7 @@ def test_the_rates_of_a_model_stand_with_their_counts_intervals_and_denominators
     row = made.loc[made["model"].eq("Briar-1") & made["format"].eq("conversation") & made["measure"].eq("under")].iloc[
         0
     ]
-    shown = words(look_at_triage(triage_matrix_of="Briar-1"))
+    shown = words(look_at_triage(triage_model="Briar-1"))
     assert f"({row['k']}/{row['n']})" in shown
     assert row["denominator"].removeprefix("of ") in shown
     assert "Kappa" in shown
@@ -60,7 +60,7 @@ def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look_a
         found["kind"].eq("clear") & found["gold"].eq(3) & found["predicted"].eq(2) & found["model"].eq("Briar-1") & found["format"].eq("conversation")
     ]  # fmt: skip
     assert len(mine) > 2
-    app = look_at_triage(triage_matrix_of="Briar-1", triage_cell=cell("conversation", 3, 2))
+    app = look_at_triage(triage_model="Briar-1", triage_cell=cell("conversation", 3, 2))
     shown = words(app)
     assert f"{len(mine)} cases that need C and are answered B" in shown
     listed = mine.sort_values("share", ascending=False, kind="stable").head(10)
@@ -73,7 +73,7 @@ def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look_a
 
 
 def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(look_at_triage: Look):
-    shown = words(look_at_triage(triage_matrix_of="GPT-5.4 (published)"))
+    shown = words(look_at_triage(triage_model="GPT-5.4 (published)"))
     assert "published without its cases" in shown
     assert "(235/262)" in shown
 
@@ -94,8 +94,42 @@ def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look_a
     places = [shown.index(" ".join(words)) for words in about]
     assert places == sorted(places)
     one = dangerous.loc[dangerous["model"].eq("Alder-2")]
-    narrowed = words(look_at_triage(triage_show="Dangerous misses", triage_of_model="Alder-2"))
+    narrowed = words(look_at_triage(triage_show="Dangerous misses", triage_model="Alder-2"))
     assert f"{len(one)} dangerous miss" in narrowed or "no dangerous miss in" in narrowed
+
+
+OF_ONE_MODEL = ("Matrices", "Groups", "Boundary", "Flips")
+OF_ALL = ("Dangerous misses", "Ambiguous")
+
+
+def test_the_chosen_model_is_the_same_in_every_section_under_one_name_in_the_address(look_at_triage: Look):
+    app = look_at_triage()
+    for section in (*OF_ONE_MODEL, *OF_ALL):  # nobody has chosen: the first model, or all
+        app.segmented_control(key="triage_show").set_value(section).run()
+        chosen = app.selectbox(key="triage_model")
+        assert (chosen.value, chosen.placeholder) == (None, "all models" if section in OF_ALL else "Alder-2")
+    app.selectbox(key="triage_model").set_value("Briar-1").run()
+    for section in (*OF_ALL, "Harm", *OF_ONE_MODEL, *OF_ALL):
+        app.segmented_control(key="triage_show").set_value(section).run()
+        assert section == "Harm" or app.selectbox(key="triage_model").value == "Briar-1"
+    for section in (*OF_ALL, *OF_ONE_MODEL):
+        opened = look_at_triage(triage_show=section, triage_model="Briar-1")
+        assert opened.selectbox(key="triage_model").value == "Briar-1"
+
+
+def test_a_published_matrix_stays_chosen_where_a_section_needs_cases_and_the_section_says_what_it_shows(
+    look_at_triage: Look,
+):
+    published = "GPT-5.4 (published)"
+    app = look_at_triage(triage_show="Groups", triage_model=published)
+    assert f"{published} is a matrix without its cases, which this section needs. Alder-2 is shown." in words(app)
+    app.segmented_control(key="triage_show").set_value("Dangerous misses").run()
+    assert "All models are shown." in words(app)
+    app.segmented_control(key="triage_show").set_value("Matrices").run()
+    assert app.selectbox(key="triage_model").value == published
+    assert "(235/262)" in words(app)
+    nobody = look_at_triage(triage_show="Groups", triage_model="Nobody-9")
+    assert nobody.selectbox(key="triage_model").value is None
 
 
 def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look_at_triage: Look):
@@ -128,7 +162,7 @@ def test_a_format_that_the_settings_leave_out_is_nowhere(look_at_triage: Look, d
     app = look_at_triage()
     assert "levels of conversation by" in words(app)
     assert "Qa, read by" not in words(app)
-    assert not any("published" in option for option in app.selectbox(key="triage_matrix_of").options)  # it has qa alone
+    assert not any("published" in option for option in app.selectbox(key="triage_model").options)  # it has qa alone
     app.segmented_control(key="triage_show").set_value("Flips").run()
     assert "one format alone" in words(app)
 
@@ -151,7 +185,7 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
     several = with_jury(triage_data)
     made = rates(confusion(joined(several, predictions(several, judges)))).set_index(["model", "format", "measure"])
     row = made.loc[("Briar-1", "conversation", "under")]
-    app = look_at_triage(triage_conversation_judge=JURY, triage_matrix_of="Briar-1")
+    app = look_at_triage(triage_conversation_judge=JURY, triage_model="Briar-1")
     assert f"levels of qa by parser and conversation by {JURY}" in words(app)
     assert f"({row['k']}/{row['n']})" in words(app)
     app.segmented_control(key="triage_show").set_value("Level readers").run()

@@ -80,7 +80,7 @@ def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look_at_tri
             selection=Selection.VOLUNTEERED,
         )  # fmt: skip
         store.add_verdicts(session, [verdict], actor="test", action="verdicts")
-    app = look_at_triage(triage_basis="by physicians", triage_matrix_of="Alder-2")
+    app = look_at_triage(triage_basis="by physicians", triage_model="Alder-2")
     app.selectbox(key="triage_cell").set_value(cell("qa", 1, 4)).run()
     assert "one response to a case that needs A, read as D by physicians" in words(app)
 
@@ -112,7 +112,7 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
         ["format", "measure"]
     )
     row = table.loc[("conversation", "under")]
-    address = {"triage_basis": "corrected", "triage_matrix_of": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
+    address = {"triage_basis": "corrected", "triage_model": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
     app = open_page(location, "triage", LEAD, **address)
     assert "3.0 effective readers: the interval holds for physicians in general." in words(
         app

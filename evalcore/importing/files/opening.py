@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -214,7 +214,7 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
     if found is None or not found.is_parquet:
         came = ", ".join(sorted(columns)[:8])[:MAX_SHOWN]
         expected = f"expected the columns of one of {', '.join(_AS_PARQUET)}"
-        raise ImportFailed([f"{name}: {expected}, got Parquet with {came}"])
+        raise ImportFailed([f"{name}: {expected}, got Parquet with {came}{_closest(columns, _AS_PARQUET)}"])
     return found
 
 
@@ -242,12 +242,12 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
             raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
-    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys)}"])
+    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys, FORMATS)}"])
 
 
-def _closest(keys: set[str]) -> str:
-    """The format that the most of these columns or keys belong to, and what a file of it has beside them; empty where they belong to none."""
-    near = max(FORMATS.values(), key=lambda one: (len(one.column_names & keys), -len(one.keys - keys)))
+def _closest(keys: set[str], formats: Mapping[str, FileFormat]) -> str:
+    """Of these formats the one that the most of these columns or keys belong to, and what a file of it has beside them; empty where they belong to none."""
+    near = max(formats.values(), key=lambda one: (len(one.column_names & keys), -len(one.keys - keys)))
     if not near.column_names & keys:
         return ""
     missing = sorted(near.keys - keys) or [" or ".join(sorted(near.one_of))]
