@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from evalcore.reading.practice import Settled
 from evalcore.reading.queries import Draft, Given, Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.study.schema import Ask, Label
@@ -179,6 +180,26 @@ def compared(
         below=f'<small class="or-decided">{html.escaped(decided)}</small>' if decided else "",
         opened=f'<div class="or-opened">{told}</div>' if is_current else "",
         is_current=is_current,
+    )
+
+
+def practised(
+    desk: OpenReview, key: int | None, label: str, settled: Settled | None, *, place: int, is_current: bool
+) -> str:
+    """A line of practice: one's label beside what physicians settled, and the adjudicator's reason; nothing of the judge, nor who it was."""
+    if settled is None:
+        words, beside, why = "No label is settled here any more: not compared", "", ""
+    else:
+        by = "an adjudicator" if settled.by_adjudicator else "the agreement of the readers"
+        words = f"{'You agree' if settled.label == label else 'You differ'} · settled by {by}"
+        beside = _by("settled", settled.label)
+        why = (
+            f'<div class="or-verdict"><div class="or-why">{html.verbatim(settled.rationale)}</div></div>'
+            if settled.rationale
+            else ""
+        )
+    return _row(
+        desk, key, _by("you", label) + beside, place=place, below=html.quiet(words) + why, is_current=is_current
     )
 
 
