@@ -117,7 +117,7 @@ class Assigned:
             for name, n in self.exposed
         ]
         if self.practising:
-            said.append(f"{listed(self.practising)} practise on {PRACTICE} responses first")
+            said.append(f"begin with a practice round of {PRACTICE} responses: {', '.join(self.practising)}")
         said += [
             f"{name} begins without practice: expected at least {PRACTICE} settled responses that are new to {name}, got {n}"
             for name, n in self.without_practice
@@ -335,12 +335,15 @@ def _practice(
     Settled responses in a random order, the same for all, of which each reader gets the first that are to conversations new to them, in a language of theirs,
     and not in this assignment either.
     """
-    taken = {example for example, _ in drawn}
-    order = dict(draw([item for item in practice_queries.settled(session) if item[0] not in taken], None, seed=seed))
+    taken, disputed = {example for example, _ in drawn}, practice_queries.disputed(session)
+    settled = [item for item in practice_queries.settled(session) if item[0] not in taken and item not in disputed]
+    order = dict(draw(settled, None, seed=seed))
     languages = assignment_queries.languages(session, set(order))
     practice, without = {}, []
     for reader in readers:
         met, reads = practice_queries.met(session, reader, set(order)), (None, *queries.languages_of(reader))
+        if Role.ADJUDICATOR in reader.roles:  # they may be asked to settle the rest of such a conversation
+            met |= {example for example, _ in disputed}
         fitting = [item for item in order.items() if item[0] not in met and languages[item[0]] in reads]
         if len(fitting) >= PRACTICE:
             practice[reader.person_id] = fitting[:PRACTICE]

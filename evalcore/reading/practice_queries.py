@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 
 from evalcore.reading import assignment_queries, queries, read_queries
 from evalcore.reading.assignment_queries import Item
-from evalcore.reading.conflicts import needing
+from evalcore.reading.conflicts import Key, needing
 from evalcore.reading.reference import ADJUDICATED, AGREED, reference_labels
 from evalcore.study import contents, frames
 from evalcore.study.frames import ITEM_BASE, numbers
@@ -40,8 +40,15 @@ class Round(NamedTuple):
         return sum(agreed for agreed, _ in self.scores.values()), sum(compared for _, compared in self.scores.values())
 
 
+def disputed(session: Session) -> set[Key]:
+    """Responses and cases on which something waits for an adjudicator."""
+    rules = contents.rules(session)
+    reads = read_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge)
+    return {conflict.item[:2] for conflict in needing(reads, rules, seed=contents.study_key(session) or "")}
+
+
 def settled(session: Session) -> list[Item]:
-    """Responses with a text of which every criterion has a settled label, on conversations where nothing waits for an adjudicator; oldest first."""
+    """Responses with a text of which every criterion has a settled label (`SETTLED`), oldest first."""
     verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER)
     if verdicts.empty:
         return []
@@ -49,14 +56,9 @@ def settled(session: Session) -> list[Item]:
     is_settled = labels["reference_source"].isin(SETTLED)
     n_settled = (labels.index[is_settled] // ITEM_BASE).value_counts()
     n_criteria = frames.criteria(session).groupby("example_id").size()
-    rules = contents.rules(session)
-    reads = read_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge)
-    open_ = {conflict.item[0] for conflict in needing(reads, rules, seed=contents.study_key(session) or "")}
     examples = assignment_queries.chosen(session, sorted(map(int, n_settled.index)))
     return [
-        (example, response)
-        for response, example in sorted(examples.items())
-        if example not in open_ and n_settled[response] == n_criteria[example]
+        (example, number) for number, example in sorted(examples.items()) if n_settled[number] == n_criteria[example]
     ]
 
 
