@@ -161,7 +161,7 @@ class _Practising(Marking):
             pressed = keys.press(Press.LOCK, "Submit and lock", name, type="primary", disabled=is_off)
             if pressed and self.act(self._lock):
                 st.rerun()
-            st.html(stamp(f"{n - n_missing} of {n} answered, {NOT_COUNTED}"), width="content")
+            st.html(stamp(f"{n - n_missing} of {n} answered"), width="content")
             st.html(KEYS_HINT, width="content")
 
 
@@ -195,10 +195,8 @@ class _Compared(ListPanel):
             for place, key in enumerate(self.keys)
         ]
 
-    def _heads(self) -> dict[int, str]:
-        return {0: f'<h3 class="or-part">{agreed_words({0: self.feedback.score})}</h3>'}
-
     def _last_row(self) -> None:
+        st.html(html.status(f"{agreed_words({0: self.feedback.score})}."))
         is_last = self.sitting.place + 1 == len(self.sitting.responses)
         with row("last_row"):
             words = "Finish practice" if is_last else "Next practice response"
