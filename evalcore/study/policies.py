@@ -68,7 +68,7 @@ def check_can_practise(viewer: Viewer, chosen: Collection[int], response_id: int
     """One practises on the responses (`chosen`) that were set apart for oneself, since feedback shows what others settled."""
     check_can_read(viewer)
     if response_id not in chosen:
-        msg = f"expected a response that is set apart for your practice, got response {response_id}"
+        msg = f"Response {response_id} is not set apart for your practice."
         raise NotAllowed(msg)
 
 

@@ -293,7 +293,7 @@ def test_one_practises_on_ones_own_responses_alone_and_answers_every_criterion(s
         (THIRD, 1, study.responses[6]),
         (THIRD, 2, study.responses[0]),
     ):
-        with pytest.raises(NotAllowed, match="set apart for your practice"):
+        with pytest.raises(NotAllowed, match=f"Response {response} is not set apart for your practice."):
             practice.open_practice(study.engine, study.viewer(name), number, response)
     reader, (first, second) = study.viewer(THIRD), study.criteria[0]
     met, unsaid = Draft("met", None, None), Draft("cannot_assess", None, None)
