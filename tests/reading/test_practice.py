@@ -4,15 +4,17 @@ import json
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from typer.testing import CliRunner
 
+from evalcore.__main__ import app
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.export import tables as exports
+from evalcore.export import methods, tables as exports
 from evalcore.reading import practice, practice_queries, queries, reviewing
 from evalcore.reading.assigning import PRACTICE, Choice, assign
 from evalcore.reading.queries import Draft
 from evalcore.study import frames
 from evalcore.study.auditing import verify
-from evalcore.study.db import reading
+from evalcore.study.db import open_study, reading
 from evalcore.study.schema import PRACTISED, Administrator, Ask, CannotReason, Label, ReadingMode, Role, Stage
 from tests import world
 from tests.assigning_steps import LEAD, refused
@@ -353,6 +355,54 @@ def test_a_practice_round_changes_no_number_and_no_byte_of_a_file(labels, again,
             practised(made, response, given_)
     assert counted(made) == before
     made.engine.dispose()
+
+
+def test_the_commands_of_results_say_the_same_before_and_after_a_practice_round(sqlite_demo_url):
+    def told():
+        done = [
+            CliRunner().invoke(app, [*command, "--json", "--db", sqlite_demo_url], catch_exceptions=False)
+            for command in (("compare",), ("judges",), ("agreement",), ("anchoring",), ("methods",))
+        ]
+        assert [each.exit_code for each in done] == [0] * len(done)
+        return [each.stdout for each in done]
+
+    engine = open_study(sqlite_demo_url)
+    world.add_researcher(engine, THIRD, Role.REVIEWER)
+    who = (
+        "--reader",
+        THIRD,
+        "--readers",
+        "1",
+        "--items",
+        "2",
+        "--reads",
+        "unread",
+        "--language",
+        "en",
+        "--practice",
+        "--json",
+    )
+    handed = CliRunner().invoke(app, ["assign", *who, "--db", sqlite_demo_url], catch_exceptions=False)
+    assert json.loads(handed.stdout)["practising"] == [THIRD]
+    made = world.World(sqlite_demo_url, engine, [], [])
+    before = told()
+    ((number, own),) = rounds(made).items()
+    for response in own.responses:
+        desk = practice.open_practice(engine, made.viewer(THIRD), number, response)
+        feedback = practised(made, response, "+-" * (len(desk.keys) // 2) + "+" * (len(desk.keys) % 2), number=number)
+        assert feedback.score[1] == len(desk.keys)
+    assert told() == before
+    engine.dispose()
+
+
+def test_the_methods_name_practice_once_who_practised_has_read(quick):
+    agreed(quick, 0, 1, 2)
+    hand_over(quick, 6)
+    practised_all(quick)
+    sentence = "1 physician went through a practice round with feedback on settled responses, which enters no number."
+    assert sentence not in methods.paragraph(methods.facts(quick.engine))
+    world.submitted(quick, THIRD, "+-")
+    assert sentence in methods.paragraph(methods.facts(quick.engine))
 
 
 def test_the_trail_keeps_how_many_agreed_and_no_label_and_it_holds(study):
