@@ -51,7 +51,7 @@ class Sitting:
 
 def show(viewer: Viewer) -> None:
     """The practice round that is at hand, and the end of the run; nothing where there is none."""
-    name = f"practice_{viewer.person_id}"
+    name = f"practice_{common.location()}_{viewer.person_id}"  # another study's people have the same numbers
     sitting: Sitting | None = st.session_state.get(name)
     if sitting is None:
         waiting = practice.waiting(common.engine(), viewer)
