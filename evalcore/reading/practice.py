@@ -79,7 +79,7 @@ def practise(
         labels = {key: drafts[key].label or "" for key in keys}
         for label in labels.values():
             check_answer(label, Ask.RUBRIC)
-        feedback = Feedback(labels, _settled(session, asked, keys))
+        feedback = Feedback(labels, _settled(session, asked.example_id, response_id, keys))
         agreed, compared = feedback.score
         detail = {"assignment": assignment_id, "response": response_id, "agreed": agreed, "compared": compared}
         subject = queries.subject(asked.example_id, response_id)
@@ -97,16 +97,16 @@ def _asked(session: Session, viewer: Viewer, assignment_id: int, response_id: in
     return Asked(0, assignment_id, Ask.RUBRIC, example, response_id, 1.0, Selection.VOLUNTEERED, 1, 1)
 
 
-def _settled(session: Session, asked: Asked, keys: list[int | None]) -> dict[int | None, Settled]:
+def _settled(session: Session, example_id: int, response_id: int, keys: list[int | None]) -> dict[int | None, Settled]:
     """An adjudicator's reason is shown only where the judge's verdict was not in view: else it may tell that."""
-    verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True, example_ids=[asked.example_id])
-    verdicts = verdicts.loc[verdicts["response_id"].eq(asked.response_id)]
+    verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True, example_ids=[example_id])
+    verdicts = verdicts.loc[verdicts["response_id"].eq(response_id)]
     if verdicts.empty:
         return {}
     table = reference_labels(verdicts).dropna(subset="reference_label")
     settlements = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values("verdict_id")
     newest = settlements.drop_duplicates("item_id", keep="last").set_index("criterion_id")
-    reasons = newest.loc[newest["blinded"].isin([True]), "explanation"].to_dict()
+    reasons = newest.loc[newest["blinded"].isin([True]), "explanation"].dropna().to_dict()
     found: dict[int | None, Settled] = {}
     for item, label, source in zip(table.index, table["reference_label"], table["reference_source"], strict=True):
         key = int(item % frames.ITEM_BASE)
