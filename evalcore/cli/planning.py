@@ -39,6 +39,7 @@ RESPONSE = (
     "The number of a response that you choose; may be repeated. It is read among as many others drawn at random, at least three, "
     "and enters no estimate."
 )
+PRACTICE = "Each reader begins with a practice round: three responses with settled labels, with feedback, not counted."
 ALONE = "Chosen responses without others among them: readers may guess why."
 
 
@@ -57,6 +58,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     n_readers: Annotated[int, Option("--readers", help="Readers per response.")] = 2,
     reader: Annotated[list[str] | None, Option(help="Who may read; may be repeated. Default: every reviewer.")] = None,
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
+    practice: Annotated[bool, Option("--practice", help=PRACTICE)] = False,
     dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
     db: Db = None,
     as_json: Json = False,
@@ -113,7 +115,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
             sentences.append(f"{n:,} of {of:,} responses {DESIGN_WORDS[drawn.design]} (seed {drawn.seed}), {criteria}")
         if assign and drawn is not None:
             who: dict[str, Any] = {"readers": tuple(reader or ()), "specialty": specialty, "n_readers": n_readers}
-            choice = Choice(drawn=drawn.drawn, seed=drawn.seed, **who)
+            choice = Choice(drawn=drawn.drawn, seed=drawn.seed, practice=practice, **who)
             handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
             report["assigned"] = asdict(handed)
             last = "Nothing was changed." if dry_run else f"Assignment {handed.assignment_id}."
@@ -206,6 +208,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     level: Annotated[str | None, chosen("--level", (*Acuity, Label.CANNOT_ASSESS), LEVEL)] = None,
     response: Annotated[list[int] | None, Option(help=RESPONSE)] = None,
     alone: Annotated[bool, Option("--alone", help=ALONE)] = False,
+    practice: Annotated[bool, Option("--practice", help=PRACTICE)] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Report what would be assigned and change nothing.")] = False,
     db: Db = None,
     as_json: Json = False,
@@ -234,6 +237,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         n_readers=n_readers,
         seed=seed,
         reserve_minutes=minutes,
+        practice=practice,
     )
     with study(db) as engine:
         report = assigning.assign(engine, choice, actor=actor(engine), dry_run=dry_run)

@@ -19,6 +19,7 @@ from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
+from evalcore.reading import practice_queries
 from evalcore.rubric import queries as labels
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.data import DRAWN, RubricData, first_reads
@@ -104,6 +105,7 @@ class Facts:
     not_blind: dict[str, int]  # by the reason (`schema.NotBlind`); they are no first reads here
     by_guideline: dict[int, int]  # by the version that the reader had; 0: none recorded
     n_knowing: int
+    n_practised: int  # readers who went through a practice round
     n_open: int
     drawn: tuple[dict[str, Any], ...]  # drawings; n_read: with a blind first read by somebody who took it from there
     n_wanted: int  # reads that were assigned here
@@ -210,6 +212,8 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
     profiles = {person.name: person for person in contents.people(session, everybody=True)}
     known = [profiles[name] for name in sorted(set(made["rater"])) if name in profiles]
     times = pd.to_datetime(made["created_at"], utc=True)
+    rounds = practice_queries.progress(session)
+    practised = rounds.loc[rounds["n_read"].eq(rounds["n_responses"])]
 
     def tally(words: Iterable[str]) -> dict[str, int]:
         return dict(sorted(Counter(words).items(), key=lambda pair: (-pair[1], pair[0])))
@@ -220,6 +224,7 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
         "reader_languages": tally(code for person in known for code in set(person.languages)),
         "dates": (times.min().date(), times.max().date()) if len(made) else None,
         "n_knowing": int(made["knows_model"].sum()),
+        "n_practised": practised.loc[practised["reader"].isin({person.name for person in known}), "reader"].nunique(),
         "by_guideline": {int(number): n for number, n in _counts(made["guideline_version"].fillna(0)).items()},
     }
 
@@ -478,6 +483,9 @@ def _blind_reading(done: Facts) -> _Said:
     if unknown := done.n_readers - done.n_recorded:
         who = f"Of {counted(unknown, 'reader')}" if done.n_recorded else "Of the readers"
         yield "readers_unknown", f"{who} specialty and languages are not recorded [to fill in].", True
+    if n := done.n_practised:
+        text = f"{counted(n, 'physician')} went through a practice round with feedback on settled responses, which enters no number."
+        yield "practice", text
     yield "readers_chosen", "[to fill in: how the physicians were chosen, trained and paid]", True
     blinding = "The imported files do not say whether these reads were blind."
     if done.n_blind:

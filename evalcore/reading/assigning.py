@@ -2,8 +2,9 @@
 
 import csv
 import io
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 import numpy as np
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading import assignment_queries, queries, store as reading_store
+from evalcore.reading import assignment_queries, practice_queries, queries, store as reading_store
 from evalcore.reading.assignment_queries import Item, Planned
 from evalcore.stats.wording import counted, listed
 from evalcore.study import browse, contents, store
@@ -20,14 +21,15 @@ from evalcore.study.browse import Filters
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import Engine, Session, writing
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_read
-from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
+from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_give_practice, check_can_read
+from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Seen, Selection, Viewer
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
 MAX_NAME = 1_000  # characters
 MAX_SEED = MAX_SAMPLE = 2**31 - 1
 MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
 MAX_MINUTES = 60 * 24 * 30
+PRACTICE = 3  # responses of a practice round
 COMPANIONS = 3  # at least so many others are read with responses that somebody chose: see `_companions`
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
@@ -50,7 +52,8 @@ class Choice:
     says of them, their labels stand for no others: the verdicts are volunteered, without a probability, enter no estimate, and may be drawn later; then
     the read counts as drawn. Others are drawn to be read among them (`_companions`), unless `alone`: then readers may guess why. `n_items`: how many are
     drawn; None: all. `blind`: conversations that wait for whoever assigns: filters on items, and words that are searched for, leave them out, since how
-    many fit would tell what was said there. `make_blind`: set the study to show readers no verdict on what they have not read.
+    many fit would tell what was said there. `make_blind`: set the study to show readers no verdict on what they have not read. `practice`: readers begin
+    with a practice round, on responses that are set apart for each of them (`_practice`).
     """
 
     ask: Ask = Ask.RUBRIC
@@ -67,6 +70,7 @@ class Choice:
     reserve_minutes: int = RESERVE_MINUTES
     blind: frozenset[int] = frozenset()
     make_blind: bool = False
+    practice: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class Assigned:
 
     `assignment_id`: None for a dry run. `n_waiting`: left out since they are assigned already. `n_too_few`: items that fewer readers than wanted can read,
     by language, or since they have seen verdicts on it. `exposed`: who has seen others' verdicts on how many items, and is left out of those. `leading`:
-    who is left out as lead or researcher. `n_companions`: drawn to be read among the chosen ones; `n_alone`: so many more such were wanted.
+    who is left out as lead or researcher. `n_companions`: drawn to be read among the chosen ones; `n_alone`: so many more such were wanted. `practising`: who
+    begins with a practice round; `without_practice`: who does not, since fewer responses than it takes, so many, are settled and new to them.
     """
 
     assignment_id: int | None
@@ -90,6 +95,8 @@ class Assigned:
     leading: tuple[str, ...] = ()
     n_companions: int = 0
     n_alone: int = 0
+    practising: tuple[str, ...] = ()
+    without_practice: tuple[tuple[str, int], ...] = ()
 
     def sentences(self) -> list[str]:
         """The report in words."""
@@ -108,6 +115,12 @@ class Assigned:
         said += [
             f"{name} has seen others' verdicts on {n:,} of {counted(self.n_items, 'item')}, and is left out there"
             for name, n in self.exposed
+        ]
+        if self.practising:
+            said.append(f"begin with a practice round of {PRACTICE} responses: {', '.join(self.practising)}")
+        said += [
+            f"{name} begins without practice: expected at least {PRACTICE} settled responses that are new to {name}, got {n}"
+            for name, n in self.without_practice
         ]
         if self.leading:
             said.append(f"left out, since leads and researchers do not read in this study: {', '.join(self.leading)}")
@@ -131,6 +144,8 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         allow(session, actor, check_can_assign)
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         rules = contents.rules(session)
+        if choice.practice:
+            check_can_give_practice(actor, choice.ask, rules.mode)
         is_blind = rules.mode is ReadingMode.BLIND
         readers, leading = _readers(contents.people(session), choice, rules)
         fitting, shares = _fitting(session, choice)
@@ -150,7 +165,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             for code in set(languages.values())
         }
         people = [reader.person_id for reader in readers]
-        seen = queries.exposed_among(session, people, set(languages)) if is_blind else {}
+        seen = queries.exposed_among(session, people, set(languages), None if is_blind else Seen.PRACTICE)
         n_left = {
             item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
         }
@@ -158,6 +173,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
             raise OverreadError(msg)
         n_exposed = {r.name: sum(example in seen.get(r.person_id, ()) for example, _ in drawn) for r in readers}
+        practice, without = _practice(session, readers, drawn, seed=seed) if choice.practice else ({}, ())
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
@@ -171,11 +187,15 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             leading=tuple(leading),
             n_companions=len(beside),
             n_alone=n_alone,
+            practising=tuple(sorted(reader.name for reader in readers if reader.person_id in practice)),
+            without_practice=tuple(without),
         )
         if dry_run:
             return report
         if choice.make_blind:
             store.set_rules(session, msgspec.structs.replace(rules, blind=True), actor=actor.signature)
+        for person, items in practice.items():  # from now on: what they may learn from feedback is never theirs to read
+            reading_store.add_exposures(session, person, Seen.PRACTICE, [example for example, _ in items])
         selection, chosen_by = _origin(choice)
         number = reading_store.add_assignment(
             session,
@@ -189,6 +209,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             chosen_by=chosen_by,
             judge=rules.judge,
             n_population=n_population,
+            practice=_stored(practice),
             actor=actor.signature,
         )
         store.refresh_statistics(session)
@@ -304,6 +325,43 @@ def _companions(
     fitting = [item for item in rest if item[0] not in seen and languages[item[0]] in {None, *common}]
     companions = draw(fitting, n_wanted, seed=seed)
     return companions, n_wanted - len(companions)
+
+
+def _practice(
+    session: Session, readers: Sequence[Viewer], drawn: Collection[Item], *, seed: int
+) -> tuple[dict[int, list[Item]], list[tuple[str, int]]]:
+    """What each reader practises on, by person_id; and for whom there is too little, with how many.
+
+    Settled responses in a random order, the same for all, of which each reader gets the first that are to conversations new to them, in a language of theirs,
+    and not in this assignment either.
+    """
+    taken, disputed = {example for example, _ in drawn}, practice_queries.disputed(session)
+    settled = [item for item in practice_queries.settled(session) if item[0] not in taken and item not in disputed]
+    order = dict(draw(settled, None, seed=seed))
+    languages = assignment_queries.languages(session, set(order))
+    practice, without = {}, []
+    for reader in readers:
+        met, reads = practice_queries.met(session, reader, set(order)), (None, *queries.languages_of(reader))
+        if Role.ADJUDICATOR in reader.roles:  # they may be asked to settle the rest of such a conversation
+            met |= {example for example, _ in disputed}
+        fitting = [item for item in order.items() if item[0] not in met and languages[item[0]] in reads]
+        if len(fitting) >= PRACTICE:
+            practice[reader.person_id] = fitting[:PRACTICE]
+        else:
+            without.append((reader.name, len(fitting)))
+    if not practice:
+        msg = (
+            f"practice: expected at least {PRACTICE} responses with a settled label for every criterion that are new to a reader, "
+            f"got {max(n for _, n in without)}: settle more on Adjudicate, choose readers who have not met them, or assign without practice"
+        )
+        raise OverreadError(msg)
+    return practice, sorted(without)
+
+
+def _stored(practice: dict[int, list[Item]]) -> str | None:
+    return (
+        json.dumps({who: [response for _, response in items] for who, items in practice.items()}) if practice else None
+    )
 
 
 def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:

@@ -53,12 +53,15 @@ def is_exposed(session: Session, person_id: int, example_id: int, *, settling_to
     return bool(session.connection().execute(select(has_seen(person_id, example_id, *elsewhere))).scalar_one())
 
 
-def exposed_among(session: Session, people: Collection[int], examples: Collection[int]) -> dict[int, set[int]]:
-    """Of each of these people the examples, of these, on which they have seen others' verdicts."""
+def exposed_among(
+    session: Session, people: Collection[int], examples: Collection[int], what: schema.Seen | None = None
+) -> dict[int, set[int]]:
+    """Of each of these people the examples, of these, on which they have seen others' verdicts, in this way or (None) in any."""
     columns: list[Any] = [Exposure.person_id, Exposure.example_id, Exposure.through]
     wanted = set(examples)
     seen: dict[int, set[int]] = {person: set() for person in people}
-    exposures = session.connection().execute(select(*columns).where(col(Exposure.person_id).in_(list(people))))
+    statement = select(*columns).where(col(Exposure.person_id).in_(list(people)))
+    exposures = session.connection().execute(statement if what is None else statement.where(col(Exposure.what) == what))
     for person, example, through in exposures:
         if example is not None:
             seen[person] |= {example} & wanted
@@ -192,6 +195,7 @@ def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
     of_task = select(func.count()).select_from(Reading).where(col(Reading.task_id) == col(Task.id))
     n_taken = of_task.where(_taken(reserved=reserved)).correlate(Task).scalar_subquery()
     reads_open = exists().where(TABLES["study"].c.reading_mode == schema.ReadingMode.OPEN)
+    practised = has_seen(_PERSON, col(Task.example_id), col(Exposure.what) == schema.Seen.PRACTICE)
     return (
         select(*columns)
         .select_from(Task)
@@ -203,7 +207,7 @@ def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
             or_(col(Example.language).is_(None), col(Example.language).in_(_LANGUAGES)),
             ~mine,
             ~_spoken_on(),
-            or_(reads_open, ~has_seen(_PERSON, col(Task.example_id))),
+            or_(reads_open & ~practised, ~has_seen(_PERSON, col(Task.example_id))),
             n_taken < col(Assignment.n_readers),
         )
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.reading import queries
+from evalcore.reading import practice_queries, queries
 from evalcore.reading.assigning import MAX_SEED
 from evalcore.reading.queries import Asked, Draft, Given, Item, Material
 from evalcore.study import contents, schema, store
@@ -23,6 +23,7 @@ from evalcore.study.policies import (
     check_can_read,
     check_can_reveal,
     check_can_slip,
+    check_has_practised,
     check_is_open,
     check_own,
 )
@@ -30,6 +31,7 @@ from evalcore.study.schema import ReadingState
 from evalcore.study.tables import Mark, Reading, Verdict as VerdictRow, now
 
 MAX_NOTE = 5_000
+NOTHING_TO_UNDO = "There is nothing to undo here."
 PAUSE_SECONDS = 120.0  # of a time without any act, so much counts as reading
 _LEVELS = tuple(level for level in schema.Acuity if level is not schema.Acuity.REMOVE)
 ANSWERS: Mapping[schema.Ask, tuple[schema.Label | schema.Acuity, ...]] = {
@@ -249,6 +251,7 @@ def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -
         task = queries.next_task(session, viewer, at)
         if task is None:
             return None
+        check_has_practised(practice_queries.n_left(session, viewer, task.assignment_id))
         guideline = contents.guideline(session)
         reading = Reading(
             task_id=task.task_id,
@@ -348,8 +351,7 @@ def undo_mark(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dat
                 again.note, again.created_at = kept, at
                 session.add(again)
             return last.criterion_id
-        msg = "There is nothing to undo here."
-        raise AlreadyChanged(msg)
+        raise AlreadyChanged(NOTHING_TO_UNDO)
 
 
 def submit(

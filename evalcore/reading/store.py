@@ -47,6 +47,7 @@ def add_assignment(
     detail = {"ask": row["ask"], "items": len(items), "of": row["n_population"], "n_readers": row["n_readers"]}
     detail |= {"readers": sorted(readers), "seed": row["seed"], "chosen_by": chosen_by}
     detail |= {"judge": assignment.judge} if assignment.judge else {}
+    detail |= {"practice": json.loads(assignment.practice)} if assignment.practice else {}
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
 

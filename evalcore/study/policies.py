@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 import pandas as pd
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.stats.wording import listed
-from evalcore.study.schema import RaterKind, ReadingState, Role, Viewer
+from evalcore.stats.wording import counted, listed
+from evalcore.study.schema import Ask, RaterKind, ReadingMode, ReadingState, Role, Viewer
 
 LEAD = frozenset({Role.LEAD})
 READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
@@ -49,6 +49,35 @@ check_can_run = _takes(LEAD, "start and stop runs")
 check_can_see_replies = _takes(LEAD, "read the replies to questions that failed")
 """What a judge said where its reply could not be read may still tell its verdict."""
 check_can_set_triage = _takes(LEAD, "change the triage settings")
+
+
+def check_can_give_practice(viewer: Viewer, ask: Ask, mode: ReadingMode) -> None:
+    """A practice round is read blind, as what follows it, and is held against one settled label a criterion."""
+    check_can_assign(viewer)
+    if ask is not Ask.RUBRIC:
+        msg = (
+            "A practice round is for criteria alone: physicians' levels of care may lie one apart and both stand, so there is no one label to "
+            "compare with."
+        )
+        raise NotAllowed(msg)
+    if mode is ReadingMode.OPEN:
+        msg = "A practice round is for blind reads: this study shows the judge's verdict from the start."
+        raise NotAllowed(msg)
+
+
+def check_can_practise(viewer: Viewer, chosen: Collection[int], response_id: int) -> None:
+    """One practises on the responses (`chosen`) that were set apart for oneself, since feedback shows what others settled."""
+    check_can_read(viewer)
+    if response_id not in chosen:
+        msg = f"Response {response_id} is not set apart for your practice."
+        raise NotAllowed(msg)
+
+
+def check_has_practised(n_left: int) -> None:
+    """Where the lead wants it, practice comes before the first real response of an assignment."""
+    if n_left:
+        msg = f"Practise first: {counted(n_left, 'practice response waits', 'practice responses wait')} for you in Review."
+        raise NotAllowed(msg)
 
 
 def check_is_first(n_people: int) -> None:

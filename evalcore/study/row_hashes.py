@@ -23,7 +23,17 @@ VERDICT, LEDGER = "verdict", "row_hash"
 CONTENT: Mapping[str, tuple[str, ...]] = {
     "acuity_case": ("gold", "mapped_label", "method", "original_label", "source", "source_id"),
     "analysis": ("n_reads_before", "stated_by", "text"),
-    "assignment": ("ask", "chosen_by", "created_by", "judge", "n_population", "n_readers", "seed", "selection"),
+    "assignment": (
+        "ask",
+        "chosen_by",
+        "created_by",
+        "judge",
+        "n_population",
+        "n_readers",
+        "practice",
+        "seed",
+        "selection",
+    ),
     "criterion": ("axis", "cluster", "example_id", "level", "points", "position", "tags", "text"),
     "example": ("category", "dataset", "messages", "prompt_id", "tags", "theme"),
     "exposure": ("at", "example_id", "person_id", "through", "what"),

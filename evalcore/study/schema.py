@@ -159,6 +159,8 @@ class Seen(StrEnum):
     PREVIEW = "preview"
     """Shown in a list beside what was said of it, or as the first rows of a table."""
     BUNDLE = "bundle"
+    PRACTICE = "practice"
+    """Set apart for the person's practice round, whose feedback shows what others settled: never assigned to them."""
     RELEASED = "released"
     """A lead let the person see verdicts: no blind read is wanted of them any more."""
 
@@ -297,10 +299,10 @@ PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
 """The acts in the audit trail that bring judges' verdicts."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
-READER_CHOSEN, VERDICTS_SEEN = "reader chosen", "verdicts seen"
+READER_CHOSEN, VERDICTS_SEEN, PRACTISED = "reader chosen", "verdicts seen", "practised"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
 IDLE = (
-    LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED,
+    LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PRACTISED, PART_IMPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED,
 )  # fmt: skip
 """The acts that leave the study as it is: somebody took something out of it, looked, came or went; and of a large file the end alone counts."""
 

@@ -513,7 +513,8 @@ class RowHash(Row, table=True):
 class Assignment(Numbered, table=True):
     """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`.
 
-    `judge`: whose verdicts its readers are shown once they have locked; None: no judge had labelled any of it yet.
+    `judge`: whose verdicts its readers are shown once they have locked; None: no judge had labelled any of it yet. `practice`: as JSON, by person_id the
+    responses that somebody practises on first, in their order; None: nobody does.
     """
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
@@ -528,6 +529,7 @@ class Assignment(Numbered, table=True):
     created_by: str
     created_at: datetime = moment()
     judge: str | None = None
+    practice: str | None = text_column(nullable=True)
 
 
 class AssignmentReader(Row, table=True):

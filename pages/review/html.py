@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from evalcore.reading.practice import Settled
 from evalcore.reading.queries import Draft, Given, Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.study.schema import Ask, Label
@@ -78,8 +79,12 @@ WHICH_SLIP = "Which answer was the slip? Take it in hand and answer again. Both 
 
 def locked(desk: OpenReview, *, is_slipping: bool) -> str:
     """What was locked, and what can be said of it now."""
-    words = WHICH_SLIP if is_slipping else NOT_SHOWN
-    return f'<p class="or-locked" role="status"><b>{html.escaped(locked_words(desk))}.</b> {words}</p>'
+    return status(f"{locked_words(desk)}.", WHICH_SLIP if is_slipping else NOT_SHOWN)
+
+
+def status(words: str, more: str = "") -> str:
+    """What has just come of a press, above the buttons that come next."""
+    return f'<p class="or-locked" role="status"><b>{html.escaped(words)}</b> {more}</p>'
 
 
 def locked_words(desk: OpenReview) -> str:
@@ -185,6 +190,27 @@ def compared(
         opened=f'<div class="or-opened">{told}</div>' if is_current else "",
         is_current=is_current,
     )
+
+
+def practised(
+    desk: OpenReview, key: int | None, label: str, settled: Settled | None, *, place: int, is_current: bool
+) -> str:
+    """A line of practice: one's label beside what physicians settled, and the adjudicator's reason; nothing of the judge, nor who it was."""
+    you = _by("you", label)
+    if settled is None:
+        below = _told("", "No label is settled here any more.")
+        return _row(desk, key, you, place=place, below=below, is_current=is_current)
+    below = _told(
+        "You agree." if settled.label == label else "You differ.",
+        "Settled by an adjudicator." if settled.by_adjudicator else "The readers agreed.",
+    )
+    if settled.rationale:
+        below += f'<div class="or-verdict"><div class="or-why">{html.verbatim(settled.rationale)}</div></div>'
+    return _row(desk, key, you + _by("settled", settled.label), place=place, below=below, is_current=is_current)
+
+
+def _told(agrees: str, how: str) -> str:
+    return f'<small class="or-told"><b>{agrees}</b> {how}</small>'
 
 
 def decided_words(first: Given, decided: Given | None) -> str:

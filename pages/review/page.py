@@ -15,7 +15,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_read
 from evalcore.study.schema import ReadingState, Viewer
 from evalcore.study.tables import now
-from pages.review import html, panels, telling
+from pages.review import html, panels, practice, telling
 from pages.shared import common, html as shared_html, routes, source, suspects
 
 
@@ -52,6 +52,7 @@ slipping = st.session_state.get(panels.SLIPPING)
 if slipping is not None and slipping == common.ask(queries.last_read, viewer.person_id):
     desk: OpenReview | None = reviewing.open_review(common.engine(), viewer, slipping)
 else:
+    practice.show(viewer)  # and nothing else, where practice comes first
     desk = reviewing.take(common.engine(), viewer)
 with reading(common.engine()) as session:
     progress = far(session, desk)

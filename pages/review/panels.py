@@ -211,7 +211,7 @@ class ListPanel(ItemPanel):
 def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
     """The right side of a read: one key a criterion, every mark stored at once; once it is locked, one key a decision, where the judge differs."""
     if desk.state is ReadingState.READING:
-        _Marking(viewer, desk, guideline, names_model=names_model).draw()
+        Marking(viewer, desk, guideline, names_model=names_model).draw()
         return
     now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
     if now_locked.state is ReadingState.LOCKED or (is_slipping(desk.reading.id) and not now_locked.judged):
@@ -237,7 +237,9 @@ def slip_line(viewer: Viewer) -> None:
             st.rerun()
 
 
-class _Marking(ListPanel):
+class Marking(ListPanel):
+    """The blind read: one key a criterion. Where its marks go is in `_load`, `_save` and `_undo`: a practice read keeps them to itself."""
+
     panel = Panel.MARK
 
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
@@ -259,6 +261,7 @@ class _Marking(ListPanel):
         return self.desk.reading.place  # where the reader was when the connection was lost
 
     def go(self, place: int) -> None:
+        """Take another item in hand; where one is, is stored too."""
         place = max(0, min(place, len(self.keys) - 1))
         if place != self.at and self.act(reviewing.move, self.number, place):
             super().go(place)

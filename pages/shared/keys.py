@@ -121,6 +121,7 @@ class Panel(StrEnum):
     """A screen with keys."""
 
     MARK = "Review"
+    PRACTICE = "Review, practice feedback"
     LOCKED = "Review, locked"
     LOOK = "Review, second look"
     REVISE = "Review, once locked"
@@ -135,6 +136,7 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
         Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.TELL, Press.LOCK,
         Press.SLIP, Press.MAP,
     ),
+    Panel.PRACTICE: (*_MOVES, Press.GUIDELINE, Press.ONWARD, Press.MAP),
     Panel.LOCKED: (Press.REVEAL, Press.SLIP, Group.ANSWERS, Group.REASONS, *_MOVES, Press.GUIDELINE, Press.MAP),
     Panel.LOOK: (Group.ANSWERS, *_MOVES, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.MAP),
     Panel.REVISE: (*_DECIDE, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.ONWARD, Press.MAP),

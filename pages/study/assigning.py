@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import exposing, queries
+from evalcore.reading import exposing, practice_queries, queries
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan, readers_of
 from evalcore.reading.assignment_queries import assignments
 from evalcore.reading.pace import BRIEFLY
 from evalcore.stats.wording import counted, decimal
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
-from evalcore.study.policies import allows, check_can_assign, reason
+from evalcore.study.policies import allows, check_can_assign, check_can_give_practice, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages.shared import common, filters as shared_filters, html, tables
 from pages.study import lines
@@ -28,6 +28,14 @@ COUNTED = "Drawn: of how many that fitted. Reads done: of as many as were asked 
 SLIPS = (
     "Slips: answers of locked first reads that their reader corrected before anything of the judge was shown, of all that they gave here. "
     "The later answer counts; both are kept."
+)
+PRACTICE_HELP = (
+    "Before the first real response each reader reads three whose labels are settled, and sees after each where they differ. "
+    "These reads are not counted, and nobody is ever assigned what they practised on."
+)
+PRACTICES = (
+    "Practice: responses read, of those set apart. Labels agreed: with what physicians settled, at the first read of each response; "
+    "practice that is repeated changes nothing here."
 )
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
@@ -59,6 +67,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     _assignments(viewer, hidden)
     if not why_not:
         _slips(hidden)
+        _practice()
     with st.expander("Guideline for the readers", icon=":material/menu_book:"):
         _guideline(viewer, disabled=bool(why_not))
     with st.expander("Rules of the study", icon=":material/gavel:"):
@@ -92,6 +101,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
     readers, specialty = who("assign")
     rules = common.ask(contents.rules)
     offers_blind = rules.mode is ReadingMode.BLIND and not rules.blind and not common.ask(queries.n_assignments)
+    practice = practice_first("assign", viewer, ask or Ask.RUBRIC)
     make_blind = offers_blind and st.checkbox(HIDE, key="assign_blind", help=HIDE_HELP)
     with st.container(horizontal=True):
         go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
@@ -110,6 +120,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
                 reserve_minutes=int(minutes),
                 blind=hidden,
                 make_blind=make_blind,
+                practice=practice,
             )
             report = assign(common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
@@ -151,6 +162,13 @@ def who(form: str) -> tuple[list[str], str | None]:
     return readers, specialty
 
 
+def practice_first(form: str, viewer: Viewer, ask: Ask) -> bool:
+    """Whether readers begin with a practice round; `form` as of `who`."""
+    why_not = reason(check_can_give_practice, viewer, ask, common.ask(contents.rules).mode)
+    key, is_off = f"{form}_practice", bool(why_not)
+    return st.checkbox("Practice round first", key=key, disabled=is_off, help=why_not or PRACTICE_HELP) and not is_off
+
+
 def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     found = common.ask(assignments)
     st.subheader("Assignments", anchor=False)
@@ -185,6 +203,21 @@ def _slips(hidden: frozenset[int]) -> None:
     columns = {"Reader": found["reader"], "Slips": _of(found["n_slips"], found["n_answers"]), "Share": shares}
     tables.show(columns, key="slips", alt="Slips by reader", names=("Reader",))
     st.html(html.quiet(SLIPS))
+
+
+def _practice() -> None:
+    """How far each reader's practice round is, and how much agreed at the first read of each response."""
+    found = common.ask(practice_queries.progress)
+    if found.empty:
+        return
+    columns = {
+        "Reader": found["reader"],
+        "Assigned": [common.local_time(moment) for moment in found["assigned_at"]],
+        "Practice": _of(found["n_read"], found["n_responses"]),
+        "Labels agreed": _of(found["n_agreed"], found["n_compared"]),
+    }
+    tables.show(columns, key="practice", alt="Practice rounds by reader", names=("Reader",))
+    st.html(html.quiet(PRACTICES))
 
 
 def _of(some: pd.Series, of: pd.Series) -> list[str]:

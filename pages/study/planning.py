@@ -17,7 +17,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
-from evalcore.study.schema import Claim, Physicians, Viewer
+from evalcore.study.schema import Ask, Claim, Physicians, Viewer
 from pages.shared import common, html, tables, theme
 from pages.shared.models_choice import CLAIMS, READERS
 from pages.study import assigning
@@ -247,15 +247,15 @@ def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
             "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="plan_seed", width=170
         )
     readers, specialty = assigning.who("plan")
+    practice = assigning.practice_first("plan", viewer, Ask.RUBRIC)
     with st.container(horizontal=True):
         go = st.button("Draw and assign", type="primary", icon=":material/assignment_ind:", key="plan_assign")
         check = st.button("Check only", key="plan_check")
     if go or check:
         with common.shown_errors():
             plan = common.ask(planning_acts.draw, found.target, n_units=int(n_units), design=design, seed=seed)
-            choice = Choice(
-                drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
-            )
+            who: dict[str, Any] = {"readers": tuple(readers), "specialty": specialty, "n_readers": n_readers}
+            choice = Choice(drawn=plan.drawn, seed=plan.seed, practice=practice, **who)
             report = assign(common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
             criteria = counted(plan.n_items, "criterion", "criteria")

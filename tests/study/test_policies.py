@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.study import policies
-from evalcore.study.schema import ReadingState, Role, Viewer
+from evalcore.study.schema import Ask, ReadingMode, ReadingState, Role, Viewer
 
 ALLOWED = {
     # rule:          reviewer, adjudicator, researcher, lead
@@ -53,7 +53,7 @@ SLIPS = {
         for has_seen, gone_on in itertools.product((False, True), repeat=2)
     },
 }
-ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open"}
+ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open", "give_practice", "practise"}
 ME, SOMEBODY_ELSE = 1, 2
 EVERY_ROLES = [frozenset(roles) for n in range(5) for roles in itertools.combinations(ROLES, n)]
 
@@ -158,6 +158,24 @@ def test_a_mark_after_the_lock_came_second_and_a_decision_before_it_came_too_ear
     early = refusal("decide", person, ME, ReadingState.READING)
     assert isinstance(early, NotAllowed)
     assert str(early) == "The judge's verdict is shown once your first read is submitted."
+
+
+# ---------------------------------------------------------------- practice: role x question x mode, role x response
+
+
+def test_a_lead_gives_practice_for_criteria_that_are_read_blind():
+    for roles, ask, mode in itertools.product(EVERY_ROLES, Ask, ReadingMode):
+        said = refusal("give_practice", viewer(*roles), ask, mode)
+        assert (said is None) == (Role.LEAD in roles and ask is Ask.RUBRIC and mode is ReadingMode.BLIND)
+
+
+def test_a_reader_practises_on_their_own_responses_alone_and_before_the_first_real_one():
+    for roles, own in itertools.product(EVERY_ROLES, ((), (3,), (4, 3))):
+        said = refusal("practise", viewer(*roles), own, 3)
+        assert (said is None) == (bool(roles & {Role.REVIEWER, Role.ADJUDICATOR}) and 3 in own)
+    policies.check_has_practised(0)
+    with pytest.raises(NotAllowed, match=r"^Practise first: 2 practice responses wait for you in Review\.$"):
+        policies.check_has_practised(2)
 
 
 # ---------------------------------------------------------------- settling: role x own read

@@ -30,7 +30,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "5"
+HEAD = "6"
 
 
 @pytest.fixture
