@@ -81,6 +81,8 @@ class FileFormat:
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
     writer: "type[RowWriter] | None" = None
+    row: type[msgspec.Struct] | None = None  # with the fields that are read of a row, where `columns` are not all of them
+    document: type[msgspec.Struct] | None = None  # the same of what stands around the rows
     kind: Kind = Kind.LINES  # of a file that is no table
     is_parquet: bool = False
     is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
@@ -254,6 +256,7 @@ class ImportReport:
     meanings_missing: list[str] = field(default_factory=list)
     levels_read: list[str] = field(default_factory=list)
     samples_left_out: int = 0  # of a log, with an error or without an answer
+    unread: dict[str, int] = field(default_factory=dict)  # fields that the format does not read: rows with something there
     notes: list[str] = field(default_factory=list)
 
     def no_partner(self, line: int, reason: str) -> None:
@@ -283,6 +286,15 @@ class ImportReport:
         left_out = ("flow", "different_named")
         return {key: value for key, value in asdict(self).items() if value and key not in left_out}
 
+    def _unread_words(self) -> list[str]:
+        if not self.unread:
+            return []
+        fullest = sorted(self.unread.items(), key=lambda field: (-field[1], field[0]))
+        named = [f"{name} ({f'{n:,}' if n else 'always empty'})" for name, n in fullest[:MAX_NAMED]]
+        rest = [f"and {len(fullest) - MAX_NAMED:,} more"] if len(fullest) > MAX_NAMED else []
+        fields = "1 field is" if len(fullest) == 1 else f"{len(fullest):,} fields are"
+        return [f"{fields} not read, with the number of rows that hold something there: {', '.join(named + rest)}"]
+
     def named(self) -> list[str]:
         """The rows that are named one by one."""
         return self.different_named + self.without_partner_named
@@ -292,7 +304,8 @@ class ImportReport:
         if self.already_imported:
             return ["This file was imported before. It adds nothing."]
         counts = [(getattr(self, one.name), one.metadata["words"]) for one in fields(self) if one.metadata]
-        lines = [f"{n:,} {_numbered(words, n)}" for n, words in counts if n] + self.levels_read + self.notes
+        lines = [f"{n:,} {_numbered(words, n)}" for n, words in counts if n] + self._unread_words()
+        lines += self.levels_read + self.notes
         if self.meanings_missing:
             judges = ", ".join(self.meanings_missing)
             again = "import the file again with Confidence refers to filled in"

@@ -71,6 +71,7 @@ EXAMPLES = context.FileFormat(
     },
     keys=frozenset({"prompt_id", "prompt", "rubrics"}),
     read=read,
+    row=ExampleRow,
 )
 
 
@@ -143,6 +144,8 @@ RESULTS = context.FileFormat(
     keys=frozenset({"metadata"}),
     one_of=frozenset({"score", "metrics", "htmls", "convos"}),
     read=read_entry,
+    row=Entry,
+    document=_Document,
     kind=context.Kind.DOCUMENT,
     model_in_name=True,
 )
@@ -202,4 +205,5 @@ META_EVAL = context.FileFormat(
     },
     keys=frozenset({"completion_id", "binary_labels", "anonymized_physician_ids"}),
     read=read_meta,
+    row=MetaRow,
 )

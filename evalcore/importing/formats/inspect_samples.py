@@ -7,7 +7,7 @@ from typing import NamedTuple
 from evalcore.importing.context import FileFormat, Graded, ImportContext, Kind, RowWriter
 from evalcore.importing.examples import as_stored, turns
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
-from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Says
+from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Sample, Says
 from evalcore.importing.formats.values import refuse
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
@@ -235,6 +235,7 @@ FORMAT = FileFormat(
         "(judge)": f"Judge, else {', '.join(JUDGE_KEYS)} in the score's metadata, else the model of the role grader",
     },
     keys=frozenset({"eval", "status", "version"}),
+    row=Sample,
     kind=Kind.LOG,
     writer=Samples,
 )
