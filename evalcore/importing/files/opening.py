@@ -133,7 +133,7 @@ class Opened:
             yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
 
     def _json_lines(self, progress: Progress) -> Given:
-        known, as_cells = self.format.column_names, self.format.read is None
+        known, as_cells = self.format.column_names - self.format.json_columns, self.format.read is None
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
@@ -267,16 +267,15 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
 
 def _closest(keys: set[str]) -> str:
     """The format that the most of these columns or keys belong to, and what a file of it has beside them; empty where they belong to none."""
-    near = max(FORMATS.values(), key=lambda one: (len(one.column_names & keys), -len(one.keys - keys)))
+    near = max(FORMATS.values(), key=lambda one: (len(one.column_names & keys), -len(one.lacks(keys))))
     if not near.column_names & keys:
         return ""
-    missing = sorted(near.keys - keys) or [" or ".join(sorted(near.one_of))]
-    return f"; closest format: {near.name}; missing: {', '.join(missing)}"
+    return f"; closest format: {near.name}; missing: {', '.join(near.lacks(keys))}"
 
 
 def _is_document(path: Path, name: str) -> bool:
     """Whether a file that does not stand on one line has a key of a results file; a quote within a text has a backslash."""
-    keys = [f'"{key}"'.encode() for key in _READ_WHOLE[Kind.DOCUMENT].one_of]
+    keys = [f'"{key}"'.encode() for key in _READ_WHOLE[Kind.DOCUMENT].one_of[0]]
     with opened(path, name) as stream:
         tail = b""
         while block := stream.read(BLOCK):

@@ -142,7 +142,7 @@ RESULTS = context.FileFormat(
         "(file name)": "{data set}_{model}_{date}_{time}_allresults.json; the judge is nowhere: fill in Judge",
     },
     keys=frozenset({"metadata"}),
-    one_of=frozenset({"score", "metrics", "htmls", "convos"}),
+    one_of=(frozenset({"score", "metrics", "htmls", "convos"}),),
     read=read_entry,
     row=Entry,
     document=_Document,

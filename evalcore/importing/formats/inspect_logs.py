@@ -133,6 +133,7 @@ class Sample(msgspec.Struct, dict=True):
 
     @cached_property
     def texts(self) -> dict[str, str]:
+        """Long texts beside the messages, by name."""
         return {} if begins(self.attachments) == b"n" else decoded(self.attachments, dict[str, str])
 
     def resolved(self, text: str) -> str:
