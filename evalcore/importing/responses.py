@@ -113,8 +113,8 @@ class GradedRows(RowWriter):
             clusters = (ref.cluster for ref in record.criteria[:1] if not record.scored_rubric)
             is_there = example and any(_of_cluster(cluster, example) for cluster in clusters)
             if not is_there:
-                more = {"tags": record.tags, "canary": record.canary}
-                told = Example(record.prompt_id, record.messages, record.rubric, provisional=True, **more)
+                given = record.prompt_id, record.messages, record.rubric, record.tags
+                told = Example(*given, canary=record.canary, provisional=True)
                 example = self._examples.add(told)
         if example is None:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")

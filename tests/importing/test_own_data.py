@@ -417,7 +417,7 @@ def test_any_other_text_is_a_fault_and_none_at_all_is_no_grade(text):
     elif said in {*WORDS, "1.0", "0.0"}:
         assert own.grade(text, "grade") is WORDS[said.removesuffix(".0")]
     else:
-        with pytest.raises(RowFault, match="^grade: expected true or false, .*, got "):
+        with pytest.raises(RowFault, match=r"^grade: expected true or false, .*, got "):
             own.grade(text, "grade")
 
 
@@ -432,5 +432,5 @@ def test_points_are_a_whole_number_within_the_bounds_and_never_0(text):
     elif text.isascii() and 1 <= abs(expected) <= 10 and "_" not in text:
         assert own.points(text, "points") == expected
     else:
-        with pytest.raises(RowFault, match="^points: expected a whole number"):
+        with pytest.raises(RowFault, match=r"^points: expected a whole number"):
             own.points(text, "points")

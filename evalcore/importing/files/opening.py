@@ -56,7 +56,7 @@ class Opened:
                 yield number, fault
                 continue
             if isinstance(given, dict):
-                cells = unread.columns_unread(self.format, self._known, given)
+                cells = unread.columns_unread(self._known, given)
                 unread.note(left, ((column, given[column] != "") for column in cells))
             elif not is_fault:
                 unread.note_object(left, given, self._known)
@@ -128,7 +128,7 @@ class Opened:
     def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
         known, longest = self.format.column_names, settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            for column in unread.columns_unread(self.format, self._known, table.file.schema_arrow.names):
+            for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
                 unread.note(left, [(column, True)], parquet.n_filled(table, column))
             yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
 

@@ -37,10 +37,9 @@ def read_by(one: FileFormat) -> Shape:
     return dict.fromkeys(one.column_names) if one.row is None else shape(one.row)
 
 
-def columns_unread(one: FileFormat, known: Shape, columns: Iterable[str]) -> list[str]:
+def columns_unread(known: Shape, columns: Iterable[str]) -> list[str]:
     """The columns of a table that its format does not read."""
-    has_votes = _VOTES in one.column_names
-    return [column for column in columns if column not in known and not (has_votes and is_vote(column))]
+    return [column for column in columns if column not in known and not (_VOTES in known and is_vote(column))]
 
 
 def note(counts: Counts, fields: Iterable[tuple[str, bool]], n: int = 1) -> None:

@@ -96,7 +96,8 @@ def read(line: bytes, number: int, options: context.Options) -> Iterator[context
 
 
 def _conversation(row: Line) -> tuple[Message, ...] | None:
-    field, asked = _given("", conversation=row.conversation, prompt=row.prompt)
+    given: tuple[str, Words] = _given("", conversation=row.conversation, prompt=row.prompt)
+    field, asked = given
     if not isinstance(asked, list):
         return own.conversation(asked, field)
     check_messages(asked, field=field, is_asked=True)
@@ -104,7 +105,8 @@ def _conversation(row: Line) -> tuple[Message, ...] | None:
 
 
 def _response(row: Line) -> str:
-    field, text = _given("", response=row.response, completion=row.completion)
+    given: tuple[str, Words] = _given("", response=row.response, completion=row.completion)
+    field, text = given
     if isinstance(text, list):
         for index, message in enumerate(text):
             if message.role != "assistant":
