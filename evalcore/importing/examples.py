@@ -340,6 +340,19 @@ def turns(messages: str) -> list[Message]:
     return msgspec.json.decode(messages, type=list[Message])
 
 
+def share_question(one: Sequence[Message], other: Sequence[Message]) -> bool:
+    """Whether the user's last turn of one conversation stands in the other, whatever a wrapper put around it."""
+    return _last(one) in _words(other) or _last(other) in _words(one)
+
+
+def _last(messages: Sequence[Message]) -> str:
+    return next(" ".join(message.content.split()) for message in reversed(messages) if message.role == "user")
+
+
+def _words(messages: Sequence[Message]) -> str:
+    return " ".join(" ".join(message.content.split()) for message in messages)
+
+
 def as_stored(messages: Sequence[Message]) -> str:
     """A conversation as the tables hold it."""
     return msgspec.json.encode(messages).decode()

@@ -207,9 +207,15 @@ class GradedRows(RowWriter):
                 self._count_known(row.response)
 
     def _alike(self, record: Graded, responses: Sequence[KnownResponse]) -> list[KnownResponse]:
+        """Responses that a row may speak of by its text, those of its own name first."""
+        name = record.completion_id
         wanted = (record.model, record.evaluation or self._options.evaluation, record.text)
         alike = [one for one in responses if (one.model, one.dataset, one.text) == wanted]
-        return alike if record.is_row_of_table else [one for one in alike if self._is_free(one, record)]
+        if record.is_row_of_table:
+            alike = [one for one in alike if None in (name, one.completion_id) or one.completion_id == name]
+        else:
+            alike = [one for one in alike if self._is_free(one, record)]
+        return sorted(alike, key=lambda one: one.completion_id != name) if name else alike
 
     def _is_free(self, response: KnownResponse, record: Graded) -> bool:
         """Whether no row with this judge, or without one, was found to be this response by its text."""

@@ -287,6 +287,26 @@ def test_a_place_that_is_said_finds_the_response_though_only_one_file_has_its_ow
             bring(engine, as_file(tmp_path / "c", "csv", response(sample_index=3, text=OTHER)))
 
 
+def test_a_name_of_its_own_tells_equal_answers_of_a_table_apart(tmp_path, sqlite_database_url):
+    with study(sqlite_database_url) as engine:
+        given = [row(completion_id="c-1"), row(completion_id="c-2", grade="no")]
+        bring(engine, as_file(tmp_path / "t", "csv", *given))
+        assert [(sample, label) for _, _, sample, _, _, label in verdicts(engine)] == [(0, "met"), (1, "not_met")]
+        assert bring(engine, as_file(tmp_path / "u", "csv", *reversed(given))).adds_nothing
+
+
+@pytest.mark.parametrize("way", ["in one file", "in two"])
+def test_one_name_for_two_conversations_is_a_fault(tmp_path, database_url, way):
+    one, other = row(example_id="1"), row(example_id="1", question="May I drink wine with this?")
+    with study(database_url) as engine:
+        if way == "in two":
+            bring(engine, as_file(tmp_path / "t", "csv", one))
+        with pytest.raises(
+            ImportFailed, match="line 3: example_id: expected '1' for one conversation, got it for another"
+        ):
+            bring(engine, as_file(tmp_path / "u", "csv", one, other))
+
+
 def test_what_was_sent_is_kept_where_it_is_not_the_conversation_alone(tmp_path, database_url):
     sent = [{"role": "system", "content": "Be brief."}, user(ASKED)]
     with study(database_url) as engine:

@@ -8,15 +8,18 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.importing.context import Cells, Graded, ImportContext, Options, shown
+from evalcore.importing.examples import as_stored, share_question, turns
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import LAST_SAMPLE, check_messages, decode, refuse, storable
-from evalcore.importing.responses import GradedRows
+from evalcore.importing.responses import GradedRows, Joined
 from evalcore.study import lookups
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Message
 
 GRADES = "true or false, yes or no, 1 or 0, pass or fail, met or not_met, or nothing where there is no grade"
 POINTS = f"a whole number {MIN_POINTS}..{MAX_POINTS} without 0"
-CONVERSATION = "the user's words, or a list of {role, content} whose last turn is the user's"
+CONVERSATION = (
+    "the user's words, or a list of {role, content} whose last turn is the user's (as JSON in a cell of CSV or Parquet)"
+)
 OF_A_RESPONSE = {  # what says which response is meant
     "example_id": "the example's name (prompt_id); where it is missing, the conversation finds the example, or makes it",
     "model": "who answered; else fill in Model",
@@ -98,6 +101,14 @@ class OwnRows(GradedRows):
 
     def _prepared(self, row: Graded) -> Graded:
         return row if row.prompt_id else msgspec.structs.replace(row, prompt_id=self._name(row))
+
+    def _find_example(self, record: Graded) -> Joined | None:
+        known = self._examples.known.get(record.prompt_id)
+        if known is not None and known.provisional and record.messages is not None:
+            is_same = as_stored(record.messages) == known.messages
+            if not is_same and not share_question(record.messages, turns(known.messages)):
+                refuse("example_id", f"{record.prompt_id!r} for one conversation", "it for another one too")
+        return super()._find_example(record)
 
     def _name(self, row: Graded) -> str:
         if self._named is None:  # what this file makes has its name from its content, so once is enough
