@@ -251,7 +251,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     if keys is None and _is_document(path, name):  # over several lines, or one very long line; else it is a faulty one
         return _READ_WHOLE[Kind.DOCUMENT]
     keys = keys or set()
-    if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
+    fitting = (one for one in FORMATS.values() if one.recognises(keys) and (is_json or one.read_cells is not None))
+    if (found := next(fitting, None)) is not None:
         return found
     if len(first) > max_line_bytes:
         raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
@@ -270,6 +271,8 @@ def _closest(keys: set[str]) -> str:
     near = max(FORMATS.values(), key=lambda one: (len(one.column_names & keys), -len(one.lacks(keys))))
     if not near.column_names & keys:
         return ""
+    if not near.lacks(keys):
+        return f"; closest format: {near.name}, which is {near.kind}"
     return f"; closest format: {near.name}; missing: {', '.join(near.lacks(keys))}"
 
 
