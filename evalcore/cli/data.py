@@ -54,7 +54,8 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     came (examples_new, responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were
     here already), without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the
     label map), flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
-    meanings_missing, levels_read (sentences), samples_left_out and notes (sentences) of logs.
+    meanings_missing, levels_read (sentences), samples_left_out of logs, unread (fields of the file that its format does not read: the number of rows that
+    hold something there) and notes (sentences).
     """
     from evalcore.importing.staging import give_up as leave
 

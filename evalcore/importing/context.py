@@ -77,11 +77,16 @@ class FileFormat:
     title: str
     columns: Mapping[str, str]  # what each field means; a key may name several, as "A, B, C, D"
     keys: frozenset[str]  # columns, or keys of an object, that every file has
-    one_of: frozenset[str] = frozenset()  # of which every file has one
+    one_of: tuple[frozenset[str], ...] = ()  # sets, of each of which every file has one
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
     writer: "type[RowWriter] | None" = None
+    row: type[msgspec.Struct] | None = (
+        None  # with the fields that are read of a row, where `columns` are not all of them
+    )
+    document: type[msgspec.Struct] | None = None  # the same of what stands around the rows
     kind: Kind = Kind.LINES  # of a file that is no table
+    json_columns: frozenset[str] = frozenset()  # whose cells may be JSON: in JSON Lines, a list as it is
     is_parquet: bool = False
     is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
     is_triage: bool = False
@@ -90,7 +95,11 @@ class FileFormat:
 
     def recognises(self, keys: set[str]) -> bool:
         """Whether an object or a table with these keys is of this format."""
-        return self.keys <= keys and (not self.one_of or bool(self.one_of & keys))
+        return not self.lacks(keys)
+
+    def lacks(self, keys: set[str]) -> list[str]:
+        """What an object or a table with these keys would need beside them."""
+        return sorted(self.keys - keys) + [" or ".join(sorted(names)) for names in self.one_of if not names & keys]
 
     @property
     def column_names(self) -> frozenset[str]:
@@ -176,6 +185,11 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     completion_id: str | None = None
     text: str | None = None
     canary: str | None = None
+    tags: tuple[str, ...] = ()  # of the example
+    n_ungraded: int = 0  # criteria of the row without a grade
+    is_row_of_table: bool = (
+        False  # the response is known by its text, and a judge grades each criterion once in the file
+    )
 
 
 COMPARED = (
@@ -227,6 +241,7 @@ class ImportReport:
         "verdict(/s) that (replaces/replace) an earlier one of the same rater; the earlier one is kept in the history",
         adds=True,
     )
+    ungraded: int = _count("(criterion/criteria) of responses without a grade: no verdict, and never taken for not met")
     without_partner: int = _count("row(/s) left out: nothing in the study fits (it/them)")
     without_partner_named: list[str] = field(default_factory=list)
     cases_new: int = _count("new case(/s) of triage", adds=True)
@@ -254,6 +269,9 @@ class ImportReport:
     meanings_missing: list[str] = field(default_factory=list)
     levels_read: list[str] = field(default_factory=list)
     samples_left_out: int = 0  # of a log, with an error or without an answer
+    unread: dict[str, int] = field(
+        default_factory=dict
+    )  # fields that the format does not read: rows with something there
     notes: list[str] = field(default_factory=list)
 
     def no_partner(self, line: int, reason: str) -> None:
@@ -283,6 +301,15 @@ class ImportReport:
         left_out = ("flow", "different_named")
         return {key: value for key, value in asdict(self).items() if value and key not in left_out}
 
+    def _unread_words(self) -> list[str]:
+        if not self.unread:
+            return []
+        fullest = sorted(self.unread.items(), key=lambda field: (-field[1], field[0]))
+        named = [f"{name} ({f'{n:,}' if n else 'always empty'})" for name, n in fullest[:MAX_NAMED]]
+        rest = [f"and {len(fullest) - MAX_NAMED:,} more"] if len(fullest) > MAX_NAMED else []
+        fields = "1 field is" if len(fullest) == 1 else f"{len(fullest):,} fields are"
+        return [f"{fields} not read, with the number of rows that hold something there: {', '.join(named + rest)}"]
+
     def named(self) -> list[str]:
         """The rows that are named one by one."""
         return self.different_named + self.without_partner_named
@@ -292,7 +319,8 @@ class ImportReport:
         if self.already_imported:
             return ["This file was imported before. It adds nothing."]
         counts = [(getattr(self, one.name), one.metadata["words"]) for one in fields(self) if one.metadata]
-        lines = [f"{n:,} {_numbered(words, n)}" for n, words in counts if n] + self.levels_read + self.notes
+        lines = [f"{n:,} {_numbered(words, n)}" for n, words in counts if n] + self._unread_words()
+        lines += self.levels_read + self.notes
         if self.meanings_missing:
             judges = ", ".join(self.meanings_missing)
             again = "import the file again with Confidence refers to filled in"

@@ -97,6 +97,7 @@ class Examples:
         self._bulk = context.bulk
         self._report = context.report
         self._seen: dict[str, tuple[int, int]] = {}  # prompt_id to line and hash of the content, in this file
+        self._met: set[str] = set()  # examples of which the report tells already
         self.known: dict[str, KnownExample] = {}
 
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
@@ -132,14 +133,16 @@ class Examples:
         if known is None:
             known = self.known[example.prompt_id] = _new(example)
             self._report.examples_new += 1
+            self._met.add(example.prompt_id)
             return known
         was_changed, n_subsets = known.changed, len(known.new_subsets)
         _merge(known, example)
         self._report.memberships_new += len(known.new_subsets) - n_subsets if known.number is not None else 0
         if known.number is not None and known.changed and not was_changed:
-            self._report.examples_completed += 1
+            self._report.examples_completed += example.prompt_id not in self._met
         else:
-            self._report.examples_known += 1
+            self._report.examples_known += example.prompt_id not in self._met
+        self._met.add(example.prompt_id)
         return known
 
     def flush(self) -> None:
@@ -335,6 +338,19 @@ def _merged_tags(one: tuple[str, ...], other: tuple[str, ...], kinds: Sequence[s
 def turns(messages: str) -> list[Message]:
     """A conversation as the tables hold it, read."""
     return msgspec.json.decode(messages, type=list[Message])
+
+
+def share_question(one: Sequence[Message], other: Sequence[Message]) -> bool:
+    """Whether the user's last turn of one conversation stands in the other, whatever a wrapper put around it."""
+    return _last(one) in _words(other) or _last(other) in _words(one)
+
+
+def _last(messages: Sequence[Message]) -> str:
+    return next(" ".join(message.content.split()) for message in reversed(messages) if message.role == "user")
+
+
+def _words(messages: Sequence[Message]) -> str:
+    return " ".join(" ".join(message.content.split()) for message in messages)
 
 
 def as_stored(messages: Sequence[Message]) -> str:

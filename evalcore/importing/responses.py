@@ -14,6 +14,11 @@ from evalcore.study.schema import Example, Message, RaterKind, Verdict
 
 Key = tuple[int, int, int, str]  # response, criterion, rater, stage
 Labels = dict[int, tuple[str | None, str | None]]  # label and explanation by criterion
+Earlier = tuple[int, tuple[object, ...], str | None]  # a verdict's number, what it says, and the file that it came from
+GRADED_TWICE = (
+    "criterion: expected it once for a response and judge, got it again with another grade or reason; "
+    "sample_index tells equal answers apart"
+)
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -29,6 +34,7 @@ class KnownResponse(msgspec.Struct, eq=False, gc=False):
     sent_messages: str | None = None
     n_criteria: int | None = None
     number: int | None = None
+    takers: set[str] = set()  # judges whose rows were found to be this one, while it has no number
 
 
 class Joined(msgspec.Struct, eq=False, gc=False):
@@ -47,10 +53,11 @@ class GradedRows(RowWriter):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self._options = context.options
+        self._options, self._source_hash = context.options, context.report.source_hash
         self._examples = examples.Examples(context)
         self._own: set[tuple[int, int, int]] = set()
         self._met: set[int] = set()  # responses of the study that a row of this file has been matched with
+        self._taken: defaultdict[str, set[int]] = defaultdict(set)  # by judge, those whose row is found by its text
 
     def add(self, rows: Sequence[Graded | GivenExample]) -> None:
         """Join one batch and, if nothing in the file was wrong so far, write it. A row that contradicts the study is a fault."""
@@ -60,7 +67,9 @@ class GradedRows(RowWriter):
             if isinstance(row, GivenExample):
                 given.append(row)
                 continue
+            row = self._prepared(row)  # noqa: PLW2901 - filled in
             groups[row.dataset or self._options.dataset].append(row)
+            self._report.ungraded += row.n_ungraded
             for verdict in row.verdicts:
                 if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
                     self._report.confident(verdict.rater)
@@ -89,6 +98,10 @@ class GradedRows(RowWriter):
             if not self._faults.count:
                 self._examples.flush()
 
+    def _prepared(self, row: Graded) -> Graded:
+        """The row with what its format finds out about it."""
+        return row
+
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
         if (
@@ -97,9 +110,11 @@ class GradedRows(RowWriter):
             and (example is None or example.partial or not record.scored_rubric)
         ):
             # a physician's row brings one criterion, which is added only where the example has none of its cluster
-            is_there = example and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example)
+            clusters = (ref.cluster for ref in record.criteria[:1] if not record.scored_rubric)
+            is_there = example and any(_of_cluster(cluster, example) for cluster in clusters)
             if not is_there:
-                told = Example(record.prompt_id, record.messages, record.rubric, canary=record.canary, provisional=True)
+                given = record.prompt_id, record.messages, record.rubric, record.tags
+                told = Example(*given, canary=record.canary, provisional=True)
                 example = self._examples.add(told)
         if example is None:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
@@ -123,7 +138,9 @@ class GradedRows(RowWriter):
                 expected, text = f"a criterion of prompt_id {record.prompt_id!r}", record.rubric[wanted.row].text[:60]
                 refuse(f"rubric_items[{wanted.row}].criterion", expected, repr(text))
             return partner
-        if wanted.position is not None:
+        if record.is_row_of_table and wanted.row is not None:
+            criterion = partners[wanted.row]
+        elif wanted.position is not None:
             criterion = next((c for c in example.rubric if c.position == wanted.position), None)
         else:
             criterion = _of_cluster(wanted.cluster, example)
@@ -158,12 +175,14 @@ class GradedRows(RowWriter):
                     by_id, by_model = f"completion_id {record.completion_id!r}", f"model {record.model!r}"
                     wanted = by_id if record.completion_id else by_model
                     self._report.no_partner(record.line, f"no response of {wanted} to example {record.prompt_id!r}")
+                if row.response is not None and record.scored_rubric and record.sample_index is None:
+                    self._take(row.response, record)
 
     def _find_graded_alike(self, joined: Sequence[Joined], held: dict[int, list[KnownResponse]]) -> None:
         """Equal answers of a run are told apart by their verdicts first, so that a file in another order adds nothing."""
         choices: list[tuple[Joined, list[KnownResponse]]] = []
         for row in joined:
-            if row.record.scored_rubric and row.record.sample_index is None:
+            if row.record.scored_rubric and row.record.sample_index is None and row.record.verdicts:
                 alike = self._alike(row.record, held[row.example.number or 0])
                 if len(alike) > 1:
                     choices.append((row, alike))
@@ -180,23 +199,44 @@ class GradedRows(RowWriter):
                 for given, criterion in zip(verdicts, row.criteria, strict=True)
                 if criterion is not None
             }
-            free = (r for r in alike if r.number not in self._met and labels.get((r.number or 0, rater)) == wanted)
-            row.response = next(free, None)
+            free = [one for one in alike if self._is_free(one, row.record)]
+            same = (one for one in free if one.number and labels.get((one.number, rater)) == wanted)
+            row.response = next(same, None)
             if row.response is not None:
+                self._take(row.response, row.record)
                 self._count_known(row.response)
 
     def _alike(self, record: Graded, responses: Sequence[KnownResponse]) -> list[KnownResponse]:
-        wanted = (record.model, self._options.evaluation, record.text)
-        free = [one for one in responses if one.number is not None and one.number not in self._met]
-        return [response for response in free if (response.model, response.dataset, response.text) == wanted]
+        """Responses that a row may speak of by its text, those of its own name first."""
+        name = record.completion_id
+        wanted = (record.model, record.evaluation or self._options.evaluation, record.text)
+        alike = [one for one in responses if (one.model, one.dataset, one.text) == wanted]
+        if record.is_row_of_table:
+            alike = [one for one in alike if None in (name, one.completion_id) or one.completion_id == name]
+        else:
+            alike = [one for one in alike if self._is_free(one, record)]
+        return sorted(alike, key=lambda one: one.completion_id != name) if name else alike
+
+    def _is_free(self, response: KnownResponse, record: Graded) -> bool:
+        """Whether no row with this judge, or without one, was found to be this response by its text."""
+        judge = _judge_of(record)
+        return judge not in response.takers and response.number not in self._taken[judge]
+
+    def _take(self, response: KnownResponse, record: Graded) -> None:
+        judge = _judge_of(record)
+        if response.number is None:
+            response.takers.add(judge)
+        else:
+            self._taken[judge].add(response.number)
 
     def _partner(self, record: Graded, responses: Sequence[KnownResponse]) -> KnownResponse | None:
         """The response that a row speaks of. A run's k-th equal answer is the study's k-th, since ids of equal texts collide."""
-        if record.scored_rubric and record.sample_index is None:
+        if (record.scored_rubric or record.is_row_of_table) and record.sample_index is None:
             return next(iter(self._alike(record, responses)), None)
         fitting = list(responses)
+        is_placed = record.text is not None and record.sample_index is not None
         for name, wanted in (
-            ("completion_id", record.completion_id),
+            ("completion_id", None if is_placed else record.completion_id),
             ("model", record.model),
             ("sample_index", record.sample_index),
             ("dataset", record.evaluation),
@@ -206,7 +246,7 @@ class GradedRows(RowWriter):
         if record.text is not None:
             if fitting and all(response.text != record.text for response in fitting):
                 which, hint = f"completion_id {record.completion_id!r}", ""
-                if not record.completion_id:
+                if is_placed or not record.completion_id:
                     which = f"sample {record.sample_index} of model {record.model!r} to {record.prompt_id!r}"
                     hint = "; fill in Model to give the answers of another run a name of their own"
                 refuse("completion", f"the text imported before for {which}", f"another{hint}")
@@ -260,13 +300,15 @@ class GradedRows(RowWriter):
         rows = []
         for response, example in fresh.values():
             values = msgspec.structs.asdict(response)
-            del values["number"]
+            del values["number"], values["takers"]
             rows.append({"example_id": example.number or 0, "model_id": models[values.pop("model")], **values})
         numbers = self._bulk.insert("response", rows)
         self._met.update(numbers)
         texts: dict[int, list[str]] = {}
         for (response, _), number in zip(fresh.values(), numbers, strict=True):
             response.number = number
+            for judge in response.takers:
+                self._taken[judge].add(number)
             sent: list[Message] = examples.turns(response.sent_messages) if response.sent_messages else []
             texts[number] = [response.text, *(turn.content for turn in sent)]
         return texts
@@ -291,6 +333,9 @@ class GradedRows(RowWriter):
                 if said_before is not None and said_before == _compared(given):
                     self._report.verdicts_known += 1
                     continue
+                if row.record.is_row_of_table and (pending is not None or (before and before[2] == self._source_hash)):
+                    self._faults.add(GRADED_TWICE, row.record.line)
+                    continue
                 self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
                 if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
@@ -306,14 +351,22 @@ class GradedRows(RowWriter):
         self._bulk.verdicts(list(new.values()))
         return [*((examples[number], texts) for number, texts in fresh.items()), *alone]
 
-    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, tuple[object, ...]]]:
+    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, Earlier]:
         responses = {row.response.number or 0 for row in joined if row.response is not None}
         rows = lookups.rows(self._session, lookups.STANDING, responses.difference(fresh))
         self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
         return {
-            (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _compared_in(row))
+            (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (
+                row["id"],
+                _compared_in(row),
+                row["source_hash"],
+            )
             for row in rows
         }
+
+
+def _judge_of(record: Graded) -> str:
+    return record.verdicts[0].rater if record.verdicts else ""
 
 
 def _of_cluster(cluster: str | None, example: examples.KnownExample) -> examples.KnownCriterion | None:

@@ -67,9 +67,9 @@ class Work:
         dataset = schema.CASES if one.is_triage else self.options.evaluation
         return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
 
-    def rows(self, progress: Progress) -> Rows:
-        """Of the file; the first has been read, which of a document is all of its reading."""
-        ahead = self.file.rows(self.options, progress)
+    def rows(self, progress: Progress, report: ImportReport) -> Rows:
+        """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread."""
+        ahead = self.file.rows(self.options, progress, report.unread)
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -123,7 +123,7 @@ class Work:
                 size = write()
             if is_last_repeated:
                 bulk.repeats = False
-                vars(report).update(vars(written))
+                vars(report).update(vars(written) | {"unread": report.unread})
         write()
         if parts is not None:
             parts.last(report)
@@ -160,7 +160,8 @@ class Work:
 
 def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
-    report, rows = work.report(), work.rows(progress)
+    report = work.report()
+    rows = work.rows(progress, report)
     with writing(engine, patient=True) as session:
         work.allow(session, actor)
         if work.meaning is None and lookups.is_imported(session, work.content_hash):
@@ -371,7 +372,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         unkept(scratch)
         try:
             with writing(scratch) as session:
-                work.join(session, work.rows(progress), report)
+                work.join(session, work.rows(progress, report), report)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()
@@ -439,7 +440,8 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
 
 def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
-    report, rows, stopped = work.report(), work.rows(progress), None
+    report, stopped = work.report(), None
+    rows = work.rows(progress, report)
     with writing(engine, patient=True) as session:
         parts = Parts(session, begun)
         try:

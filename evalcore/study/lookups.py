@@ -1,6 +1,6 @@
 """What an import needs to know of the study. The statements are made once: that takes longer than running one on a small file."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -87,6 +87,13 @@ def examples_by(session: Session, column: str, wanted: Collection[str]) -> list[
     is_case = _CASE.c.example_id.is_not(None).label("is_case")
     statement = select(*named, is_case).select_from(joined).where(_EXAMPLE.c[column].in_(_WANTED))
     return sorted(rows(session, statement, wanted), key=lambda row: int(row["id"]))
+
+
+def conversations(session: Session, dataset: str) -> Iterator[tuple[str, str]]:
+    """The conversation and the prompt_id of every example of a data set, the oldest last."""
+    statement = select(_EXAMPLE.c.messages, _EXAMPLE.c.prompt_id).where(_EXAMPLE.c.dataset == dataset)
+    found = session.connection().execute(statement.order_by(_EXAMPLE.c.id.desc()), execution_options={"yield_per": 500})
+    return (tuple(row) for row in found)
 
 
 def last_response(session: Session) -> int:

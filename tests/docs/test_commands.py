@@ -17,7 +17,7 @@ from tests.team.test_docs import drill
 FILES = {
     "examples.jsonl": "healthbench-examples", "healthbench_my-model_20260901_090000_allresults.json": "simple-evals", "log.eval": "inspect-log",
     "reads.csv": "verdict-table", "cases.csv": "acuity-cases", "votes.csv": "acuity-votes",
-    "predictions.csv": "acuity-predictions",
+    "predictions.csv": "acuity-predictions", "responses.csv": "responses", "graded.jsonl": "graded-responses", "grades.csv": "grade-table",
 }  # fmt: skip
 """Files that stand in the folder, by the template that each is."""
 WORDS = {

@@ -285,7 +285,8 @@ def test_a_damaged_or_foreign_parquet_file_is_refused_in_words(engine, tmp_path)
     assert refused(engine, tmp_path / "a", whole[:-20])[0].startswith("a: not readable as Parquet: ")
     foreign = pd.DataFrame({"x": [1]}).to_parquet()
     assert refused(engine, tmp_path / "a", foreign)[0].startswith(
-        "a: expected the columns of one of acuity-cases, acuity-votes, acuity-predictions, acuity-matrices, got Parquet with x"
+        "a: expected the columns of one of acuity-cases, acuity-votes, acuity-predictions, acuity-matrices, "
+        "grade-table, responses, got Parquet with x"
     )
     nested = pd.DataFrame([case() | {"notes": ["a", "b"]}]).to_parquet()
     assert refused(engine, tmp_path / "a", nested) == ["a: notes: expected text or a number, got list<element: string>"]

@@ -71,6 +71,9 @@ def test_there_is_a_case_for_every_format():
         "acuity-cases",
         "acuity-votes",
         "acuity-predictions",
+        "responses",  # with their own tests, as the next two
+        "graded-responses",
+        "grade-table",
         "acuity-matrices",  # its files have four rows: tested with the others of triage
     }
 

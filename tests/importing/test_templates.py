@@ -33,6 +33,8 @@ def test_a_template_has_only_columns_of_its_format(name):
     ("content", "told"),
     [
         (b"example_id,model,criterion_position,label\n", "; closest format: verdict-table; missing: rater"),
+        (b"question,answer,model,criterion,points\n", "; closest format: grade-table; missing: grade"),
+        (b"prompt,response,criteria\n", "; closest format: graded-responses, which is JSON Lines"),
         (b"dataset,source_id,notes\n", "; closest format: acuity-cases; missing: "),
         (
             b'{"prompt_id": "a", "judge": "b", "explanation": "c"}\n',

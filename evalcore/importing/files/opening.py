@@ -12,7 +12,7 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
-from evalcore.importing.files import parquet
+from evalcore.importing.files import parquet, unread
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import cells_of, not_utf8
@@ -23,6 +23,7 @@ Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
+LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
@@ -38,10 +39,10 @@ class Opened:
     format: FileFormat
     kind: Kind
 
-    def rows(self, options: Options, progress: Progress) -> Rows:
-        """The rows; progress is told the bytes read."""
-        whole = {Kind.DOCUMENT: self._entries, Kind.LOG: self._samples, Kind.PARQUET: self._parquet}
-        source = whole | {Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
+    def rows(self, options: Options, progress: Progress, left: unread.Counts) -> Rows:
+        """The rows; progress is told the bytes read, and `left` the fields of what could be read that the format does not read."""
+        told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
+        source = told | {Kind.LOG: self._samples, Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
         read: Callable[..., Iterator[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
@@ -50,14 +51,25 @@ class Opened:
         for number, given in source[self.kind](progress):
             is_fault = isinstance(given, RowFault)
             try:
-                yield number, given if read is None or is_fault else list(read(given, number, options))
+                found = given if read is None or is_fault else list(read(given, number, options))
             except RowFault as fault:
                 yield number, fault
+                continue
+            if isinstance(given, dict):
+                cells = unread.columns_unread(self._known, given)
+                unread.note(left, ((column, given[column] != "") for column in cells))
+            elif not is_fault:
+                unread.note_object(left, given, self._known)
+            yield number, found
 
     @cached_property
     def log(self) -> inspect_logs.LogFile:
         """The file as a log of inspect_ai, where it is one."""
         return inspect_logs.LogFile(self.path, self.name)
+
+    @cached_property
+    def _known(self) -> unread.Shape:
+        return unread.read_by(self.format)
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
@@ -69,8 +81,14 @@ class Opened:
                 digest.update(block)
         return digest.hexdigest()
 
-    def _entries(self, progress: Progress) -> Given:
+    def _entries(self, left: unread.Counts, progress: Progress) -> Given:
         document, size, _ = self._document
+        if self.format.document is not None:
+            whole: bytes | bytearray = document
+            if size <= LOOKED_INTO:
+                with opened(self.path, self.name) as stream:
+                    whole = whole_document(stream, self.name)
+            unread.note_object(left, whole, unread.shape(self.format.document), whose="the document's ")
         try:
             try:
                 entries = healthbench.entries(document)
@@ -107,13 +125,15 @@ class Opened:
         if not number:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
-    def _parquet(self, progress: Progress) -> Given:
+    def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
         known, longest = self.format.column_names, settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
+            for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
+                unread.note(left, [(column, True)], parquet.n_filled(table, column))
             yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
 
     def _json_lines(self, progress: Progress) -> Given:
-        known, as_cells = self.format.column_names, self.format.read is None
+        known, as_cells = self.format.column_names - self.format.json_columns, self.format.read is None
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
@@ -231,7 +251,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     if keys is None and _is_document(path, name):  # over several lines, or one very long line; else it is a faulty one
         return _READ_WHOLE[Kind.DOCUMENT]
     keys = keys or set()
-    if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
+    fitting = (one for one in FORMATS.values() if one.recognises(keys) and (is_json or one.read_cells is not None))
+    if (found := next(fitting, None)) is not None:
         return found
     if len(first) > max_line_bytes:
         raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
@@ -247,16 +268,17 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
 
 def _closest(keys: set[str], formats: Mapping[str, FileFormat]) -> str:
     """Of these formats the one that the most of these columns or keys belong to, and what a file of it has beside them; empty where they belong to none."""
-    near = max(formats.values(), key=lambda one: (len(one.column_names & keys), -len(one.keys - keys)))
+    near = max(formats.values(), key=lambda one: (len(one.column_names & keys), -len(one.lacks(keys))))
     if not near.column_names & keys:
         return ""
-    missing = sorted(near.keys - keys) or [" or ".join(sorted(near.one_of))]
-    return f"; closest format: {near.name}; missing: {', '.join(missing)}"
+    if not near.lacks(keys):
+        return f"; closest format: {near.name}, which is {near.kind}"
+    return f"; closest format: {near.name}; missing: {', '.join(near.lacks(keys))}"
 
 
 def _is_document(path: Path, name: str) -> bool:
     """Whether a file that does not stand on one line has a key of a results file; a quote within a text has a backslash."""
-    keys = [f'"{key}"'.encode() for key in _READ_WHOLE[Kind.DOCUMENT].one_of]
+    keys = [f'"{key}"'.encode() for key in _READ_WHOLE[Kind.DOCUMENT].one_of[0]]
     with opened(path, name) as stream:
         tail = b""
         while block := stream.read(BLOCK):

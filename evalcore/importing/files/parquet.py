@@ -89,6 +89,19 @@ def rows(
         progress(table.size * number // max(n_rows, 1))
 
 
+def n_filled(table: Table, column: str) -> int:
+    """In how many rows a column holds something, as far as the file says; else in all."""
+    metadata = table.file.metadata
+    n_rows = n_empty = 0
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        n_rows += group.num_rows
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.path_in_schema == column and chunk.statistics is not None and chunk.statistics.has_null_count:
+                n_empty += chunk.statistics.null_count
+    return n_rows - n_empty
+
+
 def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
     metadata = table.file.metadata
     if metadata.num_rows > MAX_ROWS:

@@ -5,12 +5,16 @@ from evalcore.importing.formats import (
     acuity_matrices,
     acuity_predictions,
     acuity_verdicts,
+    given_responses,
+    grade_table,
+    graded_responses,
     healthbench,
     inspect_samples,
     verdicts,
 )
 
 IN_ORDER = (  # in which a file's content is compared with them
+    graded_responses.FORMAT,
     healthbench.EXAMPLES,
     healthbench.RESULTS,
     inspect_samples.FORMAT,
@@ -22,5 +26,7 @@ IN_ORDER = (  # in which a file's content is compared with them
     acuity_cases.VOTE_FORMAT,
     acuity_predictions.FORMAT,
     acuity_matrices.FORMAT,
+    grade_table.FORMAT,
+    given_responses.FORMAT,
 )
 FORMATS = {one.name: one for one in IN_ORDER}

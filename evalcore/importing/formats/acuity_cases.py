@@ -403,7 +403,7 @@ CASE_FORMAT = FileFormat(
         "canary": "kept and written back out (optional)",
     },
     keys=frozenset({"dataset", "source_id"}),
-    one_of=frozenset({"original_prompt_text", "normalized_prompt_text"}),
+    one_of=(frozenset({"original_prompt_text", "normalized_prompt_text"}),),
     read_cells=read_case,
     writer=Cases,
     is_parquet=True,

@@ -211,7 +211,7 @@ FORMAT = FileFormat(
         "explanation": "the rater's own words (optional)",
     },
     keys=frozenset({"case_id", "format"}),
-    one_of=frozenset({"text", "level"}),
+    one_of=(frozenset({"text", "level"}),),
     read_cells=read_cells,
     writer=Predictions,
     is_parquet=True,

@@ -71,6 +71,7 @@ EXAMPLES = context.FileFormat(
     },
     keys=frozenset({"prompt_id", "prompt", "rubrics"}),
     read=read,
+    row=ExampleRow,
 )
 
 
@@ -141,8 +142,10 @@ RESULTS = context.FileFormat(
         "(file name)": "{data set}_{model}_{date}_{time}_allresults.json; the judge is nowhere: fill in Judge",
     },
     keys=frozenset({"metadata"}),
-    one_of=frozenset({"score", "metrics", "htmls", "convos"}),
+    one_of=(frozenset({"score", "metrics", "htmls", "convos"}),),
     read=read_entry,
+    row=Entry,
+    document=_Document,
     kind=context.Kind.DOCUMENT,
     model_in_name=True,
 )
@@ -202,4 +205,5 @@ META_EVAL = context.FileFormat(
     },
     keys=frozenset({"completion_id", "binary_labels", "anonymized_physician_ids"}),
     read=read_meta,
+    row=MetaRow,
 )

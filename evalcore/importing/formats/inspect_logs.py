@@ -118,7 +118,9 @@ class _Item(msgspec.Struct):
     explanation: str | None = None
 
 
-class _Sample(msgspec.Struct, dict=True):
+class Sample(msgspec.Struct, dict=True):
+    """One sample of a log."""
+
     id: int | Name
     epoch: Annotated[int, msgspec.Meta(ge=1, le=values.LAST_SAMPLE + 1)]
     input: str | list[_Turn]
@@ -131,6 +133,7 @@ class _Sample(msgspec.Struct, dict=True):
 
     @cached_property
     def texts(self) -> dict[str, str]:
+        """Long texts beside the messages, by name."""
         return {} if begins(self.attachments) == b"n" else decoded(self.attachments, dict[str, str])
 
     def resolved(self, text: str) -> str:
@@ -279,7 +282,7 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
     nameless: set[str] = set()
     for raw in samples:
         with suppress(RowFault):
-            for name, score in (decoded(raw, _Sample).scores or {}).items():
+            for name, score in (decoded(raw, Sample).scores or {}).items():
                 text = text_in(score.value)
                 found[name].add(text if text is None or len(text) == 1 else None)
                 if judge_of(score, None, grader) is None:
@@ -303,7 +306,7 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
 
 def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
     """One sample."""
-    sample = decoded(raw, _Sample)
+    sample = decoded(raw, Sample)
     sample_id = printable(str(sample.id), "id", is_needed=True)
     asked, n_parts = _conversation(sample.input, sample)
     name = sample_id
@@ -357,7 +360,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     )
 
 
-def _conversation(given: str | list[_Turn], sample: _Sample) -> tuple[tuple[Message, ...], int]:
+def _conversation(given: str | list[_Turn], sample: Sample) -> tuple[tuple[Message, ...], int]:
     """The turns, and how many of their parts are no text; each of those stands as its kind in square brackets."""
     if isinstance(given, str):
         return (Message("user", sample.resolved(given)),), 0
@@ -365,7 +368,7 @@ def _conversation(given: str | list[_Turn], sample: _Sample) -> tuple[tuple[Mess
     return tuple(Message(role, text) for role, text, _ in found), sum(n for _, _, n in found)
 
 
-def _content(raw: msgspec.Raw, sample: _Sample, *, show_others: bool = False) -> tuple[str, int]:
+def _content(raw: msgspec.Raw, sample: Sample, *, show_others: bool = False) -> tuple[str, int]:
     """The text of a content, its parts on lines of their own, and how many parts are no text; those are left out unless they are to be shown."""
     if begins(raw) == b'"':
         return sample.resolved(decoded(raw, str)), 0

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalcore.importing.context import FileFormat, Graded, ImportContext, Kind, RowWriter
-from evalcore.importing.examples import as_stored, turns
+from evalcore.importing.examples import as_stored, share_question, turns
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
-from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Says
+from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Sample, Says
 from evalcore.importing.formats.values import refuse
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
@@ -107,11 +107,10 @@ class Samples(RowWriter):
             return _Place(self._options.dataset, row.name)
         if example["is_case"]:
             return self._place_of_case(row, example)
-        if by_name is not None and example["provisional"]:
-            held = turns(example["messages"])
-            if _last(row.asked) not in _words(held) and _last(held) not in _words(row.asked):
-                expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
-                refuse("input", expected, "another; fill in Data set to keep the two apart")
+        is_known_by_name = by_name is not None and example["provisional"]
+        if is_known_by_name and not share_question(row.asked, turns(example["messages"])):
+            expected = f"the conversation of the example of this name for sample {row.sample_id!r}"
+            refuse("input", expected, "another; fill in Data set to keep the two apart")
         return _Place(example["dataset"], example["prompt_id"])
 
     def _place_of_case(self, row: Logged, case: RowMapping) -> _Place | None:
@@ -214,10 +213,6 @@ class Samples(RowWriter):
         return lines
 
 
-def _last(messages: Sequence[Message]) -> str:
-    return next(" ".join(message.content.split()) for message in reversed(messages) if message.role == "user")
-
-
 def _words(messages: Sequence[Message]) -> str:
     return " ".join(" ".join(message.content.split()) for message in messages)
 
@@ -235,6 +230,7 @@ FORMAT = FileFormat(
         "(judge)": f"Judge, else {', '.join(JUDGE_KEYS)} in the score's metadata, else the model of the role grader",
     },
     keys=frozenset({"eval", "status", "version"}),
+    row=Sample,
     kind=Kind.LOG,
     writer=Samples,
 )

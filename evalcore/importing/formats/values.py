@@ -191,6 +191,8 @@ def cell(column: str, value: Any, known: Collection[str]) -> str:
         return str(int(value))
     if isinstance(value, list | dict | bytes) and (column in known or is_vote(column)):
         refuse(column, "text or a number", shown(value))
+    if isinstance(value, list | dict):
+        return msgspec.json.encode(value).decode()
     return str(value)
 
 

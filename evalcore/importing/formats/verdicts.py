@@ -70,6 +70,7 @@ JUDGE_VERDICTS = context.FileFormat(
     },
     keys=frozenset({"prompt_id", "criteria_met"}),
     read=read_judged,
+    row=JudgeRow,
     has_confidences=True,
     model_in_name=True,
 )
@@ -198,6 +199,7 @@ VERDICT_TABLE = context.FileFormat(
     keys=frozenset({"example_id", "rater", "label"}),
     read=read,
     read_cells=read_cells,
+    row=VerdictRow,
     is_guarded=True,
     has_confidences=True,
 )

@@ -1,0 +1,118 @@
+"""What the formats of anybody's own data share: conversations as text or as JSON, grades in the usual words, and examples that are found without a name."""
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+
+import msgspec
+
+from evalcore.errors import RowFault
+from evalcore.importing.context import Cells, Graded, ImportContext, Options, shown
+from evalcore.importing.examples import as_stored, share_question, turns
+from evalcore.importing.formats import values
+from evalcore.importing.formats.values import LAST_SAMPLE, check_messages, decode, refuse, storable
+from evalcore.importing.responses import GradedRows, Joined
+from evalcore.study import lookups
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Message
+
+GRADES = "true or false, yes or no, 1 or 0, pass or fail, met or not_met, or nothing where there is no grade"
+POINTS = f"a whole number {MIN_POINTS}..{MAX_POINTS} without 0"
+CONVERSATION = (
+    "the user's words, or a list of {role, content} whose last turn is the user's (as JSON in a cell of CSV or Parquet)"
+)
+OF_A_RESPONSE = {  # what says which response is meant
+    "example_id": "the example's name (prompt_id); where it is missing, the conversation finds the example, or makes it",
+    "model": "who answered; else fill in Model",
+    "sample_index": f"0, 1, ... {LAST_SAMPLE:,} for repeats (optional, as all below; where it is missing, another text is another repeat)",
+    "evaluation": "what the response was made for, such as healthbench_hard; else Data set",
+    "completion_id": "the response's own name",
+}
+_GRADES = {
+    word: met
+    for met, words in ((True, "true yes 1 1.0 pass met"), (False, "false no 0 0.0 fail not_met"))
+    for word in words.split()
+}
+_JSON = re.compile(r"\s*\[\s*\{")
+_POINTS = re.compile(r"([+-]?[0-9]{1,3})(?:\.0+)?")
+
+
+def grade(text: str, place: str) -> bool | None:
+    """Whether a criterion is met; None where nothing is said."""
+    word = "_".join(text.lower().split())
+    if word and word not in _GRADES:
+        refuse(place, GRADES, shown(text))
+    return _GRADES[word] if word else None
+
+
+def points(text: str, place: str) -> int | None:
+    """What a criterion counts; None where nothing is said: then it can be read, and is never scored."""
+    if not (text := text.strip()):
+        return None
+    found = _POINTS.fullmatch(text)
+    number = int(found[1]) if found else 0
+    if number == 0 or not MIN_POINTS <= number <= MAX_POINTS:
+        refuse(place, POINTS, shown(text))
+    return number
+
+
+def conversation(text: str | None, place: str, *, is_asked: bool = True) -> tuple[Message, ...] | None:
+    """A conversation, JSON where it begins so, else one turn of the user's; with `is_asked` it ends with a turn of the user's."""
+    if text is None or not text.strip():
+        return None
+    if not _JSON.match(text):
+        return (Message("user", storable(text, place)),)
+    try:
+        messages = decode(text.encode(), list[Message])
+    except RowFault as fault:
+        msg = f"{place}{'' if str(fault).startswith('[') else ': '}{fault}"
+        raise RowFault(msg) from fault
+    check_messages(messages, field=place, is_asked=is_asked)
+    return tuple(messages)
+
+
+def needed(cells: Cells, column: str, expected: str) -> str:
+    """A text that must be there."""
+    return values.words(cells, column) or refuse(column, expected, "nothing")
+
+
+def response_of(cells: Cells, options: Options) -> dict[str, object]:
+    """Which response a row speaks of, as `Graded` says it; the example without a name is called ""."""
+    return {
+        "prompt_id": values.words(cells, "example_id") or "",
+        "model": values.model(cells, options),
+        "sample_index": values.whole(cells, "sample_index", highest=LAST_SAMPLE),
+        "evaluation": values.name(cells, "evaluation") or options.evaluation,
+        "completion_id": values.words(cells, "completion_id"),
+    }
+
+
+def check_example(name: str, asked: Sequence[Message] | None, column: str) -> None:
+    """An example is known by its name or by its conversation."""
+    if not name and asked is None:
+        refuse(column, "it, or example_id, to find the example", "nothing")
+
+
+class OwnRows(GradedRows):
+    """Takes rows whose example may have no name: it is the one with this conversation, else it is named by its content."""
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
+        self._named: dict[str, str] | None = None
+
+    def _prepared(self, row: Graded) -> Graded:
+        return row if row.prompt_id else msgspec.structs.replace(row, prompt_id=self._name(row))
+
+    def _find_example(self, record: Graded) -> Joined | None:
+        known = self._examples.known.get(record.prompt_id)
+        if known is not None and known.provisional and record.messages is not None:
+            is_same = as_stored(record.messages) == known.messages
+            if not is_same and not share_question(record.messages, turns(known.messages)):
+                refuse("example_id", f"{record.prompt_id!r} for one conversation", "it for another one too")
+        return super()._find_example(record)
+
+    def _name(self, row: Graded) -> str:
+        if self._named is None:  # what this file makes has its name from its content, so once is enough
+            known = lookups.conversations(self._session, self._options.dataset)
+            self._named = {sha256(messages.encode()).hexdigest(): name for messages, name in known}
+        digest = sha256(msgspec.json.encode(row.messages)).hexdigest()
+        return self._named.get(digest) or f"conversation-{digest[:16]}"
