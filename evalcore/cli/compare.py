@@ -24,7 +24,7 @@ SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
 JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
 CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
 PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
-BY = "Some of overall, theme, axis, category, language, level, cluster, joined by commas."
+BY = "Some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, joined by commas."
 WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
 SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
 
@@ -149,7 +149,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
             words = (
-                corrected_groups.interaction_words(test, grouping)
+                corrected_groups.interaction_words(test, grouping.replace("_", " "))
                 if test["about"] == corrected_groups.DIFFERENCE
                 else None
             )
@@ -196,7 +196,9 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
     primary, tests = done.results.spec.primary, tables["interactions"]
     of = tables["corrected_groups"].items()
-    return {grouping: group_words(scores, tests[grouping], grouping, primary) for grouping, scores in of}
+    return {
+        grouping: group_words(scores, tests[grouping], grouping.replace("_", " "), primary) for grouping, scores in of
+    }
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:

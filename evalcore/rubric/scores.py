@@ -13,16 +13,16 @@ import pandas as pd
 from evalcore.rubric.data import RubricData
 from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
-from evalcore.study.schema import Label
+from evalcore.study.schema import TASK_TAGS, Label
 
 SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
-OF_EXAMPLES = ("theme", CATEGORY, "language")
+OF_EXAMPLES = ("theme", CATEGORY, "language", *TASK_TAGS)
 OF_CRITERIA = ("axis", "level", CLUSTER)
-GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER)
+GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER, *TASK_TAGS)
 REPORTED_GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "level")  # those that HealthBench reports
 RESPONSE_COLUMNS = (
-    "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", "n_chars", "is_complete", "score",
+    "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", *TASK_TAGS, "n_chars", "is_complete", "score",
 )  # fmt: skip
 GROUP_COLUMNS = (
     "grouping", "group", "tag", "model", "evaluation", "n_examples", "n_responses", "n_left_out", "n_without_positive", "n_undefined",
@@ -92,6 +92,8 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     responses = response_scores(rubric_data, judge)
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
+        if grouping in TASK_TAGS and grouping not in responses:
+            continue
         if grouping in OF_CRITERIA:
             items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
             names, groups = pd.factorize(items[grouping])

@@ -93,13 +93,20 @@ def _most_first(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_group(viewer: Viewer, chosen: Analysis) -> None:
     """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
+    offered = (*GROUPINGS, *filters.task_kinds())
     control = st.segmented_control(
-        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **page_cache.KEPT
+        "By",
+        offered,
+        format_func=filters.plain,
+        default=GROUPINGS[0],
+        key="models_by",
+        required=True,
+        **page_cache.KEPT,
     )
     grouping = control or GROUPINGS[0]
     of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)
     if of_groups["judged"].empty:
-        untagged = f"Nothing here is tagged with a {grouping}: the tags come with the file of examples. Import it on the Study page."
+        untagged = f"Nothing here is tagged with a {filters.plain(grouping)}: the tags come with the file of examples. Import it on the Study page."
         st.html(html.notice(untagged))
         st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
         return
@@ -111,12 +118,13 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
         table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
         for table in (of_groups[name] for name in ("scores", "differences", "judged"))
     )
-    words = corrected_groups.group_words(scores, of_groups["tests"], grouping, chosen.primary)
-    _corrected_groups(scores, differences, words, grouping)
+    word = filters.plain(grouping)
+    words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
+    _corrected_groups(scores, differences, words, word)
     judge = listed(chosen.judges)
     with st.expander(f"{judge}'s opinion alone, not corrected"):
-        columns, alt = corrected_groups.judged_columns(judged, grouping), f"Scores by {grouping} in the judge's opinion"
-        tables.show(columns, key="models_groups_judged", names=(grouping.capitalize(),), alt=alt)
+        columns, alt = corrected_groups.judged_columns(judged, word), f"Scores by {word} in the judge's opinion"
+        tables.show(columns, key="models_groups_judged", names=(word.capitalize(),), alt=alt)
         st.html(
             html.foot(
                 f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "

@@ -6,12 +6,14 @@ from evalcore.importing.formats import (
     acuity_predictions,
     acuity_verdicts,
     healthbench,
+    healthbench_professional,
     inspect_samples,
     verdicts,
 )
 
 IN_ORDER = (  # in which a file's content is compared with them
     healthbench.EXAMPLES,
+    healthbench_professional.FORMAT,
     healthbench.RESULTS,
     inspect_samples.FORMAT,
     healthbench.META_EVAL,
