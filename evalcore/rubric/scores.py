@@ -178,14 +178,22 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
 
 
 def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
-    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined."""
+    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined.
+
+    Of `with_length_adjusted` likewise raw_length_adjusted and length_adjusted; NaN also where a response that has a score has none adjusted.
+    """
     keys = ["model", "judge", "dataset", "group"]
     example = scored["example_id"].where(scored["score"].notna())
     by_group = scored.assign(example=example).groupby(keys)
     table = by_group.agg(n_examples=("example", "nunique"), n_responses=("score", "count"))
     table["n_undefined"] = by_group.size() - table["n_responses"]
     table["raw_mean"] = by_group["score"].mean()
-    return table.assign(score=table["raw_mean"].clip(0, 1)).reset_index()
+    table["score"] = table["raw_mean"].clip(0, 1)
+    if "length_adjusted" in scored:
+        whole = by_group["length_adjusted"].count().eq(table["n_responses"])
+        table["raw_length_adjusted"] = by_group["length_adjusted"].mean().where(whole)
+        table["length_adjusted"] = table["raw_length_adjusted"].clip(0, 1)
+    return table.reset_index()
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
