@@ -148,7 +148,11 @@ def test_for_new_examples_the_interval_is_that_of_the_adjusted_example_scores():
     # both variances allow for votes that were not seen, alike: what differs is that over examples
     corrected = estimates_of(inputs[0], claim=Claim.NEW_EXAMPLES).of_kind["corrected"]
     (*_, (plain, freedom)), (*_, (variance, same_freedom)) = corrected.widths, corrected.adjusted
-    apart = (adjusted.var(ddof=1) - responses["score"].var(ddof=1)) / len(adjusted)
+    losses = responses["score"] - adjusted  # one response an example
+    apart = ((corrected.psi - losses).var(ddof=1) - corrected.psi.var(ddof=1)) / len(adjusted)
+    assert corrected.psi == pytest.approx(
+        responses["score"].to_numpy(), abs=0.05
+    )  # but for how far a fit is pulled by each read
     assert variance - plain == pytest.approx(apart)
     assert freedom == same_freedom
     half = students.ppf(0.975, freedom) * math.sqrt(variance)
