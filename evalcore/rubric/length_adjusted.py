@@ -31,6 +31,16 @@ def penalty_of(evaluation: str | None, subset: str | None = None) -> float:
     return _PARTS.get(subset or part, np.nan) if family == _BENCHMARK else np.nan
 
 
+def help_words(penalty: float) -> str:
+    """What the length-adjusted score is, for the column's head and below its table; empty where there is none."""
+    if np.isnan(penalty):
+        return ""
+    return (
+        f"{NAME} (HealthBench): each response's score less {penalty:.4f} for every {STEP} characters beyond {CENTRE:,}, "
+        "so shorter ones gain; then the mean, within 0 and 1. Corrected where enough is read, else by the judge only."
+    )
+
+
 def steps(n_chars: npt.ArrayLike) -> Floats:
     """By how many times 500 characters responses are longer than 2,000; below 0: shorter. NaN where the text, or its length, is not known (0)."""
     chars = np.asarray(n_chars, dtype=np.float64)
@@ -53,7 +63,7 @@ def with_length_adjusted(scored: pd.DataFrame, n_chars: pd.Series, evaluation: s
     It is of whole responses: NaN in the groups of criteria (axis, level, cluster), which have no length of their own.
     """
     penalties = {name: penalty_of(name) for name in scored[evaluation].unique()}
-    kind = scored["group"].str.partition(":")[0].replace("physician_agreed_category", CATEGORY)
+    kind = scored["group"].str.split(":").str[0].replace("physician_agreed_category", CATEGORY)
     penalty = scored[evaluation].map(penalties).where(kind.isin([OVERALL, *OF_EXAMPLES])).astype(float)
     chars = scored["response_id"].map(n_chars).astype(float)
     adjusted = length_adjusted(scored["score"].astype(float), chars, penalty)

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.rubric import benchmark, corrected_groups, figures, finding, results
+from evalcore.rubric import benchmark, corrected_groups, figures, finding, length_adjusted, results
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
@@ -40,7 +40,11 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
     alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
     theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)
-    tables.show(columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model")
+    told = length_adjusted.help_words(length_adjusted.penalty_of(numbers.spec.evaluation, numbers.spec.subset))
+    notes = {length_adjusted.NAME: told} if length_adjusted.NAME in columns else {}
+    tables.show(
+        columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model", notes=notes
+    )
     if scores["n_read"].any():  # no claim stands alone
         st.subheader("Corrected scores by claim", anchor=False)
         columns = finding.claim_columns(numbers.claims, scores)
