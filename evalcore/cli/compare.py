@@ -24,7 +24,7 @@ SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
 JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
 CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
 PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
-BY = "Some of overall, theme, axis, category, language, level, cluster, joined by commas."
+BY = "Some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, joined by commas."
 WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
 SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
 
@@ -54,7 +54,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     could have taken), n_read (items), n_reads, n_readers, n_effective_readers (as many who read alike would know as much), n_cannot_assess, n_units;
     judge_only, physicians_only and corrected, each with _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
     worth, worth_low, worth_high (reads that the judge saved; null where not known); enough (whether enough is read for a corrected score) and n_needed
-    (further criteria to be read until it is; corrected is null until then);
+    (further criteria to be read until it is; corrected is null until then); length_loss (what length takes from the score in HealthBench, null elsewhere),
+    judge_only_adjusted and corrected_adjusted (the length-adjusted scores, not clipped), each with _low and _high;
     claims: the scores for everything that an interval may hold for, the widest first: place (of the claim, from 0), claim, physicians, and the columns of
     scores;
     differences: a row a pair of models of which enough is read, after correction, for the same claim as the scores: model_1, model_2, n_examples, difference
@@ -149,7 +150,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
             words = (
-                corrected_groups.interaction_words(test, grouping)
+                corrected_groups.interaction_words(test, grouping.replace("_", " "))
                 if test["about"] == corrected_groups.DIFFERENCE
                 else None
             )
@@ -196,11 +197,13 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
     primary, tests = done.results.spec.primary, tables["interactions"]
     of = tables["corrected_groups"].items()
-    return {grouping: group_words(scores, tests[grouping], grouping, primary) for grouping, scores in of}
+    return {
+        grouping: group_words(scores, tests[grouping], grouping.replace("_", " "), primary) for grouping, scores in of
+    }
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
-    from evalcore.rubric import corrected_groups, finding, judge_only, results, sensitivity
+    from evalcore.rubric import corrected_groups, finding, judge_only, length_adjusted, results, sensitivity
 
     numbers, spec = done.results, done.results.spec
     judge = listed(spec.judges)
@@ -209,7 +212,9 @@ def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"
     analysis, primary = results.stated_words(done.stated, done.otherwise), results.primary_words(numbers, done.stated)
     say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
     say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
-    show(finding.score_columns(scores))
+    show(columns := finding.score_columns(scores))
+    if length_adjusted.NAME in columns:
+        say(length_adjusted.help_words(length_adjusted.penalty_of(spec.evaluation, spec.subset)))
     if scores["n_read"].any():
         show(finding.claim_columns(numbers.claims, scores))
         say(finding.claim_notes(numbers.where))

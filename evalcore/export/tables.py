@@ -21,6 +21,7 @@ from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
+from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs.queries import are_suspect
 from evalcore.study import contents, frames, lookups, store
@@ -82,6 +83,8 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             judge = part.judge or (judges[0] if judges else "")
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
             made = tables[what](verdicts, judge, part)
+        if "length_adjusted" in columns:
+            made = with_length_adjusted(made, frames.lengths(session), "evaluation")
         if "suspect" in columns:
             made["suspect"] = made["response_id"].map(are_suspect(session)).astype("boolean")
         if what == "verdicts":  # an amendment takes the place of what was said on a second look

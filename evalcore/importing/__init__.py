@@ -11,14 +11,14 @@ from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.study.db import Engine
-from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 
-_SUBSETS = ("oss_eval", "hard", "consensus")
+_SUBSETS = ("oss_eval", "hard", "consensus", PROFESSIONAL)
 _RESULT_NAME = re.compile(
-    r"^(?P<dataset>[A-Za-z0-9-]+?)(?:_(?P<subset>hard|consensus))?_(?P<model>.+?)_\d{8}_\d{6}(?:_(?P<suffix>.+))?$"
+    r"^(?P<dataset>[A-Za-z0-9-]+?)(?:_(?P<subset>hard|consensus|professional))?_(?P<model>.+?)_\d{8}_\d{6}(?:_(?P<suffix>.+))?$"
 )
 
 
@@ -98,7 +98,7 @@ def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str
     by_name = told_by_name(file.name)
     family, subset = named_dataset(dataset) if dataset else (by_name.dataset, by_name.subset)
     model = model or (by_name.model if file.format.model_in_name else None)
-    options = Options(dataset=family, subset=subset, model=model, judge=judge)
+    options = Options(dataset=family, subset=file.format.part or subset, model=model, judge=judge)
     for value, word in ((options.dataset, "Data set"), (options.model, "Model"), (options.judge, "Judge")):
         # a half surrogate is not printable either
         if value is not None and not (value.strip() and value.isprintable()):

@@ -92,6 +92,7 @@ class FileFormat:
     is_triage: bool = False
     has_confidences: bool = False
     model_in_name: bool = False
+    part: str | None = None  # of the data set, that every file of the format is of
 
     def recognises(self, keys: set[str]) -> bool:
         """Whether an object or a table with these keys is of this format."""

@@ -73,8 +73,14 @@ class GradedRows(RowWriter):
             for verdict in row.verdicts:
                 if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
                     self._report.confident(verdict.rater)
-        for dataset, records in groups.items():
-            self._examples.load(dataset, {record.prompt_id for record in records})
+        for dataset in dict.fromkeys([*([self._options.dataset] if given else []), *groups]):
+            records = groups[dataset]
+            of_dataset = given if dataset == self._options.dataset else []
+            prompt_ids = {record.prompt_id for record in records} | {row.example.prompt_id for row in of_dataset}
+            self._examples.load(dataset, prompt_ids)
+            for row in of_dataset:  # before the responses: a line may bring an example and a response to it
+                with self._faults.caught(row.line):
+                    self._examples.add_row(row.example, row.line)
             joined: list[Joined] = []
             for record in records:
                 with self._faults.caught(record.line):
@@ -90,13 +96,6 @@ class GradedRows(RowWriter):
             joined = [found for found in joined if found.response is not None]
             fresh = self._write_responses(joined)
             self._bulk.await_index(self._write_verdicts(joined, fresh))
-        if given:
-            self._examples.load(self._options.dataset, {row.example.prompt_id for row in given})
-            for row in given:
-                with self._faults.caught(row.line):
-                    self._examples.add_row(row.example, row.line)
-            if not self._faults.count:
-                self._examples.flush()
 
     def _prepared(self, row: Graded) -> Graded:
         """The row with what its format finds out about it."""

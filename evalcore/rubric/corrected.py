@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
 from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
+from evalcore.rubric.length_adjusted import steps
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, cells_of
 from evalcore.stats.intervals import LEVEL, ROUNDING
@@ -102,6 +103,7 @@ class Estimate(msgspec.Struct, frozen=True):
     unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
     psi: Floats  # influence of each example (`estimator.influences`)
     widths: Widths  # of the estimate; NaN where the variance cannot be told
+    adjusted: Widths = ((np.nan, 0),)  # likewise of the length-adjusted estimate; NaN where there is none
 
     @property
     def freedom(self) -> float:
@@ -111,8 +113,16 @@ class Estimate(msgspec.Struct, frozen=True):
     def columns(self, kind: str, level: float) -> dict[str, float]:
         """The columns of `corrected_scores`."""
         half, error, _ = widest(self.widths, level)
-        value = self.fit.value
-        return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
+        return {**_ends(kind, self.fit.value, half), f"{kind}_se": error}
+
+    def adjusted_columns(self, kind: str, loss: float, level: float) -> dict[str, float]:
+        """Likewise of the score less what length takes from it."""
+        half, *_ = widest(self.adjusted, level)
+        return _ends(f"{kind}_adjusted", self.fit.value - loss, half)
+
+
+def _ends(name: str, value: float, half: float) -> dict[str, float]:
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
 
 
 def widest(widths: Widths, level: float) -> tuple[float, float, float]:
@@ -142,16 +152,28 @@ def _widths(
 
 
 def of_reads(
-    population: estimator.Population, sample: estimator.Sample, fit: estimator.Fit, claim: Claim, physicians: Physicians
+    population: estimator.Population,
+    sample: estimator.Sample,
+    fit: estimator.Fit,
+    claim: Claim,
+    physicians: Physicians,
+    *,
+    losses: Floats | None = None,
 ) -> Estimate:
-    """An estimate from what was read, with its variance by the table of `corrected_scores`."""
+    """An estimate from what was read, with its variance by the table of `corrected_scores`; `losses`: influences of what length takes from the score."""
     these = estimator.benchmark_variance(population, sample, fit)
     unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
     psi = estimator.influences(population, sample, fit)
-    new_examples = (float(psi.var(ddof=1)) / len(psi), len(psi)) if claim is Claim.NEW_EXAMPLES else None
     in_general = physicians is Physicians.IN_GENERAL
     between = estimator.between_physicians(population, sample, fit) if in_general else None
-    return Estimate(fit, unseen, psi, _widths(these, unseen, new_examples, between))
+
+    def widths(influences: Floats) -> Widths:
+        n = len(influences)
+        new_examples = (float(influences.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
+        return _widths(these, unseen, new_examples, between)
+
+    estimate = Estimate(fit, unseen, psi, widths(psi))
+    return estimate if losses is None else msgspec.structs.replace(estimate, adjusted=widths(psi - losses))
 
 
 def no_estimate(population: estimator.Population) -> Estimate:
@@ -159,6 +181,9 @@ def no_estimate(population: estimator.Population) -> Estimate:
     none = np.empty(0)
     fit = estimator.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
     return Estimate(fit, np.nan, np.full(population.n_examples, np.nan), ((np.nan, 0),))
+
+
+NO_LOSSES = np.array([np.nan])
 
 
 @dataclass(frozen=True)
@@ -173,6 +198,8 @@ class EstimatorInputs:
     judges: tuple[str, ...]  # whose labels they are
     readers: tuple[str, ...]  # by number of the physician in `sample`, the name
     counts: dict[str, float]  # the columns of `corrected_scores` from n_examples to n_units
+    # by example, influences of what length takes from the score; NaN where that is not known
+    losses: Floats = field(default_factory=lambda: NO_LOSSES)
     # estimates by claim: scores and differences of one view ask for the same
     cache: dict[Any, Any] = field(default_factory=dict)
 
@@ -189,12 +216,13 @@ def estimator_inputs(
     judges: Sequence[str] | None = None,
     settled: bool = False,
     weights: pd.Series | None = None,
+    penalty: float = np.nan,
 ) -> list[EstimatorInputs]:
     """Every model of every evaluation, by name.
 
     Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item; reads that were made blind of a drawn item. Reads that
     could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated label takes the place of the readers' votes.
-    `weights` are by example_id, 0 or more; examples without one are left out.
+    `weights` are by example_id, 0 or more; examples without one are left out. `penalty`: for length (`length_adjusted.penalty_of`).
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     rubric_data = rubric_data.by(chosen)
@@ -237,8 +265,20 @@ def estimator_inputs(
         }
         population = estimator.Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
         about = str(model), str(evaluation), population, sample, example_ids
-        models.append(EstimatorInputs(*about, tuple(chosen), readers, counts))
+        losses = NO_LOSSES
+        if not np.isnan(penalty) and len(rows):
+            once = rows[is_first[rows]]
+            of_example = np.searchsorted(example_ids, items["example_id"].to_numpy()[once])
+            longer = np.bincount(of_example, steps(items["n_chars"].to_numpy()[once])) / np.bincount(of_example)
+            losses = penalty * _influences(longer, population.shares)
+        models.append(EstimatorInputs(*about, tuple(chosen), readers, counts, losses))
     return models
+
+
+def _influences(values: Floats, shares: Floats) -> Floats:
+    """Of a mean of examples' known values v, weighted by their shares: m + N share (v - m); their mean is m."""
+    mean = shares @ values
+    return np.asarray(mean + len(shares) * shares * (values - mean), dtype=np.float64)
 
 
 def _sample(
@@ -298,6 +338,7 @@ COLUMNS = [
     "model", "evaluation", "n_examples", "n_responses", "n_items", "n_left_out", "n_unreached", "n_read", "n_reads", "n_readers", "n_effective_readers",
     "n_cannot_assess", "n_units",
     *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *ANYTIME, *WORTH, "enough", "n_needed", "needed",
+    "length_loss", *(f"{kind}_adjusted{end}" for kind in (JUDGE, CORRECTED) for end in ("", "_low", "_high")),
 ]  # fmt: skip
 
 
@@ -330,6 +371,9 @@ def corrected_scores(
         `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
         n_unreached: those of the others that no drawing could have taken (0 where nothing is read); KIND_se is of this interval; NaN where there is none;
         corrected_any_low and _high by `anytime_factor`, worth by `further_reads`; enough, n_needed and needed by `lacking`.
+        length_loss: what length takes from the score (`length_adjusted`), below 0 where responses are short; judge_only_adjusted and corrected_adjusted are the
+        scores less that. Lengths are known of every response, so nothing of it is estimated: on this benchmark the interval moves and stays as wide; for new
+        examples, which have other lengths, V_B is of the psi less the examples' losses. Not clipped; NaN outside of HealthBench.
     """
     rows = []
     for model in inputs:
@@ -345,6 +389,9 @@ def corrected_scores(
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, alone=alone, helped=helped)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
         row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
+        row["length_loss"] = loss = float(model.losses.mean())
+        for kind in (JUDGE, CORRECTED):
+            row |= estimates.of_kind[kind].adjusted_columns(kind, loss, LEVEL)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -369,15 +416,15 @@ def estimates_of(
     if n := population.n_examples:
         fit = estimator.by_judges(population)
         psi = estimator.influences(population, None, fit)
-        width = (0.0 if not np.isnan(fit.value) else np.nan, np.inf)
+        widths = [(0.0 if not np.isnan(fit.value) else np.nan, np.inf)] * 2
         if claim is Claim.NEW_EXAMPLES:
-            width = (float(psi.var(ddof=1)) / n if n > 1 else np.nan, n - 1)
-        of_kind[JUDGE] = Estimate(fit, 0.0, psi, (width,))
+            widths = [(float(of.var(ddof=1)) / n if n > 1 else np.nan, n - 1) for of in (psi, psi - inputs.losses)]
+        of_kind[JUDGE] = Estimate(fit, 0.0, psi, (widths[0],), (widths[1],))
     n_columns = max((fit.n_columns for fit in inputs.fits.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
     for kind, fit in inputs.fits.items():
         if not n_needed and (kind == PHYSICIANS or inputs.judges):
-            of_kind[kind] = of_reads(population, sample, fit, claim, physicians)
+            of_kind[kind] = of_reads(population, sample, fit, claim, physicians, losses=inputs.losses)
     estimates = inputs.cache[claim, physicians] = Estimates(of_kind, n_needed, needed)
     return estimates
 

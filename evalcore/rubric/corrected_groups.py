@@ -27,13 +27,13 @@ from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, counted, listed
-from evalcore.study.schema import Claim, Physicians
+from evalcore.study.schema import TASK_TAGS, Claim, Physicians
 
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
-PLURALS = {"category": "categories", "axis": "axes"}
+PLURALS = {"category": "categories", "axis": "axes", "difficulty": "difficulties", "specialty": "specialties"}
 Groups = Mapping[str, Sequence[EstimatorInputs]]
 
 
@@ -51,6 +51,8 @@ def by_group(
     """
     if judges is not None:
         rubric_data = rubric_data.by(list(judges))
+    if grouping in TASK_TAGS and grouping not in rubric_data.items:
+        return {}
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
     if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
         items = rubric_data.items

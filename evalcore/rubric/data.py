@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.study.schema import REPEAT, Selection, Stage
+from evalcore.study.schema import REPEAT, TASK_TAGS, Selection, Stage
 
 ITEM_COLUMNS = (
     "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
-    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars", "reachable",
+    "n_expected", "axis", "level", "cluster", "theme", "category", "language", *TASK_TAGS, "n_chars", "reachable",
 )  # fmt: skip
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
@@ -25,8 +25,8 @@ class RubricData:
 
     Attributes:
         items: One row an item, sorted by response and position, numbered from 0: points (-10..10, NaN where unknown), sample_index (0, 1, ... for repeats),
-            n_expected (criteria that a judge is asked on the response), names (categorical, missing where untagged), n_chars (of the response), reachable (a
-            drawing could have taken the response: reads stand for these alone).
+            n_expected (criteria that a judge is asked on the response), names (categorical, missing where untagged; `TASK_TAGS` only where the study
+            has some), n_chars (of the response), reachable (a drawing could have taken the response: reads stand for these alone).
         reads: One row a physician's standing verdict a stage: row (of `items`), met (1, 0, NaN where they could not assess), inclusion_probability (in (0, 1],
             over all drawings; NaN where not drawn), unit (number of what was drawn together: the response or the item).
         repeats: One column a judge and time that it was asked again ("Magpie#2"): never a say of the judge's own; they tell how sure it is.

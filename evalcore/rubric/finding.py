@@ -3,9 +3,11 @@
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evalcore.rubric.judge_only import WinRate
+from evalcore.rubric.length_adjusted import NAME as LENGTH_ADJUSTED
 from evalcore.stats.intervals import NO_VALUE, interval_words
 from evalcore.stats.wording import chance_words, counted, decimal, listed
 from evalcore.study.schema import Claim, Physicians
@@ -32,6 +34,9 @@ def score_columns(scores: pd.DataFrame) -> dict[str, Any]:
         words = worth_words if kind == "worth" else score_words
         return pd.Series([words(*row) for row in ends], index=scores.index)
 
+    adjusted = {}
+    if scores["length_loss"].notna().any():
+        adjusted = {LENGTH_ADJUSTED: [_adjusted_words(row) for row in scores.to_dict(orient="records")]}
     needs = "needs " + scores["n_needed"].map("{:,}".format) + " more criteria"
     readers = map(readers_words, scores["n_readers"], scores["n_effective_readers"])
     return {
@@ -39,12 +44,20 @@ def score_columns(scores: pd.DataFrame) -> dict[str, Any]:
         "Judge only": cells("judge_only"),
         "Physicians only": cells("physicians_only"),
         "Corrected": cells("corrected").where(enough, needs.where(scores["n_items"].gt(0), NO_VALUE)),
+        **adjusted,
         "Criteria read": scores["n_read"],
         "Reads": [f"{n:,} by {words}" for n, words in zip(scores["n_reads"], readers, strict=True)],
         "Reads saved by judge": cells("worth").where(enough, NO_VALUE),
         "Examples": scores["n_examples"],
         "Left out": scores["n_left_out"],
     }
+
+
+def _adjusted_words(row: dict[Any, Any]) -> str:
+    """The length-adjusted score, corrected where enough is read, else by the judge only, and which of them it is."""
+    kind, of = ("corrected", "corrected") if row["enough"] else ("judge_only", "judge only")
+    score, *ends = (float(np.clip(row[f"{kind}_adjusted{end}"], 0, HIGHEST)) for end in ("", "_low", "_high"))
+    return NO_VALUE if math.isnan(score) else f"{score_words(score, *ends)}, {of}"
 
 
 def pair_columns(pairs: pd.DataFrame) -> dict[str, Any]:

@@ -19,11 +19,13 @@ from evalcore.reading import assignment_queries
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
+from evalcore.study import contents
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import (
     JURY,
+    TASK_TAGS,
     Ask,
     Label,
     RaterKind,
@@ -39,10 +41,10 @@ MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _CODES = {label: code for code, label in enumerate(MET)}
 _VALUES = np.array(list(MET.values()), dtype=np.float32)
 _OF_RESPONSE = (
-    "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", "n_chars",
+    "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
-_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language", *TASK_TAGS)
 _TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
 
 Column = npt.NDArray[np.float32]
@@ -205,7 +207,10 @@ def _described(session: Session) -> Described:
     )
     named = criterion.id.label("criterion_id"), *(criterion[name] for name in _OF_CRITERION)
     criteria = frame(session, select(*named).order_by(criterion.id)).astype({"points": float})
-    both = frame(session, responses), criteria
+    described = frame(session, responses)
+    if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it
+        described = described.merge(tagged, on="example_id", how="left")
+    both = described, criteria
     described, known = (table.astype({name: "category" for name in _NAMES if name in table}) for table in both)
     return described, known
 
@@ -226,7 +231,7 @@ def _items(session: Session, item_ids: Numbers, described: Described) -> pd.Data
         raise OverreadError(msg)
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
-        columns |= {name: source[name].array.take(rows) for name in names}
+        columns |= {name: source[name].array.take(rows) for name in names if name in source}
     items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
     order = np.lexsort((items["position"].to_numpy(), response_ids))
     return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)

@@ -11,6 +11,7 @@ from evalcore.rubric import corrected, queries
 from evalcore.rubric.benchmark import Weighting, weighting
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import difference_words, finding, pair_row
+from evalcore.rubric.length_adjusted import penalty_of
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.pair_tests import Verdict, against_margin, margin_words
 from evalcore.stats.wording import chance_words, listed
@@ -175,7 +176,8 @@ class Results:
 
 def results(part: RubricData, spec: Analysis) -> Results:
     """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open."""
-    inputs = corrected.estimator_inputs(part, **correcting(part, spec))
+    penalty = penalty_of(spec.evaluation, spec.subset)
+    inputs = corrected.estimator_inputs(part, **correcting(part, spec), penalty=penalty)
     by_default = corrected.default_claim(inputs)
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])

@@ -13,16 +13,16 @@ import pandas as pd
 from evalcore.rubric.data import RubricData
 from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
-from evalcore.study.schema import Label
+from evalcore.study.schema import TASK_TAGS, Label
 
 SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
-OF_EXAMPLES = ("theme", CATEGORY, "language")
+OF_EXAMPLES = ("theme", CATEGORY, "language", *TASK_TAGS)
 OF_CRITERIA = ("axis", "level", CLUSTER)
-GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER)
+GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER, *TASK_TAGS)
 REPORTED_GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "level")  # those that HealthBench reports
 RESPONSE_COLUMNS = (
-    "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", "n_chars", "is_complete", "score",
+    "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", *TASK_TAGS, "n_chars", "is_complete", "score",
 )  # fmt: skip
 GROUP_COLUMNS = (
     "grouping", "group", "tag", "model", "evaluation", "n_examples", "n_responses", "n_left_out", "n_without_positive", "n_undefined",
@@ -92,6 +92,8 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
     responses = response_scores(rubric_data, judge)
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
+        if grouping in TASK_TAGS and grouping not in responses:
+            continue
         if grouping in OF_CRITERIA:
             items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
             names, groups = pd.factorize(items[grouping])
@@ -176,14 +178,22 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
 
 
 def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
-    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined."""
+    """Means of `scores_of_verdicts` by model, judge, dataset and group: raw_mean (NaN where nothing is defined), score (clipped to [0, 1]), n_undefined.
+
+    Of `with_length_adjusted` likewise raw_length_adjusted and length_adjusted; NaN also where a response that has a score has none adjusted.
+    """
     keys = ["model", "judge", "dataset", "group"]
     example = scored["example_id"].where(scored["score"].notna())
     by_group = scored.assign(example=example).groupby(keys)
     table = by_group.agg(n_examples=("example", "nunique"), n_responses=("score", "count"))
     table["n_undefined"] = by_group.size() - table["n_responses"]
     table["raw_mean"] = by_group["score"].mean()
-    return table.assign(score=table["raw_mean"].clip(0, 1)).reset_index()
+    table["score"] = table["raw_mean"].clip(0, 1)
+    if "length_adjusted" in scored:
+        whole = by_group["length_adjusted"].count().eq(table["n_responses"])
+        table["raw_length_adjusted"] = by_group["length_adjusted"].mean().where(whole)
+        table["length_adjusted"] = table["raw_length_adjusted"].clip(0, 1)
+    return table.reset_index()
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:

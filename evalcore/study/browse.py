@@ -1,5 +1,6 @@
 """Find conversations: filters in SQL."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from sqlmodel import Session, col
 
 from evalcore.study.frames import frame, is_judge, is_read, replaced
 from evalcore.study.languages import postgresql_query, sqlite_query
-from evalcore.study.schema import Format, RaterKind, Stage
+from evalcore.study.schema import TASK_TAGS, Format, RaterKind, Stage
 from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
 
 OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
@@ -25,7 +26,7 @@ class Filters:
     The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the same item: one
     criterion of one response. Without the others, but for judge and those on responses, reads asks about levels of care as well.
     Those on responses (model; format, a `Format`; level, an `Acuity` or cannot_assess, by any judge or by `judge`) have to hold on one response.
-    A source is one of cases of triage, e.g. semigran.
+    A source is one of cases of triage, e.g. semigran. use_case, type, difficulty and specialty are tags of HealthBench Professional.
     """
 
     search: str = ""
@@ -45,6 +46,10 @@ class Filters:
     source: str | None = None
     format: str | None = None
     level: str | None = None
+    use_case: str | None = None
+    type: str | None = None
+    difficulty: str | None = None
+    specialty: str | None = None
 
     def on_items(self) -> bool:
         """Whether any filter asks about items."""
@@ -76,6 +81,9 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
     for column in ("dataset", "theme", "category", "language"):
         if getattr(filters, column) is not None:
             statement = statement.where(table.c[column] == getattr(filters, column))
+    for kind in TASK_TAGS:
+        if (wanted := getattr(filters, kind)) is not None:
+            statement = statement.where(has_tag(table.c.tags, f"{kind}:{wanted}"))
     if filters.source is not None:
         statement = statement.where(case.source == filters.source)
     if filters.subset is not None:
@@ -100,6 +108,11 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
     return frame(session, statement.order_by(table.c.id))
+
+
+def has_tag(tags: ColumnElement[str], wanted: str) -> ColumnElement[bool]:
+    """Whether a column with a JSON list of tags holds this one, letter for letter: without it the list is another text."""
+    return func.replace(tags, json.dumps(wanted, ensure_ascii=False), "") != tags
 
 
 def response_conditions(filters: Filters) -> list[ColumnElement[bool]]:

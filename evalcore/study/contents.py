@@ -12,7 +12,20 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.schema import PARSER, RULES, Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
+from evalcore.study.schema import (
+    PARSER,
+    PROFESSIONAL,
+    RULES,
+    TASK_TAGS,
+    Format,
+    RaterKind,
+    ReadingMode,
+    Role,
+    Rules,
+    Stage,
+    Viewer,
+    tag,
+)
 from evalcore.study.tables import TABLES
 
 
@@ -159,7 +172,7 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
 
 
 def choices(session: Session) -> dict[str, list[str]]:
-    """What the filters offer: datasets, subsets, themes, categories, axes, languages, sources of cases; each sorted."""
+    """What the filters offer: datasets, subsets, themes, categories, axes, languages, sources of cases, and tags of `TASK_TAGS`; each sorted."""
     columns = {
         "dataset": tables.Example.dataset,
         "subset": tables.ExampleSubset.subset,
@@ -169,10 +182,22 @@ def choices(session: Session) -> dict[str, list[str]]:
         "language": tables.Example.language,
         "source": tables.AcuityCase.source,
     }
-    return {
+    offered = {
         name: sorted(filter(None, session.connection().execute(select(column).distinct()).scalars()))  # type: ignore[call-overload]
         for name, column in columns.items()
     }
+    tagged = task_tags(session)
+    return offered | {kind: sorted(tagged[kind].dropna().unique()) for kind in TASK_TAGS}
+
+
+def task_tags(session: Session) -> pd.DataFrame:
+    """The tags of the examples of HealthBench Professional: example_id, and a column of each of `TASK_TAGS` (None: untagged)."""
+    example, part = TABLES["example"].c, TABLES["example_subset"].c
+    members = select(part.example_id).where(part.subset == PROFESSIONAL)
+    found = frame(session, select(example.id.label("example_id"), example.tags).where(example.id.in_(members)))
+    tags = [tuple(json.loads(text)) for text in found.pop("tags")]
+    named = {kind: pd.Series([tag(one, kind) for one in tags], index=found.index, dtype=object) for kind in TASK_TAGS}
+    return found.assign(**named)
 
 
 def stated_analysis(session: Session) -> StatedAnalysis | None:

@@ -98,6 +98,13 @@ def slips(session: Session) -> pd.DataFrame:
     return frame(session, slipped()).astype({"slipped_from": "str"})
 
 
+def lengths(session: Session) -> pd.Series:
+    """The characters of every response whose text is known, by response_id, counted in the database."""
+    response = TABLES["response"].c
+    n_chars = func.length(response.text).label("n_chars")
+    return frame(session, select(response.id, n_chars).where(response.text != "")).set_index("id")["n_chars"]
+
+
 def is_read(verdict: Any) -> Any:
     """The condition that a verdict (columns, or a class of rows) is no judge's, as the index of reads says it: a bound word would not use it."""
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")

@@ -307,6 +307,11 @@ IDLE = (
 """The acts that leave the study as it is: somebody took something out of it, looked, came or went; and of a large file the end alone counts."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
+MOST_POINTS = 1_000
+"""Of a criterion of HealthBench Professional, whose points are not held to -10..10: what the database takes."""
+PROFESSIONAL = "professional"
+TASK_TAGS = ("use_case", "type", "difficulty", "specialty")
+"""The tags that an example of HealthBench Professional has in the place of a theme."""
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
 
 
@@ -325,8 +330,8 @@ def tag(tags: tuple[str, ...], kind: str) -> str | None:
 class Criterion(msgspec.Struct, frozen=True, gc=False):
     """One line of a rubric.
 
-    Points are -10..10 without 0, negative for undesirable behaviour; where the source gives none (a row of a meta-evaluation), it can be read
-    and is never scored. Tags stand in the source's order, e.g. `level:cluster`, `cluster:...`, `axis:accuracy`.
+    Points are -10..10 (of HealthBench Professional also beyond) without 0, negative for undesirable; where the source gives none (a row of a
+    meta-evaluation), it can be read and is never scored. Tags stand in the source's order, e.g. `level:cluster`, `cluster:...`, `axis:accuracy`.
     """
 
     text: str

@@ -299,7 +299,7 @@ class Criterion(Numbered, table=True):
     __table_args__ = (
         sa.UniqueConstraint("example_id", "position"),
         sa.CheckConstraint(
-            f"points BETWEEN {schema.MIN_POINTS} AND {schema.MAX_POINTS} AND points <> 0", name="ck_points"
+            f"points BETWEEN {-schema.MOST_POINTS} AND {schema.MOST_POINTS} AND points <> 0", name="ck_points"
         ),
     )
 

@@ -18,7 +18,7 @@ from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Format, Viewer
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, TASK_TAGS, Format, Viewer, tag
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
 from pages.browse import case
@@ -128,8 +128,9 @@ def _detail(
         chosen, as_markdown = _choose(opened, filters)
     example = opened.example
     example["is_answered"] = not opened.responses.empty
-    tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
-    st.html(html.chips([*(shared_filters.plain(tag) for tag in tags if tag), example["prompt_id"]]))
+    of_task = [tag(tuple(json.loads(example["tags"])), kind) for kind in TASK_TAGS]
+    tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets, *of_task]
+    st.html(html.chips([*(shared_filters.plain(name) for name in tags if name), example["prompt_id"]]))
     if allows(check_can_read, viewer):
         st.html(html.quiet(OPENED))
     if example["provisional"]:
@@ -274,7 +275,7 @@ def _more(fields: shared_filters.Fields) -> dict[str, Any]:
         )
         chosen["judges_differ"] = fields.judges_differ()
     points_of = shared_filters.points_of(chosen.pop("sign"), *points)
-    return {**chosen, **points_of, **fields.of_cases("source", "format", "level")}
+    return {**chosen, **points_of, **fields.of_tasks(), **fields.of_cases("source", "format", "level")}
 
 
 def _clear() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.rubric import benchmark, corrected_groups, figures, finding, results
+from evalcore.rubric import benchmark, corrected_groups, figures, finding, length_adjusted, results
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
@@ -40,7 +40,11 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
     alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
     theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)
-    tables.show(columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model")
+    told = length_adjusted.help_words(length_adjusted.penalty_of(numbers.spec.evaluation, numbers.spec.subset))
+    notes = {length_adjusted.NAME: told} if length_adjusted.NAME in columns else {}
+    tables.show(
+        columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model", notes=notes
+    )
     if scores["n_read"].any():  # no claim stands alone
         st.subheader("Corrected scores by claim", anchor=False)
         columns = finding.claim_columns(numbers.claims, scores)
@@ -93,13 +97,20 @@ def _most_first(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_group(viewer: Viewer, chosen: Analysis) -> None:
     """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
+    offered = (*GROUPINGS, *filters.task_kinds())
     control = st.segmented_control(
-        "By", GROUPINGS, default=GROUPINGS[0], key="models_by", required=True, **page_cache.KEPT
+        "By",
+        offered,
+        format_func=filters.plain,
+        default=GROUPINGS[0],
+        key="models_by",
+        required=True,
+        **page_cache.KEPT,
     )
     grouping = control or GROUPINGS[0]
     of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)
     if of_groups["judged"].empty:
-        untagged = f"Nothing here is tagged with a {grouping}: the tags come with the file of examples. Import it on the Study page."
+        untagged = f"Nothing here is tagged with a {filters.plain(grouping)}: the tags come with the file of examples. Import it on the Study page."
         st.html(html.notice(untagged))
         st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
         return
@@ -111,12 +122,13 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
         table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
         for table in (of_groups[name] for name in ("scores", "differences", "judged"))
     )
-    words = corrected_groups.group_words(scores, of_groups["tests"], grouping, chosen.primary)
-    _corrected_groups(scores, differences, words, grouping)
+    word = filters.plain(grouping)
+    words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
+    _corrected_groups(scores, differences, words, word)
     judge = listed(chosen.judges)
     with st.expander(f"{judge}'s opinion alone, not corrected"):
-        columns, alt = corrected_groups.judged_columns(judged, grouping), f"Scores by {grouping} in the judge's opinion"
-        tables.show(columns, key="models_groups_judged", names=(grouping.capitalize(),), alt=alt)
+        columns, alt = corrected_groups.judged_columns(judged, word), f"Scores by {word} in the judge's opinion"
+        tables.show(columns, key="models_groups_judged", names=(word.capitalize(),), alt=alt)
         st.html(
             html.foot(
                 f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "

@@ -8,7 +8,7 @@ import streamlit as st
 
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, TASK_TAGS, Acuity, Format, Label
 from evalcore.triage.cases import Miss
 from evalcore.triage.data import Kind
 from pages.shared import common, page_cache
@@ -53,6 +53,10 @@ SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = 
     "source": ("Source of the case", None, str),
     "format": ("Asked as", list(FORMATS), FORMATS.__getitem__),
     "level": ("A judge reads the level", list(LEVELS), LEVELS.__getitem__),
+    "use_case": ("Use case", None, plain),
+    "type": ("Type of task", None, plain),
+    "difficulty": ("Difficulty", None, plain),
+    "specialty": ("Specialty of the task", None, plain),
     "kind": ("Kind of case", list(KINDS), KINDS.__getitem__),
     "miss": ("A model answers", list(MISSES), MISSES.__getitem__),
 }
@@ -104,6 +108,20 @@ class Fields:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             return self.choose(*names)
 
+    def of_tasks(self) -> dict[str, str | None]:
+        """Likewise the fields of HealthBench Professional, by its tags."""
+        kinds = task_kinds()
+        if not kinds:
+            return {}
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            return self.choose(*kinds)
+
+
+def task_kinds() -> list[str]:
+    """The tags of HealthBench Professional that the study holds some of."""
+    offered = common.read("choices")
+    return [kind for kind in TASK_TAGS if offered[kind]]
+
 
 def points_of(sign: str | None, low: int = MIN_POINTS, high: int = MAX_POINTS) -> dict[str, int | None]:
     """From and to how many points a criterion of this sign has, within a range; None where that asks for nothing."""
@@ -135,5 +153,6 @@ def words(filters: Filters) -> list[str]:
         filters.source and f"cases of {filters.source}",
         filters.format,
         filters.level and f"a judge reads {LEVELS[filters.level]}",
+        *(plain(name) for kind in TASK_TAGS if (name := getattr(filters, kind))),
     )
     return [str(word) for word in named if word]

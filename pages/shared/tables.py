@@ -82,10 +82,13 @@ def show(
     names: Collection[str] = (),
     tallest: int = TALLEST,
     config: Mapping[str, Any] | None = None,
+    notes: Mapping[str, str] | None = None,
     **how: Any,
 ) -> Any:
-    """A table; `alt` says what it holds, for those who do not see it. Returns what Streamlit does."""
+    """A table; `alt` says what it holds, for those who do not see it. `notes`: what columns mean, at their heads. Returns what Streamlit does."""
     table = frame(columns, optional)
+    drawn = formats(table, names)
+    drawn |= {name: {**drawn[name], "help": note} for name, note in (notes or {}).items()}
     pixels = row_pixels(table, names)
     return st.dataframe(
         table,
@@ -94,7 +97,7 @@ def show(
         width="content",
         height=height(len(table), tallest, row_pixels=pixels),
         row_height=pixels if pixels != ROW_PIXELS else None,
-        column_config={**formats(table, names), **(config or {})},
+        column_config={**drawn, **(config or {})},
         alt=alt,
         **how,
     )

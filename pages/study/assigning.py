@@ -141,7 +141,9 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
             more: dict[str, Any] = {"search": form.search(), **form.choose("subset", "category", "axis")}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             more |= form.choose("sign", "judge", "label") | {"judges_differ": form.judges_differ()}
-        more |= shared_filters.points_of(more.pop("sign")) | form.of_cases("source", "format", "level")
+        more |= (
+            shared_filters.points_of(more.pop("sign")) | form.of_tasks() | form.of_cases("source", "format", "level")
+        )
         st.html(html.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
     if on := shared_filters.words(Filters(**more)):  # not in the label of what may be folded: a new label folds it
         st.html(html.chips(on))

@@ -1,7 +1,9 @@
 """The other commands, and what all have in common: which study, help, how each ends."""
 
 import json
+import zipfile
 
+import pandas as pd
 import pytest
 from sqlalchemy import text
 
@@ -18,6 +20,8 @@ SCORES_KEYS = {
     "n_undefined",
     "raw_mean",
     "score",
+    "raw_length_adjusted",
+    "length_adjusted",
 }  # the documented columns
 
 
@@ -181,3 +185,47 @@ def test_a_database_that_takes_no_writes_says_so_in_one_sentence(overread, postg
     said = overread.bad("people", "--add", "Dr. Imani Noor", "--db", postgres_database_url)
     assert "The database is read-only, so nothing can be saved." in said
     assert "\n" not in said
+
+
+def test_the_length_adjusted_score_is_in_scores_compare_export_and_bundle(overread):
+    """Two tasks of HealthBench Professional; a model meets 15 of 15 points in 2,500 characters, and 0 of 15 in 1,000: it scores
+    1 - .0147 and 0 + 2 (.0147), in the mean .50735."""
+    prompt = [{"role": "user", "content": "Dose of vancomycin at 80 kg?"}]
+    tasks = [
+        {"id": name, "conversation": {"messages": prompt}, "rubric_items": [{"criterion_text": "Gives it", "points": 15}], "specialty": specialty}
+        for name, specialty in (("t1", "Nephrology"), ("t2", "Cardiology"))
+    ]  # fmt: skip
+    entries = [
+        {
+            "prompt_id": task["id"],
+            "prompt": prompt,
+            "completion": [{"role": "assistant", "content": "ü" * n_chars}],
+            "rubric_items": [{"criterion": "Gives it", "points": 15, "tags": [], "criteria_met": met}],
+        }
+        for task, n_chars, met in zip(tasks, (2_500, 1_000), (True, False), strict=True)
+    ]
+    results = "healthbench_professional_model-a_20260501_101010_allresults.json"
+    (overread.folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    (overread.folder / results).write_text(
+        json.dumps({"score": 0.5, "metadata": {"example_level_metadata": entries}}, ensure_ascii=False)
+    )
+    overread.good("import", "tasks.jsonl", "--db", overread.db)
+    overread.good("import", results, "--judge", "Magpie", "--db", overread.db)
+    (row,) = json.loads(overread.good("scores", "--json", "--by", "overall", "--db", overread.db))
+    assert (row["score"], row["length_adjusted"], row["raw_length_adjusted"]) == pytest.approx((0.5, 0.50735, 0.50735))
+    found = json.loads(overread.good("compare", "--json", "--by", "specialty", "--db", overread.db))
+    assert found["scores"][0]["judge_only_adjusted"] == pytest.approx(0.50735)
+    assert found["scores"][0]["length_loss"] == pytest.approx(-0.00735)
+    assert found["scores"][0]["corrected_adjusted"] is None
+    assert {(row["group"], row["score"]) for row in found["groups"]} == {("Cardiology", 0.0), ("Nephrology", 1.0)}
+    shown = overread.good("compare", "--by", "specialty", "--db", overread.db)
+    assert "Length-adjusted score" in shown
+    assert "0.507" in shown
+    overread.good("export", "scores.csv", "--what", "scores", "--db", overread.db)
+    table = pd.read_csv(overread.folder / "scores.csv").set_index("example_id")
+    assert table["length_adjusted"].to_dict() == pytest.approx({"t1": 0.9853, "t2": 0.0294})
+    assert table["n_chars"].to_dict() == {"t1": 2_500, "t2": 1_000}
+    overread.good("bundle", "paper.zip", "--db", overread.db)
+    with zipfile.ZipFile(overread.folder / "paper.zip") as packed:
+        corrected = pd.read_csv(packed.open("corrected-scores.csv"))
+    assert corrected["judge_only_adjusted"].tolist() == pytest.approx([0.50735] * len(corrected))

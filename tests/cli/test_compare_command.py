@@ -127,7 +127,7 @@ def test_without_json_the_finding_and_the_means_stand_above_the_table(run: Run):
         (["--subset", "hard"], r"--subset: expected one of none: there is nothing yet, got 'hard'"),
         (
             ["--by", "colour"],
-            r"--by: expected some of overall, theme, axis, category, language, level, cluster, got colour",
+            r"--by: expected some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, got colour",
         ),
     ],
 )

@@ -22,13 +22,13 @@ ALREADY_THERE = re.compile("(?i)unique|there already")
 # ---------------------------------------------------------------- constraints
 
 
-@pytest.mark.parametrize("points", [0, 11, -11])
+@pytest.mark.parametrize("points", [0, 1_001, -1_001])
 def test_points_outside_the_scale_are_refused(small, points):
     insert = "INSERT INTO criterion (example_id, position, text, points, tags) VALUES (1, 9, 'x', :points, '[]')"
     assert "ck_points" in refused(small.engine, insert, points=points)
 
 
-@pytest.mark.parametrize("points", [-10, -1, 1, 10, None])
+@pytest.mark.parametrize("points", [-1_000, -11, -1, 1, 10, 1_000, None])
 def test_points_on_the_scale_or_unknown_are_kept(small, points):
     insert = "INSERT INTO criterion (example_id, position, text, points, tags) VALUES (1, 9, 'x', :points, '[]')"
     with small.engine.begin() as connection:

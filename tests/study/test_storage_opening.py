@@ -9,15 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
-from sqlalchemy.exc import StatementError
+from sqlalchemy.exc import IntegrityError, StatementError
 from sqlmodel import SQLModel
 
 from evalcore.errors import OverreadError
 from evalcore.study import db, store
-from evalcore.study.db import connect, migrate, open_study, writing
+from evalcore.study.db import connect, migrate, migrations, open_study, writing
 from evalcore.study.schema import RaterKind
 from evalcore.study.tables import Rater
 from tests import world
@@ -30,7 +31,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "6"
+HEAD = "7"
 
 
 @pytest.fixture
@@ -131,6 +132,34 @@ def test_a_file_of_an_older_version_is_copied_and_then_migrated(sqlite_database_
         assert copy.execute("SELECT count(*) FROM audit_event").fetchall() == [(n_events,)]
         assert (tmp_path / f"overread.db.before-migration-{HEAD}").stat().st_mode & 0o777 == 0o600
         assert "added" not in {column[1] for column in copy.execute("PRAGMA table_info(person)")}
+
+
+POINTS = "INSERT INTO criterion (example_id, position, text, points, tags) VALUES (1, :position, 'x', :points, '[]')"
+
+
+def test_points_become_wider_in_a_study_of_before_and_what_is_there_stays(database_url):
+    engine = connect(database_url)
+    with engine.execution_options(immediate=True).begin() as connection:
+        command.upgrade(migrations(connection), "4")
+        connection.exec_driver_sql(
+            "INSERT INTO example (dataset, prompt_id, messages, n_turns, first_words, tags, provisional)"
+            " VALUES ('d', 'p', '[]', 1, 'x', '[]', false)"
+        )
+        connection.execute(text(POINTS), {"position": 1, "points": -10})
+    with pytest.raises(IntegrityError, match="ck_points"), engine.begin() as connection:
+        connection.execute(text(POINTS), {"position": 2, "points": 15})
+    engine.dispose()
+    engine = open_study(database_url)
+    with engine.begin() as connection:
+        connection.execute(text(POINTS), {"position": 2, "points": 15})
+        assert connection.exec_driver_sql("SELECT points FROM criterion ORDER BY id").scalars().all() == [-10, 15]
+        if engine.dialect.name == "sqlite":
+            assert connection.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]
+            assert connection.exec_driver_sql("PRAGMA foreign_key_check").all() == []
+            assert connection.exec_driver_sql("PRAGMA writable_schema").scalar_one() == 0
+    with pytest.raises(IntegrityError, match="ck_points"), engine.begin() as connection:
+        connection.execute(text(POINTS), {"position": 3, "points": 0})
+    engine.dispose()
 
 
 def test_a_migration_that_fails_leaves_the_study_as_it_was(database_url, request):

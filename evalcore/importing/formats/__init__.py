@@ -9,6 +9,7 @@ from evalcore.importing.formats import (
     grade_table,
     graded_responses,
     healthbench,
+    healthbench_professional,
     inspect_samples,
     verdicts,
 )
@@ -16,6 +17,7 @@ from evalcore.importing.formats import (
 IN_ORDER = (  # in which a file's content is compared with them
     graded_responses.FORMAT,
     healthbench.EXAMPLES,
+    healthbench_professional.FORMAT,
     healthbench.RESULTS,
     inspect_samples.FORMAT,
     healthbench.META_EVAL,

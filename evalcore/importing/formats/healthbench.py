@@ -7,10 +7,21 @@ import msgspec
 
 from evalcore.importing import context
 from evalcore.importing.formats.values import check_entries, check_messages, decode, refuse
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Label, Message, Stage
+from evalcore.study.schema import (
+    MAX_POINTS,
+    MIN_POINTS,
+    MOST_POINTS,
+    PROFESSIONAL,
+    Criterion,
+    Example,
+    Label,
+    Message,
+    Stage,
+)
 
 T = TypeVar("T")
 Some = Annotated[list[T], msgspec.Meta(min_length=1)]
+AnyPoints = Annotated[int, msgspec.Meta(ge=-MOST_POINTS, le=MOST_POINTS)]  # of the part whose points are not -10..10
 UNRECORDED_MODEL = "model not recorded"
 
 
@@ -92,6 +103,14 @@ class Entry(msgspec.Struct):
     completion_id: str | None = None
 
 
+class _WideItem(GradedItem, kw_only=True, gc=False):
+    points: AnyPoints
+
+
+class _WideEntry(Entry):
+    rubric_items: Some[_WideItem]  # type: ignore[assignment] # a list of its own kind
+
+
 class _Metadata(msgspec.Struct):
     example_level_metadata: list[msgspec.Raw]
 
@@ -112,7 +131,7 @@ def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
 
 def read_entry(raw: bytes | msgspec.Raw, number: int, options: context.Options) -> Iterator[context.Graded]:
     """One response an entry, with one verdict a criterion."""
-    entry = decode(raw, Entry)
+    entry = decode(raw, _WideEntry if options.subset == PROFESSIONAL else Entry)
     check_messages(entry.prompt, field="prompt")
     if any(message.role != "assistant" for message in entry.completion):
         refuse("completion[].role", "'assistant'", repr(entry.completion[0].role))
