@@ -1,5 +1,5 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, r), hear a second key for a button (arrows,
-// Enter) and the letters C and R, keep the row in hand in view, say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, -), hear a second key for a button (arrows,
+// Enter) and the letter C, keep the row in hand in view, say to a screen reader what has just happened, and close the sidebar where the screen is narrow. It sends nothing but the row that was clicked.
 const instances = new WeakMap();
 let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
@@ -7,7 +7,7 @@ const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
   ArrowDown: "[class*='st-key-next_'] button",
   Enter: "[class*='st-key-go_on_'] button",
-  R: "[class*='st-key-tell_lead_'] button",
+  "-": "[class*='st-key-tell_lead_'] button",
   ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
 };
 // Enter presses what has the focus; and held down after Ctrl + Enter it asks for nothing.
@@ -66,15 +66,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
       } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
-      } else if (event.key.toUpperCase() === "R" && document.querySelector(LINE)) {
+      } else if (event.key === "-" && document.querySelector(LINE)) {
         event.preventDefault();
-        event.stopImmediatePropagation();
         writeSoon();
       } else if (BUTTONS[event.key] || BUTTONS[event.key.toUpperCase()]) {
         const button = document.querySelector(BUTTONS[event.key] ?? BUTTONS[event.key.toUpperCase()]);
         if (!button) return;
         event.preventDefault();
-        event.stopImmediatePropagation(); // C and R are Streamlit's own: they empty the cache, and run the page again
+        event.stopImmediatePropagation(); // C is Streamlit's own: it opens what empties the cache
         button.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
@@ -95,7 +94,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         map.open ? map.close() : map.show();
         if (isTyping(at)) at.focus();
       }
-      if (event.composedPath()[0].closest?.(BUTTONS.R) && !document.querySelector(LINE)) writeSoon();
+      if (event.composedPath()[0].closest?.(BUTTONS["-"])) writeSoon();
       const row = event.composedPath()[0].closest?.(".or-row[data-or-row]");
       document.querySelector("[data-testid=stMain]:focus")?.blur(); // else the next key draws a ring round the whole page
       if (row && !String(getSelection())) instance.send("row", Number(row.dataset.orRow));
