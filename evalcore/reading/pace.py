@@ -50,8 +50,8 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
     for row in table.to_dict(orient="records") if len(table) > 1 else ():
         locked = reads.loc[reads["assignment_id"].eq(row["assignment_id"]), "locked_at"]
         made = row["created_at"]
-        name = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}"
-        rows += [(name, row["n_reads"], row["n_wanted"], row["n_skipped"], locked)]
+        label = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}"
+        rows += [(label, row["n_reads"], row["n_wanted"], row["n_skipped"], locked)]
     found = [
         [
             name,

@@ -1,10 +1,10 @@
 """Threads between a reader and the lead: who has skipped or flagged what, and what was answered."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+import msgspec
 from sqlalchemy import select
 from sqlmodel import Session, col
 
@@ -14,8 +14,7 @@ from evalcore.study.tables import Assignment, Example, Person, ResponseNote, Tas
 OF_READER = (NoteKind.SKIP, NoteKind.FLAG)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of a thread. Who of the leads wrote it, leads alone are told."""
 
     number: int
@@ -25,8 +24,7 @@ class Line:
     at: datetime
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(msgspec.Struct, frozen=True):
     """What one reader and the lead have said to one another on one task, oldest first; no model, no judge and no other reader is in it."""
 
     task_id: int
@@ -56,17 +54,23 @@ class Thread:
         return self.lines[-1].kind is NoteKind.CLOSE
 
 
-def threads(
-    session: Session, *, person_id: int | None = None, task_id: int | None = None, hidden: frozenset[int] = frozenset()
-) -> list[Thread]:
-    """Threads of one reader, on one task, or of all; without those on hidden conversations. What waits for a lead comes first, then the newest."""
-    line: list[Any] = [col(getattr(ResponseNote, name)) for name in ("id", "kind", "text", "written_by", "at")]
-    of_thread: list[Any] = [
-        col(ResponseNote.task_id), col(ResponseNote.person_id), col(Person.name), col(Assignment.ask), col(Task.example_id),
-        col(Task.response_id), col(Example.prompt_id), col(Example.first_words),
-    ]  # fmt: skip
+def threads(session: Session, *, person_id: int | None = None, task_id: int | None = None) -> list[Thread]:
+    """Threads of one reader, on one task, or all. What waits for a lead comes first, then the newest."""
+    named: dict[str, Any] = {
+        **{
+            name: col(getattr(ResponseNote, name))
+            for name in ("task_id", "person_id", "kind", "text", "written_by", "at")
+        },
+        "number": col(ResponseNote.id),
+        "reader": col(Person.name),
+        "ask": col(Assignment.ask),
+        "example_id": col(Task.example_id),
+        "response_id": col(Task.response_id),
+        "prompt_id": col(Example.prompt_id),
+        "first_words": col(Example.first_words),
+    }
     statement = (
-        select(*of_thread, *line)
+        select(*(column.label(name) for name, column in named.items()))
         .join(Person, col(Person.id) == col(ResponseNote.person_id))
         .join(Task, col(Task.id) == col(ResponseNote.task_id))
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
@@ -77,11 +81,9 @@ def threads(
         statement = statement.where(col(ResponseNote.person_id) == person_id)
     if task_id is not None:
         statement = statement.where(col(ResponseNote.task_id) == task_id)
-    n = len(of_thread)
+    rows = session.connection().execute(statement).mappings()
     found = []
-    for head, rows in groupby(session.connection().execute(statement), key=lambda row: tuple(row[:n])):
-        task, person, reader, ask, *what = head
-        lines = tuple(Line(row[n], NoteKind(row[n + 1]), *row[n + 2 :]) for row in rows)
-        found.append(Thread(task, person, reader, Ask(ask), *what, lines))
-    open_ = [thread for thread in found if thread.example_id not in hidden]
-    return sorted(open_, key=lambda thread: (thread.waits, thread.lines[-1].number), reverse=True)
+    for _, of_thread in groupby(rows, key=lambda row: (row["task_id"], row["person_id"])):
+        lines = [dict(row) for row in of_thread]
+        found.append(msgspec.convert(lines[0] | {"lines": lines}, Thread))
+    return sorted(found, key=lambda thread: (thread.waits, thread.lines[-1].number), reverse=True)

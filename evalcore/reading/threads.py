@@ -64,8 +64,8 @@ def of_lead(engine: Engine, viewer: schema.Viewer) -> tuple[list[Thread], int]:
     """Every thread that a lead may see, and how many more there are on conversations that wait for the lead's own read or settlement."""
     with reads(engine) as session:
         viewer = allow(session, viewer, policies.check_can_answer)
-        hidden = adjudication.hidden_examples(session, viewer)
         found = thread_queries.threads(session)
+        hidden = adjudication.hidden_examples(session, viewer) if found else frozenset()
     seen = [thread for thread in found if thread.example_id not in hidden]
     return seen, len(found) - len(seen)
 

@@ -96,7 +96,7 @@ def _progress() -> None:
         figures.progress(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
     )
     n_open, n_skipped = int(assigned["n_open"].sum()), int(assigned["n_skipped"].sum())
-    skipped = f", {counted(n_skipped, 'is skipped', 'are skipped')} until a lead returns it" if n_skipped else ""
+    skipped = f"; {n_skipped:,} {'is' if n_skipped == 1 else 'are'} skipped" if n_skipped else ""
     st.html(
         html.quiet(
             f"{counted(n_open, 'response is', 'responses are')} being read now{skipped}. The pace is of the last seven days."

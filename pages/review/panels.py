@@ -322,9 +322,9 @@ class Marking(ListPanel):
 
     def _last_row(self) -> None:
         if telling.is_open(self.number):
-            self._tell()
+            self._tell_row()
         else:
-            self._lock()
+            self._submit_row()
         with row("model_row"):
             if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
                 st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
@@ -334,14 +334,14 @@ class Marking(ListPanel):
         if not self._drafts:
             slip_line(self.viewer)
 
-    def _tell(self) -> None:
+    def _tell_row(self) -> None:
         """A line to the lead, in the place of the button that locks."""
         told = telling.form(self.number)
         if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
             telling.done(self.number, told, html.item_word(self.ask))
             st.rerun()
 
-    def _lock(self) -> None:
+    def _submit_row(self) -> None:
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
         with row("last_row"):
             name, is_off = f"submit_{self.number}", bool(n_missing)

@@ -1,4 +1,4 @@
-// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, !), hear a second key for a button (arrows,
+// What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, -), hear a second key for a button (arrows,
 // Enter) and the letter C, select words of the response by arrows, keep the row in hand in view, say to a screen reader what has just happened, and close
 // the sidebar where the screen is narrow. It sends nothing but the row that was clicked, and the words that are to be quoted (R).
 const instances = new WeakMap();
@@ -8,7 +8,7 @@ const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
   ArrowDown: "[class*='st-key-next_'] button",
   Enter: "[class*='st-key-go_on_'] button",
-  "!": "[class*='st-key-tell_lead_'] button",
+  "-": "[class*='st-key-tell_lead_'] button",
   ...Object.fromEntries([..."ABCD"].map((letter) => [letter, level(letter)])),
 };
 // Enter presses what has the focus; and held down after Ctrl + Enter it asks for nothing.
@@ -105,9 +105,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       } else if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
-      } else if (event.key === "!" && document.querySelector(LINE)) {
+      } else if (event.key === "-" && document.querySelector(LINE)) {
         event.preventDefault();
-        event.stopImmediatePropagation();
         writeSoon();
       } else if (event.key.startsWith("Arrow") && (event.shiftKey || at.matches?.(".or-response"))) {
         event.stopImmediatePropagation();
@@ -118,7 +117,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         const button = document.querySelector(BUTTONS[event.key] ?? BUTTONS[event.key.toUpperCase()]);
         if (!button) return;
         event.preventDefault();
-        event.stopImmediatePropagation(); // C is Streamlit's own: it empties the cache
+        event.stopImmediatePropagation(); // C is Streamlit's own: it opens what empties the cache
         button.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
@@ -147,7 +146,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         map.open ? map.close() : map.show();
         if (isTyping(at)) at.focus();
       }
-      if (event.composedPath()[0].closest?.(BUTTONS["!"]) && !document.querySelector(LINE)) writeSoon();
+      if (event.composedPath()[0].closest?.(BUTTONS["-"])) writeSoon();
       if (event.composedPath()[0].closest?.(".or-quote")) {
         if (isTyping(document.activeElement)) document.activeElement.blur(); // what is typed is saved before
         instance.send("heard", instance.pointed ?? selected());

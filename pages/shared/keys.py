@@ -97,7 +97,7 @@ class Press(Enum):
     NEXT_CASE = Key("Right", "next response to settle", "→")
     BACK_CASE = Key("Left", "the response before", "←")
     LIST = Key("Home", "the list of all that wait")
-    TELL = Key("", "tell the lead: skip this response, or flag it", "!")
+    TELL = Key("", "tell the lead: skip this response, or flag it", "-")
     LOCK = Key("Ctrl+Enter", "submit and lock", "Ctrl + Enter")
     REVEAL = Key("", "show the judge", "Enter")
     SLIP = Key("S", "I slipped: answer again")

@@ -68,6 +68,6 @@ def _thread(viewer: Viewer, thread: Thread) -> None:
                 pressed = [kind for kind, words in kinds.items() if st.form_submit_button(words, key=f"{kind}_{name}")]
         for kind in pressed:
             with common.shown_errors():
-                who = {"seen": thread.lines[-1].number}
-                reply(common.engine(), viewer, thread.task_id, thread.person_id, kind, text or "", **who)
+                to_whom, seen = (thread.task_id, thread.person_id), thread.lines[-1].number
+                reply(common.engine(), viewer, *to_whom, kind, text or "", seen=seen)
                 st.rerun()

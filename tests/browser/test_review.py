@@ -314,6 +314,25 @@ def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on
     in_hand(page, 1)
 
 
+def test_a_response_is_skipped_by_keyboard_alone_with_a_line_to_the_lead(page: Page, clicking: AppServer):
+    begin(page, clicking, IMANI)
+    line = page.get_by_label("Line to the lead")
+    page.keyboard.press("-")
+    expect(line).to_be_focused()
+    page.keyboard.type("1 - cut off")  # keys rest while one types
+    page.keyboard.press("Escape")
+    page.keyboard.press("-")  # and back into the field
+    expect(line).to_be_focused()
+    expect(line).to_have_value("1 - cut off")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".or-place")).to_have_text("Response 1 of 1")
+    expect(page.locator(".or-top")).to_contain_text("1 skipped")
+    assert rows(clicking, "SELECT kind, text FROM response_note") == [("skip", "1 - cut off")]
+    of_reader = "FROM mark m JOIN reading g ON g.id = m.reading_id JOIN person p ON p.id = g.person_id WHERE p.name = ?"
+    assert rows(clicking, f"SELECT count(*) {of_reader}", IMANI) == [(0,)]
+
+
 def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_says_that_they_are_off(
     page: Page, clicking: AppServer
 ):
