@@ -140,6 +140,8 @@ class _Adjudicating(ItemPanel):
                 keys.step("_settling", move=self._move)
             if self._guideline:
                 keys.press(Press.GUIDELINE, "Guideline", "settling_guide", on_click=_toggle_guideline)
+            if self._case.material.response is not None:
+                st.html(QUOTE, width="content")
             st.html(KEYS_HINT, width="content")
         st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
         heard = keys.listen(self.panel, question.ask, self._status())
@@ -206,8 +208,6 @@ class _Adjudicating(ItemPanel):
             missing = self._missing()
             if missing or not pressed:
                 st.html(stamp("still needed: " + ", ".join(missing) if missing else ""), width="content")
-            if self._case.material.response is not None:
-                st.html(QUOTE, width="content")
             if not pressed or self._gone:
                 return
         if draft.label is None:
