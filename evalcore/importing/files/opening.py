@@ -62,7 +62,8 @@ class Opened:
                 cells = unread.columns_unread(self._known, given)
                 unread.note(left, ((column, given[column] != "") for column in cells))
             elif not is_fault:
-                unread.note_object(left, given, self._known)
+                is_log = self.kind is Kind.LOG
+                unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
 
     @cached_property
