@@ -26,6 +26,7 @@ FORMAT = "See `overread formats`; default: detected from the content."
 FIELDS = (
     "Model, Judge and Data set are fields of the Study page, and --model, --judge and --dataset of `overread import`."
 )
+MAPPING = "A YAML file that says which column of a file with names of its own is which field; see docs/own-data.md."
 MEANS = "What a judge's confidence refers to: met (the criterion is met) or right (its own label is right)."
 READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
 GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
@@ -39,6 +40,7 @@ COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     paths: Annotated[list[Path] | None, Argument(help="Files, plain or .gz.")] = None,
     format_name: Annotated[str | None, Option("--format", help=FORMAT)] = None,
+    mapping: Annotated[Path | None, Option(help=MAPPING)] = None,
     model: Annotated[str | None, Option(help="Who answered, where the file does not say.")] = None,
     judge: Annotated[str | None, Option(help="Who judged, where the file does not say.")] = None,
     dataset: Annotated[str | None, Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
@@ -58,18 +60,23 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     meanings_missing, levels_read (sentences), samples_left_out of logs, unread (fields of the file that its format does not read: the number of rows that
     hold something there) and notes (sentences).
     """
+    from evalcore.importing.mapping import parse
     from evalcore.importing.staging import give_up as leave
 
     if give_up == bool(paths):
         msg = f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}"
         raise OverreadError(msg)
+    if mapping is not None and format_name is not None:
+        msg = "expected --mapping or --format, got both: the mapping names its format"
+        raise OverreadError(msg)
+    names = None if mapping is None else parse(console.content(mapping).decode(errors="replace"), mapping.name)
     with console.study(db) as engine:
         if give_up:
             left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
             console.say(f"{left.name}: given up; {n_done}")
             return
-        options = {"format_name": format_name, "model": model, "judge": judge, "dataset": dataset}
+        options = {"format_name": format_name, "names": names, "model": model, "judge": judge, "dataset": dataset}
         rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
         reports = [_import_one(engine, path, options | rest, quiet=as_json) for path in paths or ()]
         if as_json:
@@ -82,7 +89,8 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
 
     if sys.stdin.isatty() and not quiet:
         options = Options(model=told.get("model"), judge=told.get("judge"))
-        for word in missing_options(path, format_name=told.get("format_name"), options=options):
+        of_format = told["names"].format if told.get("names") else told.get("format_name")
+        for word in missing_options(path, format_name=of_format, options=options):
             told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     try:

@@ -10,6 +10,7 @@ from evalcore.errors import ImportFailed
 from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
+from evalcore.importing.mapping import OwnNames
 from evalcore.study.db import Engine
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
@@ -57,6 +58,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     actor: Viewer,
     name: str | None = None,
     format_name: str | None = None,
+    names: OwnNames | None = None,
     dataset: str | None = None,
     model: str | None = None,
     judge: str | None = None,
@@ -68,10 +70,11 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """Import one file whole, or refuse it whole: ImportFailed, with the first 20 faults; NotAllowed: whoever acts is no researcher and no lead.
 
     ImportFailed as well while somebody else is importing.
+    `names`: what a file with columns of its own calls the fields.
     `name` is the file's own, where `path` is a copy of an upload; what is None is taken from the content or the name. `reads_of`: people with an account here
     whose reads, made elsewhere, the file brings: a lead says so. `progress` is told how many (unpacked) bytes have been read.
     """
-    file = recognise(path, name=name or path.name, format_name=format_name)
+    file = recognise(path, name=name or path.name, format_name=format_name, names=names)
     options = _options(file, dataset=dataset, model=model, judge=judge)
     expected = ""
     if confidence_means is not None and not file.format.has_confidences:
@@ -81,7 +84,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     if expected:
         raise ImportFailed([f"{file.name}: Confidence refers to: expected {expected}, got {confidence_means}"])
     source_hash = file.content_hash()
-    content_hash = sha256(f"{source_hash} {file.format.name} {options}".encode()).hexdigest()
+    mapped = "" if names is None else f" {names}"
+    content_hash = sha256(f"{source_hash} {file.format.name} {options}{mapped}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
     with turns.turn(engine, work, actor, progress) as told:

@@ -17,9 +17,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalcore.errors import DatabaseFault, ImportFailed, RowFault
 from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
 from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
+from evalcore.importing.mapping import OwnNames
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
@@ -57,7 +60,8 @@ class Work:
 
     def as_json(self) -> str:
         """What `finish` makes the same of, with a copy of the file."""
-        asked = {"name": self.file.name, "format": self.file.format.name, "options": asdict(self.options)}
+        asked: dict[str, Any] = {"name": self.file.name, "format": self.file.format.name}
+        asked |= {"options": asdict(self.options), "names": msgspec.to_builtins(self.file.names)}
         told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
         return json.dumps(asked | told, ensure_ascii=False)
 
@@ -207,7 +211,7 @@ def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
 
 def _asked(said: str) -> dict[str, Any]:
     asked: dict[str, Any] = json.loads(said)
-    return asked | {"name": ""}
+    return {"names": None} | asked | {"name": ""}
 
 
 def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress, *, checking: Progress) -> ImportReport:
@@ -252,7 +256,8 @@ def finish(engine: Engine) -> ImportReport | None:
             return None
         asked = json.loads(found.asked)
         try:
-            file = recognise(path, name=asked["name"], format_name=asked["format"])
+            names = asked.get("names") and msgspec.convert(asked["names"], OwnNames)
+            file = recognise(path, name=asked["name"], format_name=asked["format"], names=names)
             if file.content_hash() != found.source_hash:
                 return None
         except ImportFailed:

@@ -1,7 +1,7 @@
 """What a study has chosen about triage, and the small YAML file that says so."""
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import yaml
@@ -11,6 +11,7 @@ from evalcore.errors import OverreadError, shape_fault
 from evalcore.study.schema import Format
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 
+T = TypeVar("T")
 MAX_BYTES = 65_536
 METRICS = {
     "exact": "Exact",
@@ -117,13 +118,13 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
         return super().construct_mapping(node, deep)
 
 
-def parse(text: str, name: str) -> TriageSettings:
-    """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a value out of its range."""
+def from_yaml(text: str, name: str, kind: type[T]) -> T:
+    """What a file of YAML says, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a wrong value."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
         raise OverreadError(msg)
     try:
-        file = msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=TriageSettings)  # noqa: S506 - a SafeLoader
+        return msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=kind)  # noqa: S506 - a SafeLoader
     except msgspec.ValidationError as error:
         msg = f"{name}: {shape_fault(error, _WORDS)}"
         raise OverreadError(msg) from error
@@ -132,6 +133,11 @@ def parse(text: str, name: str) -> TriageSettings:
         where = f" line {mark.line + 1}" if mark else ""
         msg = f"{name}{where}: cannot be read as YAML: {getattr(error, 'problem', None) or ' '.join(str(error).split())[:200]}"
         raise OverreadError(msg) from error
+
+
+def parse(text: str, name: str) -> TriageSettings:
+    """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: as `from_yaml`, or a value out of its range."""
+    file = from_yaml(text, name, TriageSettings)
     if fault := _fault(file):
         msg = f"{name}: {fault}"
         raise OverreadError(msg)

@@ -26,6 +26,11 @@ WORDS = {
     "DATASET": "overread-demo",
 }  # fmt: skip
 """What a reader writes in place of these words."""
+OURS = {
+    "prompt_text": "Can I swim with a cold?", "output": [{"text": "With a fever no."}], "system": "my-model", "rule": "Names fever.",
+    "weight": 6, "verdict": "fulfilled", "judge": "my-judge",
+}  # fmt: skip
+"""A row with the names that the mapping in docs/own-data.md gives."""
 ASKING = {"respond": ["--dataset", "overread-demo"], "judge": ["--dataset", "overread-demo"], "triage-run": []}
 """Would ask a model: tried without (`tests/runs/` has them with one); of the data sets that the folder's files make two."""
 SIGN_IN = {
@@ -48,6 +53,9 @@ def folder(overread, demo_file: Path) -> Path:
     lines = (demo / "demo_examples.jsonl").read_text("utf-8").splitlines()
     planned = [f"{json.loads(line)['prompt_id']},{model},0.5" for line in lines for model in ("Alder-2", "Briar-1")]
     (overread.folder / "plan.csv").write_text("\n".join(["prompt_id,model,inclusion_probability", *planned]), "utf-8")
+    (mapping,) = [block for block in blocks(ROOT / "docs" / "own-data.md") if block.language == "yaml"]
+    (overread.folder / "ours.yaml").write_text(mapping.text, "utf-8")
+    (overread.folder / "ours.jsonl").write_text(json.dumps(OURS), "utf-8")
     models_file(overread.folder, "http://127.0.0.1:9", "Magpie")
     return overread.folder
 
@@ -85,7 +93,7 @@ def test_every_command_of_a_document_runs(path: Path, folder: Path, overread):
 def test_a_block_says_what_it_is_and_one_that_is_not_run_says_why(path: Path):
     for block in blocks(path):
         is_drill = block.language == "bash" and block.text == drill()  # tests/team/test_docs.py runs it, in a shell
-        assert is_drill or block.language in {"sh", "csv", "toml", "ini", "text"}, block.text
+        assert is_drill or block.language in {"sh", "csv", "toml", "ini", "text", "yaml"}, block.text
         assert block.language != "sh" or not block.about or NOT_TESTED.search(block.about), block.about
 
 

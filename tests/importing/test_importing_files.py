@@ -99,7 +99,7 @@ def test_a_file_name_of_odd_bytes_is_no_obstacle(filled, tmp_path):
         ({"judge": ""}, "Judge: expected a name of printable characters, got ''"),
         ({"dataset": "a\x00b"}, r"Data set: expected a name of printable characters, got 'a\x00b'"),
         ({"model": "\udc80"}, r"Model: expected a name of printable characters, got '\udc80'"),
-        ({"format_name": "excel"}, "expected one of healthbench-examples, simple-evals, "),
+        ({"format_name": "excel"}, "expected one of graded-responses, healthbench-examples, "),
     ],
 )
 def test_a_name_that_is_none_is_a_fault(filled, tmp_path, given, expected):

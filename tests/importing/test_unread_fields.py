@@ -16,6 +16,7 @@ from evalcore.importing.files.unread import MAX_FIELDS, OTHERS
 from evalcore.importing.formats import FORMATS
 from evalcore.importing.formats.healthbench import ExampleRow
 from evalcore.importing.formats.verdicts import VerdictRow
+from evalcore.importing.templates import template
 from evalcore.study.schema import FILE_IMPORTED
 from tests import acuity_files
 from tests.invented import bring, criterion, entry, example, lines, results, rows, study, user, write
@@ -90,6 +91,13 @@ def test_of_a_results_document_what_stands_around_the_entries_is_listed_too(tmp_
     named = dict.fromkeys(("grader", "score", "metrics", "htmls", "convos", "seed", "metadata.host"), 1)
     around = {f"the document's {name}": n for name, n in named.items()}
     assert left_of(tmp_path / "t", document) == around | {"score": 2, "usage": 1}
+
+
+def test_a_log_with_numbers_that_json_does_not_have_is_looked_at_too(tmp_path):
+    log = json.loads(template("inspect-log").read_bytes())
+    log["samples"][0] |= {"cost": float("nan"), "host": "NaN"}
+    left = left_of(tmp_path / "t", json.dumps(log).encode())
+    assert {name: left.get(name) for name in ("cost", "host")} == {"cost": 0, "host": 1}
 
 
 def test_votes_are_read_where_the_format_has_votes_alone(tmp_path):

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from evalcore.importing.files import parquet, unread
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import cells_of, not_utf8
+from evalcore.importing.mapping import OwnNames
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
 
@@ -38,6 +39,7 @@ class Opened:
     name: str
     format: FileFormat
     kind: Kind
+    names: OwnNames | None = None
 
     def rows(self, options: Options, progress: Progress, left: unread.Counts) -> Rows:
         """The rows; progress is told the bytes read, and `left` the fields of what could be read that the format does not read."""
@@ -50,8 +52,9 @@ class Opened:
             read = self.format.read_cells
         for number, given in source[self.kind](progress):
             is_fault = isinstance(given, RowFault)
+            row: Any = self.names.named(given) if self.names is not None and not is_fault else given
             try:
-                found = given if read is None or is_fault else list(read(given, number, options))
+                found = row if read is None or is_fault else list(read(row, number, options))
             except RowFault as fault:
                 yield number, fault
                 continue
@@ -59,7 +62,8 @@ class Opened:
                 cells = unread.columns_unread(self._known, given)
                 unread.note(left, ((column, given[column] != "") for column in cells))
             elif not is_fault:
-                unread.note_object(left, given, self._known)
+                is_log = self.kind is Kind.LOG
+                unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
 
     @cached_property
@@ -69,7 +73,11 @@ class Opened:
 
     @cached_property
     def _known(self) -> unread.Shape:
-        return unread.read_by(self.format)
+        known = unread.read_by(self.format)
+        if self.names is None:
+            return known
+        own = {*known} - {*self.names.columns.values()} | self.names.heads()
+        return dict.fromkeys(own)
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
@@ -126,7 +134,7 @@ class Opened:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
     def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
-        known, longest = self.format.column_names, settings().max_line_bytes
+        known, longest = frozenset(self._known), settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
             for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
                 unread.note(left, [(column, True)], parquet.n_filled(table, column))
@@ -195,8 +203,10 @@ class Opened:
                 progress(done)
 
 
-def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
-    """Open a file and tell its format from its content; ImportFailed: it is empty, unreadable, or of no known format."""
+def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames | None = None) -> Opened:
+    """Open a file and tell its format from its content, or from what says its own names; ImportFailed: it is empty, unreadable, or of no known format."""
+    if names is not None:
+        return replace(recognise(path, name=name, format_name=names.format), names=names)
     name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])

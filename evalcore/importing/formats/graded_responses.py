@@ -84,7 +84,7 @@ def read(line: bytes, number: int, options: context.Options) -> Iterator[context
         scored_rubric=True,
         model=model,
         sample_index=row.sample_index,
-        evaluation=row.evaluation or options.evaluation,
+        evaluation=printable(row.evaluation or options.evaluation, "evaluation"),
         completion_id=row.completion_id,
         text=_response(row),
         canary=row.canary,

@@ -478,13 +478,20 @@ def begins(raw: msgspec.Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
+def with_null(data: bytes) -> bytes:
+    """A sample with null for NaN and Infinity, which Python writes and JSON does not have."""
+    if b"NaN" not in data and b"Infinity" not in data:
+        return data
+    return _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", data)
+
+
 def decoded(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     """A value of a known shape, else a fault. NaN and Infinity, which inspect_ai writes and JSON does not have, are read as null."""
     data = bytes(raw)
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        plain = _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", data)
+        plain = with_null(data)
     try:
         return msgspec.json.decode(plain, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,0 +1,136 @@
+"""A file with names and words of its own is imported as the format that a mapping says."""
+
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from evalcore.errors import ImportFailed, OverreadError
+from evalcore.importing import staging
+from evalcore.importing.mapping import OwnNames, parse
+from tests.importing.test_own_data import ANSWER, ASKED, FEVER, as_file, row, scores
+from tests.invented import bring, dump, lines, rows, study, verdicts, write
+from tests.part_steps import Killed, in_parts
+
+TEXT = """
+format: grade-table
+columns: {Frage: question, Antwort: answer, Modell: model, Kriterium: criterion, Punkte: points, Urteil: grade}
+met: [erfüllt, ja]
+not_met: [nicht erfüllt]
+"""
+OWN = parse(TEXT, "mine.yaml")
+
+
+def own_row(grade="erfüllt", **change):
+    told = {"Frage": ASKED, "Antwort": ANSWER, "Modell": "wren", "Kriterium": FEVER, "Punkte": 6, "Urteil": grade}
+    return told | {"judge": "Magpie", "Notiz": "x"} | change
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_own_columns_and_own_words_give_what_the_formats_own_give(tmp_path, database_url, kind):
+    given_rows = [own_row(), own_row("Nicht  ERFÜLLT", Kriterium="Another", Punkte=3)]
+    with study(database_url) as engine:
+        report = bring(engine, as_file(tmp_path / "t", kind, *given_rows), judge=None, names=OWN)
+        assert (report.format, report.verdicts_new, report.unread) == ("grade-table", 2, {"Notiz": 2})
+        assert scores(engine) == {"wren": round(6 / 9, 9)}
+        same = [row(reason=""), row("Another", 3, "no", reason="")]
+        assert bring(engine, as_file(tmp_path / "u", kind, *same)).adds_nothing
+
+
+def test_a_path_goes_into_objects_and_lists(tmp_path, sqlite_database_url):
+    text = "format: responses\ncolumns: {in.messages: conversation, out.choices.1.text: text, who: model}"
+    nested = {
+        "in": {"messages": [{"role": "user", "content": ASKED}]},
+        "out": {"choices": [{}, {"text": ANSWER}]},
+        "who": "wren",
+    }
+    with study(sqlite_database_url) as engine:
+        report = bring(engine, write(tmp_path / "t", lines(nested)), names=parse(text, "m"))
+        assert (report.responses_new, report.unread) == (1, {})
+        assert rows(engine, "SELECT text, first_words FROM response JOIN example ON example.id = example_id") == [
+            (ANSWER, ASKED)
+        ]
+        with pytest.raises(ImportFailed, match="line 1: text: expected the response, got nothing"):
+            bring(engine, write(tmp_path / "u", lines(nested | {"out": {"choices": []}})), names=parse(text, "m"))
+
+
+def test_a_column_that_is_replaced_is_left_unread(tmp_path, sqlite_database_url):
+    names = OwnNames("grade-table", {"final": "grade"})
+    with study(sqlite_database_url) as engine:
+        report = bring(engine, as_file(tmp_path / "t", "csv", row(grade="yes", final="no")), names=names)
+        assert report.unread == {"grade": 1}
+        assert [label for *_, label in verdicts(engine)] == ["not_met"]
+
+
+def test_an_import_that_was_broken_off_goes_on_with_the_same_mapping(tmp_path, sqlite_database_url):
+    with study(sqlite_database_url) as engine:
+        path = as_file(tmp_path / "t", "csv", *(own_row(Kriterium=f"Criterion {number}") for number in range(4)))
+        with pytest.raises(Killed), in_parts(batch=1, dies_after=1):
+            bring(engine, path, names=OWN)
+        assert staging.finish(engine).verdicts_new == 4
+        before = dump(engine)
+        assert bring(engine, path, names=OWN).already_imported
+        assert dump(engine) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("columns: {a: text}", "mine.yaml: expected format, got nothing"),
+        (
+            "format: verdict-table\ncolumns: {a: label}",
+            "mine.yaml: format: expected one of responses, grade-table, got verdict-table",
+        ),
+        ("format: responses\ncolumns: {a: answer}", "mine.yaml: columns.a: expected one of .*text.*, got answer"),
+        (
+            "format: responses\ncolumns: {a: text, b: text}",
+            "mine.yaml: columns: expected each field from one column, got text from several",
+        ),
+        (
+            "format: responses\ncolumns: {a: text, a: model}",
+            "mine.yaml line 2: cannot be read as YAML: expected each key once",
+        ),
+        ("format: responses\ncolumns: [a]", "mine.yaml: columns: expected keys with values, got a list"),
+        ("format: responses\ncolumns: {a: text}\nfields: 3", "mine.yaml: .*fields"),
+        (
+            "format: grade-table\ncolumns: {a: grade}\nmet: [ja]\nnot_met: [JA]",
+            "mine.yaml: met: expected other words than not_met, got ja",
+        ),
+        ("{", "mine.yaml line 1: cannot be read as YAML"),
+        ("met: [yes]\nformat: grade-table\ncolumns: {a: grade}", r"mine.yaml: met\[0\]: expected text"),
+        ("#" * 70_000, "mine.yaml: expected a file of settings of at most 65,536 bytes"),
+        ("", "mine.yaml: expected format, got nothing"),
+    ],
+)
+def test_a_wrong_mapping_is_one_sentence(text, told):
+    with pytest.raises(OverreadError, match=f"^{told}"):
+        parse(text, "mine.yaml")
+
+
+NAME = st.text("abcdef", min_size=1, max_size=3)
+
+
+@given(
+    st.dictionaries(NAME, st.text(max_size=5), max_size=6),
+    st.dictionaries(NAME, st.sampled_from(["text", "model", "date"]), max_size=3),
+)
+def test_every_cell_is_under_its_field_and_no_field_is_left_over_from_elsewhere(cells, columns):
+    fields = list(columns.values())
+    if len(set(fields)) < len(fields):
+        return
+    named = OwnNames("responses", columns).named(cells)
+    assert {field: named[field] for field in fields} == {
+        field: cells.get(column, "") for column, field in columns.items()
+    }
+    assert {name: text for name, text in named.items() if name not in fields} == {
+        name: text for name, text in cells.items() if name not in fields
+    }
+
+
+def test_the_command_takes_a_mapping(overread):
+    write(overread.folder / "mine.yaml", TEXT.encode())
+    pd.DataFrame([own_row()]).to_csv(overread.folder / "mine.csv", index=False)
+    assert "1 new verdict" in overread.good("import", "mine.csv", "--mapping", "mine.yaml")
+    assert "expected --mapping or --format, got both" in overread.bad(
+        "import", "mine.csv", "--mapping", "mine.yaml", "--format", "responses"
+    )
+    assert "no.yaml" in overread.bad("import", "mine.csv", "--mapping", "no.yaml")
