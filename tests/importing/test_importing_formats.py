@@ -62,6 +62,7 @@ def test_the_format_is_told_from_the_content_whatever_the_name_says(
 def test_there_is_a_case_for_every_format():
     assert set(FORMATS) == {
         "healthbench-examples",
+        "healthbench-professional",  # with its own tests
         "simple-evals",
         "healthbench-meta-eval",
         "judge-verdicts",
