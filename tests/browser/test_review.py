@@ -408,6 +408,7 @@ def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no
         expect(marks.nth(place)).to_contain_text("met")
     Presses(page).submit()
     expect(page.get_by_text("The judge differs on")).to_be_visible()
+    expect(page.locator(".or-current")).to_contain_text(f"Your note {by_mouse}")  # beside what the judge says
     assert given(clicking, IMANI, "first", "explanation")[0] == (by_mouse,)
 
 
