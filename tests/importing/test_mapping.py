@@ -13,7 +13,7 @@ from tests.part_steps import Killed, in_parts
 
 TEXT = """
 format: grade-table
-columns: {Frage: question, Antwort: answer, Antworter: model, Kriterium: criterion, Punkte: points, Urteil: grade}
+columns: {Frage: question, Antwort: answer, Wer: model, Kriterium: criterion, Punkte: points, Urteil: grade}
 met: [erfüllt, ja]
 not_met: [nicht erfüllt]
 """
@@ -21,7 +21,7 @@ OWN = parse(TEXT, "mine.yaml")
 
 
 def own_row(grade="erfüllt", **change):
-    told = {"Frage": ASKED, "Antwort": ANSWER, "Antworter": "wren", "Kriterium": FEVER, "Punkte": 6, "Urteil": grade}
+    told = {"Frage": ASKED, "Antwort": ANSWER, "Wer": "wren", "Kriterium": FEVER, "Punkte": 6, "Urteil": grade}
     return told | {"judge": "Magpie", "Notiz": "x"} | change
 
 
