@@ -78,6 +78,7 @@ FORMAT = context.FileFormat(
         "canary_string": "kept and written back out with exports, and shown to nobody (optional)",
     },
     keys=frozenset({"id", "conversation", "rubric_items"}),
+    row=Task,
     read=read,
     part=PROFESSIONAL,
 )
