@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.study.schema import REPEAT, TASK_TAGS, Selection, Stage
+from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
     "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
-    "n_expected", "axis", "level", "cluster", "theme", "category", "language", *TASK_TAGS, "n_chars", "reachable",
+    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars", "reachable",
 )  # fmt: skip
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",

@@ -232,7 +232,7 @@ def _items(session: Session, item_ids: Numbers, described: Described) -> pd.Data
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names if name in source}
-    items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
+    items = pd.DataFrame({name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns})
     order = np.lexsort((items["position"].to_numpy(), response_ids))
     return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
 
