@@ -13,8 +13,6 @@ from tests.browser import steps
 from tests.browser.looks import faults, small_targets, too_wide
 from tests.browser.server import AppServer, running_app
 
-WORDS_A_MINUTE = 238  # of silent reading of English non-fiction by adults: Brysbaert (2019), J. Mem. Lang. 109, 104047
-SECONDS_A_PRESS = 1.35 + 1.1  # to think of it, and to point and press: Card, Moran & Newell (1980), Comm. ACM 23, 396
 SMALL = 1_100  # below it there is one column, and a finger
 
 Look = Callable[..., None]
@@ -184,24 +182,23 @@ def test_each_role_comes_to_its_result_on_every_screen(
     assert not found, "\n".join(found)
 
 
-def test_a_newcomer_locks_a_first_response_in_few_steps_with_what_the_screens_say(page: Page, app_server: AppServer):
-    """What is to be read besides the case, and every press, take a minute: the other minute of two is the case's own."""
-    n_words = n_presses = 0
+def test_a_newcomer_locks_a_first_response_with_a_press_a_criterion_and_three_more(page: Page, app_server: AppServer):
+    """A card, a link and the lock. What the screens say besides the case does not grow: read word for word at 238 a minute, it takes two minutes."""
+    n_words = 0
 
-    def read(_: Page, name: str) -> None:
-        nonlocal n_words, n_presses
+    def read(page: Page, _name: str) -> None:
+        nonlocal n_words
         steps.settled(page)
         n_words += len(page.get_by_test_id("stMain").inner_text().split())
-        n_presses += 1  # of the way on
 
     signed_in(page, app_server, "Dr. Amara Okafor", read)
     pressed(page, "[data-testid=stMain] a", "Open Review")
     expect(page.locator(".or-row").first).to_be_visible()
-    steps.settled(page)
-    case = page.locator(".or-conversation, .or-response, .or-row, .or-in-hand").all_inner_texts()
-    n_words += len(page.get_by_test_id("stMain").inner_text().split()) - sum(len(text.split()) for text in case)
+    read(page, "review")
+    case = page.locator(".or-conversation, .or-response, .or-row").all_inner_texts()
+    n_words -= sum(len(text.split()) for text in case)
     expect(page.locator(".st-key-labels button", has_text="Met").first).to_be_in_viewport(ratio=1)
-    n_presses += answer_all(page) + 1
+    assert answer_all(page) == page.locator(".or-row").count()
     pressed(page, "[class*='st-key-submit_'] button")
     expect(page.get_by_text("Nothing of the judge is shown yet")).to_be_visible()
-    assert n_words / WORDS_A_MINUTE * 60 + n_presses * SECONDS_A_PRESS < 120, (n_words, n_presses)
+    assert n_words < 480

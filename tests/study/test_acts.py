@@ -18,7 +18,7 @@ from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file, staging
 from evalcore.judges import juries
-from evalcore.reading import adjudication, assigning, exposing, overriding, reviewing, threads
+from evalcore.reading import adjudication, assigning, exposing, overriding, practice, reviewing, threads
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
 from evalcore.study import acting, auditing, store
@@ -124,6 +124,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
 OF_ONES_OWN = {
     "reading.reviewing.mark", "reading.reviewing.move", "reading.reviewing.undo_mark", "reading.reviewing.reveal", "reading.reviewing.slip", "reading.reviewing.submit",
     "reading.reviewing.revise", "reading.reviewing.finish", "reading.threads.tell",
+    "reading.practice.practise",
 }  # fmt: skip
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
@@ -210,6 +211,7 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "undo_mark": lambda: reviewing.undo_mark(engine, old_tab, number),
         "submit": lambda: reviewing.submit(engine, old_tab, number),
         "tell": lambda: threads.tell(engine, old_tab, number, "It is cut off.", skip=False),
+        "practise": lambda: practice.practise(engine, old_tab, 1, 1, {}),
     }
     slip = {"reason": None, "seen": None}
     once_locked = {
@@ -220,7 +222,7 @@ def test_a_role_taken_away_while_a_tab_is_open_refuses_the_next_press_of_the_rea
         "revise": lambda: reviewing.revise(engine, old_tab, number, keys[0], Decision(Label.NOT_MET), seen=None),
         "finish": lambda: reviewing.finish(engine, old_tab, number),
     }
-    room = {"tell": "threads"}
+    room = {"tell": "threads", "practise": "practice"}
     presses_of_all = (*of_a_draft, *once_locked, *afterwards)
     assert {f"reading.{room.get(name, 'reviewing')}.{name}" for name in presses_of_all} == OF_ONES_OWN
     for key in keys:
