@@ -182,6 +182,7 @@ def test_each_role_comes_to_its_result_on_every_screen(
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 def test_a_newcomer_locks_a_first_response_with_a_press_a_criterion_and_three_more(page: Page, app_server: AppServer):
     """A card, a link and the lock. What the screens say besides the case does not grow: read word for word at 238 a minute, it takes two minutes."""
     n_words = 0

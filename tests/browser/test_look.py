@@ -45,7 +45,7 @@ OPENED = [
     *((name, "") for name in steps.PAGES if name not in {"models", "triage"}),  # looked at in files of their own
     ("browse", f"?{ONE}"),
 ]
-FEW_OPENED = [("overview", ""), ("browse", f"?{ONE}"), ("export", "")]
+FEW_OPENED = [("overview", "")]
 SECTIONS_OPENED = [
     ("browse", f"?{THREE}"),
     *(("judges", f"?judges_show={section}") for section in SECTIONS),

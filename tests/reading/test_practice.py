@@ -357,6 +357,7 @@ def test_a_practice_round_changes_no_number_and_no_byte_of_a_file(labels, again,
     made.engine.dispose()
 
 
+@pytest.mark.slow
 def test_the_commands_of_results_say_the_same_before_and_after_a_practice_round(sqlite_demo_url):
     def told():
         done = [
