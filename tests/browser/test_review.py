@@ -321,6 +321,7 @@ def test_a_response_is_skipped_by_keyboard_alone_with_a_line_to_the_lead(page: P
     expect(line).to_be_focused()
     page.keyboard.type("1 - cut off")  # keys rest while one types
     page.keyboard.press("Escape")
+    expect(line).not_to_be_focused()
     page.keyboard.press("-")  # and back into the field
     expect(line).to_be_focused()
     expect(line).to_have_value("1 - cut off")
