@@ -10,23 +10,18 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
-from tests.browser.looks import faults, small_targets, too_wide
+from tests.browser.looks import faults, too_wide
 from tests.browser.server import AppServer, running_app
-
-SMALL = 1_100  # below it there is one column, and a finger
 
 Look = Callable[..., None]
 """Given a page and the name of its screen: notes what is wrong with it, and takes its picture."""
 
 
 def pressed(page: Page, selector: str, words: str | None = None) -> None:
-    """A tap where there is touch, else a click, on the first of these that can be seen."""
+    """A click on the first of these that can be seen."""
     target = page.locator(selector, has_text=words).filter(visible=True).first
     expect(target).to_be_enabled()
-    if page.evaluate("navigator.maxTouchPoints"):
-        target.tap()
-    else:
-        target.click()
+    target.click()
 
 
 def signed_in(page: Page, server: AppServer, name: str, look: Look) -> None:
@@ -39,12 +34,6 @@ def signed_in(page: Page, server: AppServer, name: str, look: Look) -> None:
 
 
 def navigate(page: Page, name: str) -> None:
-    """By the navigation, which a narrow screen keeps closed."""
-    sidebar = page.get_by_test_id("stSidebar")
-    if sidebar.get_attribute("data-collapsed") == "true":
-        pressed(page, "[data-testid=stExpandSidebarButton]")
-        expect(sidebar).not_to_have_attribute("data-collapsed", "true")
-        page.wait_for_timeout(400)  # it slides in
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
     expect(page).to_have_url(re.compile(rf"/{name.lower().replace(' ', '_')}\b"))
     steps.settled(page)
@@ -164,15 +153,14 @@ def test_each_role_comes_to_its_result_on_every_screen(
     shutil.copyfile(demo_file, tmp_path / "overread.db")
     with running_app(tmp_path) as server:
         for journey in JOURNEYS:
-            context = steps.new_context(browser, width=width, height=1_000, scheme=scheme, has_touch=width < SMALL)
+            context = steps.new_context(browser, width=width, height=1_000, scheme=scheme)
             complaints = steps.Complaints()
             complaints.hear(context)
 
             def look(page: Page, name: str, of: str = journey.__name__) -> None:
                 where = f"{of}, {name}, {width} {scheme}"
                 found.extend(faults(page, where))
-                wrong = too_wide(page) + (small_targets(page) if width < SMALL else [])
-                found.extend(f"{where}: {each}" for each in wrong)
+                found.extend(f"{where}: {each}" for each in too_wide(page))
                 page.screenshot(path=tmp_path / f"{where.replace(', ', '-').replace(' ', '_')}.png")
 
             journey(context.new_page(), server, look)
