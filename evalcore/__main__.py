@@ -2,15 +2,18 @@
 
 import os
 import sys
+from collections import UserDict
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 from typer import Option
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from evalcore import __version__
-from evalcore.cli import analysis, calibration, compare, data, judging, planning, run, team, triage
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -22,7 +25,55 @@ AS = (
 ALLOWED_HOST = "Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."
 EXPECT = "A hash that was the trail's last, whole: fails where the trail does not have it."
 
+# Of each file of cli/, its commands; a word with a colon is a group of them under that name.
+COMMANDS = (
+    ("data", "import:import_ download formats template scores export backup restore copy"),
+    ("compare", "compare"),
+    ("judging", "judges agreement anchoring criteria drift self-preference families judge-check"),
+    ("triage", "triage"),
+    ("calibration", "calibration"),
+    ("judging", "jury acuity-rules"),
+    ("triage", "triage-settings label-maps"),
+    ("data", "composition"),
+    ("run", "respond judge triage-run runs"),
+    ("planning", "plan assign guideline"),
+    ("analysis", "methods bundle"),
+    ("team", "people migrate"),
+    ("analysis", "analysis:app"),
+    ("team", "team:team_app studies:studies_app"),
+)
+
+
+class Lazily(UserDict[str, Any]):
+    """Commands by name, each made when it is asked for: one that prints a line loads the statistics of no other."""
+
+    def __getitem__(self, name: str) -> Any:
+        """The command; until it is asked for the first time, `data` holds its place in cli/, `room:name`."""
+        if isinstance(place := self.data[name], str):
+            room, _, words = place.partition(":")
+            made = getattr(import_module(f"evalcore.cli.{room}"), words)
+            if isinstance(made, typer.Typer):
+                self.data[name] = get_group(made)
+            else:
+                alone = typer.Typer(add_completion=False)
+                alone.command()(made)
+                self.data[name] = get_command(alone)
+            self.data[name].name = name
+        return self.data[name]
+
+
+class Commands(TyperGroup):
+    """The commands of `COMMANDS` in their order, then those of this file."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        said = ((room, *word.partition(":")) for room, words in COMMANDS for word in words.split())
+        places = {name: f"{room}:{function or name.replace('-', '_')}" for room, name, _, function in said}
+        self.commands = Lazily({**places, **self.commands})
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=False,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -32,24 +83,6 @@ app = typer.Typer(
 )
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
-app.add_typer(analysis.app, name="analysis")
-app.add_typer(team.team_app, name="team")
-app.add_typer(team.studies_app, name="studies")
-
-app.command("import")(data.import_)
-COMMANDS = (
-    (data.download, data.formats, data.template, data.scores, data.export, data.backup, data.restore, data.copy),
-    (compare.compare, judging.judges, judging.agreement, judging.anchoring),
-    (judging.criteria, judging.drift, judging.self_preference, judging.families, judging.judge_check),
-    (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
-    (triage.triage_settings, triage.label_maps, data.composition),
-    (run.respond, run.judge, run.triage_run, run.runs),
-    (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle),
-    (team.people, team.migrate),
-)
-for of_a_room in COMMANDS:
-    for command in of_a_room:
-        app.command()(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,17 +1,18 @@
 """What the commands share: the options, the study, what is printed and how."""
 
 import getpass
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
+from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import orjson
-import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -19,18 +20,20 @@ from rich.table import Table
 from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError
-from evalcore.judges.record import Reads
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.queries import load
 from evalcore.settings import settings
-from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import NO_VALUE
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.contents import people
 from evalcore.study.db import Engine, reading
 from evalcore.study.lookups import unfinished_import
 from evalcore.study.schema import Administrator, Format, Viewer
-from evalcore.triage.data import TriageData
-from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evalcore.judges.record import Reads
+    from evalcore.rubric.data import RubricData
+    from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
@@ -69,8 +72,10 @@ def study(db: str | None) -> Iterator[Engine]:
         engine.dispose()
 
 
-def rubric_data_of(db: str | None) -> RubricData:
+def rubric_data_of(db: str | None) -> "RubricData":
     """What everybody says of every criterion of the study."""
+    from evalcore.rubric.queries import load
+
     with study(db) as engine, reading(engine) as session:
         return load(session)
 
@@ -110,16 +115,20 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     return word
 
 
-def reads_in(said: str | None) -> Reads | None:
+def reads_in(said: str | None) -> "Reads | None":
     """Which blind first reads enter; an unknown word is an `OverreadError`."""
+    from evalcore.judges.record import Reads
+
     if said not in (None, *Reads):
         msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
         raise OverreadError(msg)
     return None if said is None else Reads(said)
 
 
-def levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData, dict[str, str]]:
+def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
     """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
+    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
+
     voted = {word: bool(members(triage_data.voters(word))) for word in Format}
     readers = {word.value: triage_data.judges(word) + [JURY] * voted[word] for word in Format}
     chosen = usual_judges(triage_data)
@@ -162,7 +171,7 @@ def print_json(value: object) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a table as JSON has them: what has no value is None."""
     plain = table.astype(object).where(table.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in plain.to_dict(orient="records")]
@@ -186,9 +195,10 @@ def show(columns: Mapping[str, Iterable[Any]]) -> None:
     """Print columns of equal length under their headers: whole numbers with separators, no value as a dash."""
 
     def cell(value: Any) -> str:
-        if pd.api.types.is_integer(value):
+        if isinstance(value, Integral) and not isinstance(value, bool):
             return f"{value:,}"
-        return NO_VALUE if value is None or value is pd.NA or value != value else str(value)  # noqa: PLR0124 - NaN
+        is_none = value is None or (isinstance(value, float) and math.isnan(value)) or repr(value) == "<NA>"
+        return NO_VALUE if is_none else str(value)
 
     cells = (map(cell, column) for column in columns.values())
     out.print(grid(columns, zip(*cells, strict=True)))
