@@ -156,6 +156,9 @@ def line(
 def marked(desk: OpenReview, key: int | None, draft: Draft | None, *, place: int, is_current: bool) -> str:
     """A line before the lock: the reader's label so far; in a study that reads open, the judge's too."""
     reason = REASONS[draft.reason].lower() if draft and draft.reason else ""
+    asks = (
+        '<small class="or-open">reason?</small>' if draft and draft.label == Label.CANNOT_ASSESS and not reason else ""
+    )
     more = " · ".join(words for words in (reason, "note" if draft and draft.note else "") if words)
     judged = desk.judged.get(key)
     return _row(
@@ -163,7 +166,7 @@ def marked(desk: OpenReview, key: int | None, draft: Draft | None, *, place: int
         key,
         _label(draft.label if draft else None) + (_by("judge", judged.label) if judged and judged.label else ""),
         place=place,
-        after=f"<small>{html.escaped(more)}</small>" if more else "",
+        after=asks + (f"<small>{html.escaped(more)}</small>" if more else ""),
         below=_judge_says(desk, key) if is_current else "",
         is_current=is_current,
     )

@@ -119,6 +119,7 @@ class ListPanel(ItemPanel):
     def draw(self) -> None:
         """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
         self._keep_note()
+        self._replay()
         with st.container(key="rows"):
             above, answers_place, below = st.container(), st.container(key="answers"), st.container()
         with st.container(key="bar"):
@@ -133,7 +134,7 @@ class ListPanel(ItemPanel):
                 self._note()
             self._last_row()
         status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
-        heard = keys.listen(self.panel, self.ask, status)
+        heard = keys.listen(self.panel, self.ask, status, self._answering())
         if heard.quoted is not None:
             self._quote(heard.quoted, self.at if heard.row is None else heard.row)
             common.draw_anew()
@@ -142,6 +143,13 @@ class ListPanel(ItemPanel):
             common.draw_anew()
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
+
+    def _replay(self) -> None:
+        """What was pressed since the last run and is drawn already, where the browser may draw it."""
+
+    def _answering(self) -> Mapping[str, Any] | None:
+        """What the browser needs for that; None: it may draw nothing."""
+        return None
 
     def _list(self, above: DeltaGenerator, below: DeltaGenerator) -> None:
         if self.guideline and st.session_state.get("guideline_open"):
@@ -302,6 +310,22 @@ class Marking(ListPanel):
             st.html(stamp("Why?"), width="content")
             reason = keys.choose(REASON_KEYS, f"reason_{{option}}_{self.number}", disabled=self._draft.reason)
         return reason is not None and self._mark(Draft(Label.CANNOT_ASSESS, reason, self._draft.note))
+
+    def _answering(self) -> Mapping[str, Any] | None:
+        return keys.answering(str(self.number), self.at) if self.ask is Ask.RUBRIC else None
+
+    def _replay(self) -> None:
+        for answer in keys.pressed(str(self.number)) if self.ask is Ask.RUBRIC else ():
+            if not 0 <= answer.row < len(self.keys):
+                continue
+            if answer.key not in (*ANSWERS[self.ask], *REASON_KEYS):
+                self.go(answer.to)
+                continue
+            ItemPanel.go(self, answer.row)
+            if answer.key in ANSWERS[self.ask]:
+                self._mark(Draft(ANSWERS[self.ask][answer.key][0], None, self._draft.note))
+            elif self._draft.label == Label.CANNOT_ASSESS:
+                self._mark(Draft(Label.CANNOT_ASSESS, REASON_KEYS[answer.key][0], self._draft.note))
 
     def _mark(self, draft: Draft) -> bool:
         """Save it, and take the next item in hand that waits; what cannot be assessed still waits for its reason."""

@@ -1,6 +1,7 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, -), hear a second key for a button (arrows,
 // Enter) and the letter C, select words of the response by arrows, keep the row in hand in view, say to a screen reader what has just happened, and close
-// the sidebar where the screen is narrow. It sends nothing but the row that was clicked, and the words that are to be quoted (R).
+// the sidebar where the screen is narrow. It sends nothing but the row that was clicked, the words that are to be quoted (R), and answers to criteria, which
+// are drawn before the server has them.
 const instances = new WeakMap();
 let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
@@ -84,12 +85,103 @@ function keepInView() {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+// ---- Answers to criteria: drawn at once, as pending, and kept here until the server has them, so that of presses which are faster than it none is lost or
+// falls on another row than the one that was in hand on the screen.
+
+const PATIENT_MS = 4000; // longer than that, the reader is told that an answer is not stored yet, and it is sent again
+const rowAt = (place) => document.querySelector(`.or-row[data-or-row="${place}"]`);
+const waits = (row) => !!row.querySelector(".or-mark .or-open");
+
+function takeInHand(row) {
+  if (!row || row.matches(".or-current")) return;
+  const before = document.querySelector(".or-row.or-current");
+  before?.classList.remove("or-current");
+  before?.removeAttribute("aria-current");
+  row.classList.add("or-current");
+  row.setAttribute("aria-current", "true");
+}
+
+function drawPending({ n, row: place, label, words, why, asks }) {
+  const row = rowAt(place), mark = row?.querySelector(".or-mark");
+  if (!mark || Number(row.dataset.orPress ?? 0) >= n) return; // drawn
+  row.orBefore ??= mark.innerHTML;
+  row.dataset.orPress = n;
+  row.classList.add("or-pending");
+  const shown = mark.firstElementChild;
+  if (label) [shown.className, shown.textContent] = [`or-label or-${label}`, words];
+  mark.querySelectorAll("small.or-open, small.or-reason").forEach((one) => one.remove());
+  if (!why && !asks) return;
+  const more = document.createElement("small");
+  [more.className, more.textContent] = asks ? ["or-open", "reason?"] : ["or-reason", why];
+  mark.append(more);
+}
+
+function drawQueue({ presses }) {
+  for (const press of presses) if (press.label || press.why) drawPending(press);
+  if (presses.length) takeInHand(rowAt(presses.at(-1).to));
+}
+
+// The key is an answer, the reason for one, or a move: it is drawn, and sent with those that still wait. Returns whether it was any of these.
+function answered(event, instance) {
+  const row = document.querySelector(".or-row.or-current"), { of, answers, reasons } = instance.answering ?? {};
+  if (!of || !row) return false;
+  const key = { ArrowDown: "J", ArrowUp: "K" }[event.key] ?? event.key.toUpperCase();
+  const rows = [...document.querySelectorAll(".or-row[data-or-row]")], at = rows.indexOf(row);
+  const isReason = reasons[key] && row.querySelector(".or-mark > .or-cannot_assess:first-child");
+  if (!answers[key] && !isReason && key !== "J" && key !== "K") return false;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (event.repeat && key !== "J" && key !== "K") return true;
+  const press = { n: ++instance.n, key, row: Number(row.dataset.orRow), at: performance.now() };
+  if (answers[key]) Object.assign(press, answers[key]);
+  if (isReason) press.why = reasons[key];
+  if (press.label || press.why) drawPending(press);
+  const others = [...rows.slice(at + 1), ...rows.slice(0, at)];
+  const next = key === "J" ? rows[at + 1] : key === "K" ? rows[at - 1] : press.asks ? row : others.find(waits);
+  takeInHand(next);
+  press.to = Number((next ?? row).dataset.orRow);
+  instance.presses.push(press);
+  sendPresses(instance);
+  keepInView();
+  return true;
+}
+
+function sendPresses({ answering, presses, setState }) {
+  setState("pressed", { of: answering.of, presses: presses.map(({ n, key, row, to }) => ({ n, key, row, to })) });
+}
+
+// What the server has done leaves the queue. Where it refused an answer its list is as it was, and is not drawn again: the answer is taken off here.
+function acknowledge(instance, answering) {
+  if (answering?.of !== instance.answering?.of) [instance.presses, instance.n] = [[], 0];
+  instance.answering = answering;
+  if (!answering) return;
+  instance.n = Math.max(instance.n, answering.done);
+  instance.presses = instance.presses.filter(({ n }) => n > answering.done);
+  drawQueue(instance);
+  if (!instance.presses.length) takeInHand(rowAt(answering.at));
+  setTimeout(() => {
+    for (const row of document.querySelectorAll(".or-row.or-pending")) {
+      if (Number(row.dataset.orPress) > answering.done) continue;
+      row.querySelector(".or-mark").innerHTML = row.orBefore;
+      row.classList.remove("or-pending", "or-unsent");
+      delete row.dataset.orPress;
+      delete row.orBefore;
+    }
+  }, 500);
+}
+
+function remind(instance) {
+  const late = instance.presses.filter(({ at }) => performance.now() - at > PATIENT_MS);
+  for (const { row } of late) document.querySelector(`.or-pending[data-or-row="${row}"]`)?.classList.add("or-unsent");
+  if (late.length) sendPresses(instance);
+}
+
+export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
   const map = parentElement.querySelector("dialog");
   const live = parentElement.querySelector("[role=status]");
   let instance = instances.get(parentElement);
   if (!instance) {
-    instance = {};
+    instance = { presses: [], n: 0 };
     instances.set(parentElement, instance);
     if (innerWidth < 1100 && !hasMadeRoom) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(); // who opens it again keeps it
     hasMadeRoom = true;
@@ -108,6 +200,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       } else if (event.key === "-" && document.querySelector(LINE)) {
         event.preventDefault();
         writeSoon();
+      } else if (!event.shiftKey && !at.matches?.(".or-response") && answered(event, instance)) {
+        return;
       } else if (event.key.startsWith("Arrow") && (event.shiftKey || at.matches?.(".or-response"))) {
         event.stopImmediatePropagation();
         if (!at.matches?.(".or-response")) return; // the browser's own selection grows
@@ -162,10 +256,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("pointerdown", instance.onPoint, true);
     document.addEventListener("click", instance.onClick);
     parentElement.querySelector(".close").onclick = () => map.close();
-    instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
+    instance.watch = new MutationObserver(() => {
+      drawQueue(instance); // before it is painted
+      requestAnimationFrame(keepInView);
+    });
+    instance.clock = setInterval(() => remind(instance), PATIENT_MS / 2);
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
   instance.send = setTriggerValue; // of the part of the page that stands now
+  instance.setState = setStateValue;
+  acknowledge(instance, data.answering);
   const list = map.querySelector("dl");
   const wanted = JSON.stringify(data.keys);
   if (instance.drawn !== wanted) {
@@ -186,6 +286,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.removeEventListener("pointerdown", instance.onPoint, true);
     document.removeEventListener("click", instance.onClick);
     instance.watch.disconnect();
+    clearInterval(instance.clock);
     instances.delete(parentElement);
   };
 }

@@ -3,7 +3,7 @@
 A key means one thing on every screen and at every step, so that a hand that is used to one never says something else.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ import streamlit as st
 
 from evalcore.reading.quoting import Selected
 from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity
+from pages.shared.html import LABELS
 
 Choices = Mapping[str, tuple[Any, str]]
 """What can be chosen, by its key, with its words."""
@@ -247,10 +248,52 @@ class Heard(msgspec.Struct, frozen=True):
     quoted: Selected | None = None
 
 
-def listen(panel: Panel, ask: Ask, status: str) -> Heard:
-    """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response."""
+class Answer(msgspec.Struct, frozen=True):
+    """A key that the browser has drawn already: its number, the place of the item that was in hand on the screen, and of the one that is in hand since."""
+
+    n: int
+    key: str
+    row: int
+    to: int
+
+
+class _Pressed(msgspec.Struct, frozen=True):
+    of: str = ""
+    presses: tuple[Answer, ...] = ()
+
+
+def pressed(of: str) -> Iterator[Answer]:
+    """The keys that the browser sent for this list and that were not given here before, in their order. Each counts as done once it is given."""
+    try:
+        said = msgspec.convert(dict(st.session_state.get("keys") or {}).get("pressed") or {}, _Pressed, strict=False)
+    except msgspec.ValidationError:  # no browser of ours
+        return
+    for answer in said.presses if said.of == of else ():
+        if answer.n > _n_done(of):
+            st.session_state["keys_done"] = of, answer.n
+            yield answer
+
+
+def _n_done(of: str) -> int:
+    whose, n = st.session_state.get("keys_done", (of, 0))
+    return n if whose == of else 0
+
+
+def answering(of: str, at: int) -> dict[str, Any]:
+    """What the browser needs to draw an answer to a criterion before it is stored: the keys, what they say, the item in hand."""
+    answers = {
+        press: {"label": label, "words": " ".join(LABELS[label]), "asks": label is Label.CANNOT_ASSESS}
+        for press, (label, _) in ANSWERS[Ask.RUBRIC].items()
+    }
+    reasons = {press: words.lower() for press, (_, words) in REASON_KEYS.items()}
+    return {"of": of, "done": _n_done(of), "at": at, "answers": answers, "reasons": reasons}
+
+
+def listen(panel: Panel, ask: Ask, status: str, answering: Mapping[str, Any] | None = None) -> Heard:
+    """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response; answers, where they are told."""
     data = {"keys": [[key.written or key.press, key.does] for key in keys_of(panel, ask)], "status": status}
-    heard = _component(key="keys", data=data, on_heard_change=lambda: None).heard
+    data["answering"] = answering
+    heard = _component(key="keys", data=data, on_heard_change=lambda: None, on_pressed_change=lambda: None).heard
     try:
         return msgspec.convert(heard or {}, Heard, strict=False)
     except msgspec.ValidationError:  # no browser of ours

@@ -1,10 +1,12 @@
 """A physician at work in Review: by keyboard alone, blind, then beside the judge; nothing is lost by a reload or a killed server."""
 
 import json
+import os
 import re
+import signal
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -199,6 +201,47 @@ def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Pag
     assert pressed.count == 20 + 2 * len(AGREED)  # a key a criterion, and to lock and to see the judge one each
     found = given(agreeing, IMANI, "%", "stage, label, blinded, selection, inclusion_probability, guideline_version")
     assert found == [("first", "met", 1, "random", 1.0, 1)] * 20
+
+
+def test_keys_that_the_server_has_not_heard_yet_are_drawn_at_once_told_and_stored_in_their_order(
+    page: Page, agreeing: AppServer
+):
+    begin(page, agreeing, TOVE)
+    stored = "SELECT m.label, m.reason FROM mark m JOIN reading g ON g.id = m.reading_id JOIN person p ON p.id = g.person_id WHERE p.name = ?"
+    with frozen(agreeing):
+        # the third asks for its reason, the fourth criterion is left out; Chromium's own keys wait for the server
+        page.evaluate(
+            "keys => keys.forEach(key => document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, composed: true})))",
+            ["1", "2", "3", "e", "j", "2", "k"],
+        )
+        drawn = ["met", "not met", "cannot assess", "unanswered", "not met", "unanswered"]
+        assert labels(page)[:6] == drawn
+        assert page.locator(".or-row.or-pending").count() == 4
+        in_hand(page, 4)
+        expect(page.locator(".or-row.or-unsent")).to_have_count(4, timeout=10_000)
+        assert rows(agreeing, stored, TOVE) == []
+    expect(page.locator(".or-row.or-pending")).to_have_count(0)
+    steps.settled(page)
+    assert labels(page)[:6] == drawn
+    in_hand(page, 4)
+    made_of = [("met", None), ("not_met", None), ("cannot_assess", None), ("cannot_assess", "needs_examination")]
+    assert rows(agreeing, stored, TOVE) == [*made_of, ("not_met", None)]
+
+
+@contextmanager
+def frozen(server: AppServer) -> Iterator[None]:
+    """Nothing is heard from the server meanwhile."""
+    port = server.url.rpartition(":")[2]
+    (pid,) = [
+        int(command.parent.name)
+        for command in Path("/proc").glob("[0-9]*/cmdline")
+        if f"serve\0--port\0{port}\0" in command.read_text()
+    ]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_the_judge_is_beside_it(
