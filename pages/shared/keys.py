@@ -291,8 +291,8 @@ def answering(of: str, at: int) -> dict[str, Any]:
 
 def listen(panel: Panel, ask: Ask, status: str, answering: Mapping[str, Any] | None = None) -> Heard:
     """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response; answers, where they are told."""
-    data = {"keys": [[key.written or key.press, key.does] for key in keys_of(panel, ask)], "status": status}
-    data["answering"] = answering
+    written = [[key.written or key.press, key.does] for key in keys_of(panel, ask)]
+    data = {"keys": written, "status": status, "answering": answering}
     heard = _component(key="keys", data=data, on_heard_change=lambda: None, on_pressed_change=lambda: None).heard
     try:
         return msgspec.convert(heard or {}, Heard, strict=False)
