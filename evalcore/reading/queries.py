@@ -275,6 +275,7 @@ def n_locked(session: Session, viewer: schema.Viewer) -> int:
     return int(session.connection().execute(mine.where(col(Reading.state) != schema.ReadingState.READING)).scalar_one())
 
 
+@cache  # of every mark; to build it takes longer than to ask the database
 def is_skipped() -> ColumnElement[bool]:
     """The condition that a reading was skipped and not returned since. It stays in its reader's hands, as what is not read: nothing of it is shown."""
     line, later = TABLES["response_note"].c, TABLES["response_note"].alias("later").c
@@ -289,8 +290,12 @@ def is_skipped() -> ColumnElement[bool]:
 
 def has_skipped(session: Session, reading_id: int) -> bool:
     """Whether its reader has skipped this reading."""
-    this = select(exists().where(col(Reading.id) == reading_id, is_skipped()))
-    return bool(session.connection().execute(this).scalar_one())
+    return bool(session.connection().execute(_this_skipped(), {"reading_id": reading_id}).scalar_one())
+
+
+@cache
+def _this_skipped() -> Select[Any]:
+    return select(exists().where(col(Reading.id) == bindparam("reading_id"), is_skipped()))
 
 
 def n_skipped(session: Session, viewer: schema.Viewer) -> int:
