@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from sqlalchemy import ColumnElement, Engine, func, or_, select
 from sqlmodel import Session
 
@@ -30,6 +30,9 @@ from evalcore.study.schema import (
 )
 from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import TABLES, AuditEvent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TELL_NO_LABEL = frozenset(
     {
@@ -98,7 +101,7 @@ def events(
     action: str | None = None,
     limit: int = 50,
     offset: int = 0,
-) -> tuple[pd.DataFrame, int]:
+) -> "tuple[pd.DataFrame, int]":
     """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
 
     `is_blind`: something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
@@ -14,6 +13,9 @@ from evalcore.study.frames import frame, is_judge, is_read, replaced
 from evalcore.study.languages import postgresql_query, sqlite_query
 from evalcore.study.schema import TASK_TAGS, Format, RaterKind, Stage
 from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
 READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
@@ -70,7 +72,7 @@ class Filters:
         return self.on_items() or self.on_responses() or bool(self.search.strip())
 
 
-def examples(session: Session, filters: Filters) -> pd.DataFrame:
+def examples(session: Session, filters: Filters) -> "pd.DataFrame":
     """The conversations that fit, a row each, oldest first; source: of a case of triage, else missing."""
     table, case = TABLES["example"], TABLES["acuity_case"].c
     criteria = select(func.count()).select_from(Criterion).where(col(Criterion.example_id) == table.c.id)

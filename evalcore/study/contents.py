@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import BigInteger, case, cast, func, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
@@ -27,6 +26,9 @@ from evalcore.study.schema import (
     tag,
 )
 from evalcore.study.tables import TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def study_key(session: Session) -> str | None:
@@ -142,7 +144,7 @@ def holdings(counts: Mapping[str, int]) -> str:
     return listed(parts)
 
 
-def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+def readers(session: Session, hidden: frozenset[int] = frozenset()) -> "pd.DataFrame":
     """One row a physician who has read anything that may be seen, most first: reader, n_items, n_responses, n_cases, last_at, as in `reference.totals`."""
     verdict = TABLES["verdict"].c
     subject = func.coalesce(verdict.response_id, -verdict.example_id)  # a case itself is read without a response
@@ -190,12 +192,14 @@ def choices(session: Session) -> dict[str, list[str]]:
     return offered | {kind: sorted(tagged[kind].dropna().unique()) for kind in TASK_TAGS}
 
 
-def task_tags(session: Session) -> pd.DataFrame:
+def task_tags(session: Session) -> "pd.DataFrame":
     """The tags of the examples of HealthBench Professional: example_id, and a column of each of `TASK_TAGS` (None: untagged)."""
     example, part = TABLES["example"].c, TABLES["example_subset"].c
     members = select(part.example_id).where(part.subset == PROFESSIONAL)
     found = frame(session, select(example.id.label("example_id"), example.tags).where(example.id.in_(members)))
     tags = [tuple(json.loads(text)) for text in found.pop("tags")]
+    import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
+
     named = {kind: pd.Series([tag(one, kind) for one in tags], index=found.index, dtype=object) for kind in TASK_TAGS}
     return found.assign(**named)
 

@@ -4,14 +4,16 @@ Wide joins of text would make SQL send every name a million times: verdicts come
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ITEM_BASE = 1 << 26
 """item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
@@ -26,8 +28,10 @@ _ORIGIN: list[Any] = [
 ]
 
 
-def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
+def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> "pd.DataFrame":
     """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
+    import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
+
     result = session.connection().execute(statement)
     rows = [tuple(row) for row in result.all()]  # row by row takes twice as long
     return pd.DataFrame.from_records(rows, columns=columns or list(result.keys()))
@@ -93,12 +97,12 @@ def slipped(verdict_ids: Collection[int] | None = None) -> Select[Any]:
     return statement.order_by(slip.c.id) if verdict_ids is None else statement.where(slip.c.id.in_(list(verdict_ids)))
 
 
-def slips(session: Session) -> pd.DataFrame:
+def slips(session: Session) -> "pd.DataFrame":
     """All that is `slipped`, a row a slip."""
     return frame(session, slipped()).astype({"slipped_from": "str"})
 
 
-def lengths(session: Session) -> pd.Series:
+def lengths(session: Session) -> "pd.Series":
     """The characters of every response whose text is known, by response_id, counted in the database."""
     response = TABLES["response"].c
     n_chars = func.length(response.text).label("n_chars")
@@ -138,7 +142,7 @@ def verdicts(
     history: bool = False,
     every_prompt: bool = False,
     origin: bool = False,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The newest verdict of each rater on each criterion of each response and stage; those taken back are left out.
 
     Of a judge's several prompt versions the newest one's verdict on the item counts, and repeats do not.
@@ -188,7 +192,7 @@ def _in_order(
 
 def acuity_verdicts(
     session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None, origin: bool = False
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
     Returns:
@@ -242,13 +246,13 @@ def knowing() -> Select[Any]:
     )
 
 
-def raters(session: Session) -> pd.DataFrame:
+def raters(session: Session) -> "pd.DataFrame":
     """One row a rater: rater_id, rater, rater_kind, prompt_version, person_id."""
     named = (_RATER.id.label("rater_id"), _RATER.name.label("rater"), _RATER.kind.label("rater_kind"))
     return frame(session, select(*named, _RATER.prompt_version, _RATER.person_id))
 
 
-def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> pd.DataFrame:
+def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> "pd.DataFrame":
     """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
     table = TABLES["criterion"].c
     further = (table[name] for name in ("points", "axis", "level", "cluster"))
@@ -259,7 +263,7 @@ def criteria(session: Session, *, example_ids: Collection[int] | None = None) ->
     return frame(session, statement)
 
 
-def responses(session: Session, *, example_ids: Collection[int] | None = None, texts: bool = False) -> pd.DataFrame:
+def responses(session: Session, *, example_ids: Collection[int] | None = None, texts: bool = False) -> "pd.DataFrame":
     """One row a response with its example's tags: response_id, example_id, evaluation, sample_index, model, dataset, ..., n_expected."""
     scored = (
         select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))

@@ -8,8 +8,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 LANGUAGES = {
     "am": "Amharic", "ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
@@ -31,7 +33,9 @@ _MIN_ENGLISH_WORDS, _MIN_ENGLISH_SHARE = 3, 0.25
 
 
 @cache
-def _identifier() -> LanguageIdentifier:
+def _identifier() -> "LanguageIdentifier":
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - which loads numpy; most commands need none
+
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(list(LANGUAGES))
     return identifier

@@ -5,12 +5,14 @@ button. What somebody may see goes through one door, `visible_verdicts`.
 """
 
 from collections.abc import Callable, Collection
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import Ask, RaterKind, ReadingMode, ReadingState, Role, Viewer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAD = frozenset({Role.LEAD})
 READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
@@ -161,7 +163,7 @@ def check_own(viewer: Viewer, reader: int, _state: ReadingState | None = None) -
         raise NotAllowed(msg)
 
 
-def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Collection[int]) -> pd.DataFrame:
+def visible_verdicts(verdicts: "pd.DataFrame", viewer: Viewer | None, blind: Collection[int]) -> "pd.DataFrame":
     """The one door to verdicts (rows with example_id, rater and rater_kind).
 
     Of conversations that wait for the viewer (`blind`: `adjudication.hidden_examples`) only the viewer's own are seen; without a viewer not even those.

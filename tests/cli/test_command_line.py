@@ -1,6 +1,8 @@
 """The other commands, and what all have in common: which study, help, how each ends."""
 
 import json
+import subprocess
+import sys
 import zipfile
 
 import pandas as pd
@@ -118,6 +120,15 @@ def test_the_study_is_said_by_option_before_or_after_the_command_or_by_the_envir
 def test_without_a_word_the_study_is_in_the_working_folder(process, tmp_path):
     process.good("people")
     assert (tmp_path / "overread.db").exists()
+
+
+def test_a_command_that_prints_people_loads_no_statistics(overread):
+    overread.good("people", "--add", "Ada", "--db", overread.db)
+    loads = "import sys; from evalcore.__main__ import main; sys.argv = ['overread', *sys.argv[1:]]\ntry: main()\nfinally: print(*sys.modules)"
+    called = [sys.executable, "-c", loads, "people", "--db", str(overread.db)]
+    done = subprocess.run(called, capture_output=True, text=True, check=True, timeout=100)
+    assert "Ada" in done.stdout
+    assert not {"numpy", "pandas", "scipy", "plotly", "streamlit"} & set(done.stdout.split())
 
 
 def test_a_study_on_postgresql_is_said_by_its_url(overread, files, postgres_database_url):
