@@ -12,7 +12,7 @@ from evalcore.rubric.data import RubricData, first_reads, is_drawn
 from evalcore.rubric.drawings import over_all
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, not_superseded
 from evalcore.study.schema import Label, Stage
-from evalcore.study.tables import TABLES, Rater
+from evalcore.study.tables import TABLES, Rater, alias
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
@@ -94,7 +94,7 @@ def _judged(session: Session) -> pd.DataFrame:
     verdict = TABLES["verdict"]
     is_first = (verdict.c.stage == Stage.FIRST, verdict.c.criterion_id.is_not(None))
     firsts = select(verdict.c.response_id, verdict.c.criterion_id).where(*is_first).distinct().subquery("firsts")
-    judged = verdict.alias("judged")
+    judged = alias("verdict", "judged")
     statement = (
         select(
             col(Rater.name).label("judge"),

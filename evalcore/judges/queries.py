@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from evalcore.study import lookups
 from evalcore.study.schema import RaterKind, Stage
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, alias
 
 CHUNK = 500  # bound variables in one statement
 
@@ -75,6 +75,6 @@ def standing(session: Session, rater_ids: Collection[int], response_ids: Collect
 
 
 def _said_by(rater_ids: Collection[int]) -> list[ColumnElement[bool]]:
-    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
+    verdict, newer = TABLES["verdict"], alias("verdict", "newer")
     replaced = exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
     return [verdict.c.rater_id.in_(list(rater_ids)), verdict.c.stage == Stage.JUDGE.value, ~replaced]

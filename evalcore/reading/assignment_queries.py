@@ -14,7 +14,7 @@ from evalcore.study import tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, alias
 
 Item = tuple[int, int | None]  # example_id, and response_id or None for the case itself
 _CHUNK = 500  # bound variables in one statement
@@ -147,7 +147,7 @@ def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
 
 def alike(session: Session, response_ids: Collection[int], *, with_rubric: bool) -> list[Item]:
     """Responses with a text to the same evaluations as these, oldest first; only those to conversations that have criteria, where that is asked."""
-    response, same = TABLES["response"].c, TABLES["response"].alias("same").c
+    response, same = TABLES["response"].c, alias("response", "same").c
     evaluations = {
         name
         for part in _parts(sorted(response_ids))

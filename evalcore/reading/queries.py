@@ -27,7 +27,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select as select_rows
 
 from evalcore.errors import NotFound
-from evalcore.study import schema
+from evalcore.study import schema, tables
 from evalcore.study.contents import rules
 from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers, slipped
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
@@ -278,7 +278,7 @@ def n_locked(session: Session, viewer: schema.Viewer) -> int:
 @cache  # of every mark; to build it takes longer than to ask the database
 def is_skipped() -> ColumnElement[bool]:
     """The condition that a reading was skipped and not returned since. It stays in its reader's hands, as what is not read: nothing of it is shown."""
-    line, later = TABLES["response_note"].c, TABLES["response_note"].alias("later").c
+    line, later = TABLES["response_note"].c, tables.alias("response_note", "later").c
     reading = TABLES["reading"]
     on_thread = later.task_id == line.task_id, later.person_id == line.person_id
     returned = (
@@ -435,7 +435,7 @@ def last_read(session: Session, person_id: int) -> int | None:
 
 def has_gone_on(session: Session, person_id: int, reading_id: int) -> bool:
     """Whether a reader has answered or locked something else since this reading was locked."""
-    this, other = TABLES["reading"].c, TABLES["reading"].alias("other").c
+    this, other = TABLES["reading"].c, tables.alias("reading", "other").c
     locked_at = select(this.locked_at).where(this.id == reading_id).scalar_subquery()
     mine = other.person_id == person_id, other.id != reading_id
     marked = exists().where(*mine, col(Mark.reading_id) == other.id, col(Mark.created_at) > locked_at)
@@ -454,7 +454,7 @@ def slips_by_reader(session: Session, hidden: frozenset[int] = frozenset()) -> p
     Returns:
         reader, n_answers (that stand, and were given here), n_slips (of them: the reader had locked another answer first); by name.
     """
-    verdict, rater = TABLES["verdict"].alias("given"), TABLES["rater"]
+    verdict, rater = tables.alias("verdict", "given"), TABLES["rater"]
     given_here = is_read(verdict.c), verdict.c.stage == schema.Stage.FIRST, verdict.c.source == schema.Source.SESSION
     statement = (
         select(
@@ -569,7 +569,7 @@ def given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int,
 
 def _stands() -> ColumnElement[bool]:
     """Nothing has replaced the verdict; for statements on few verdicts, since each is looked up."""
-    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
+    verdict, newer = TABLES["verdict"], tables.alias("verdict", "newer")
     return ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
 
 
@@ -625,7 +625,7 @@ def judge_on(
 
 def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
     """The judge that is shown on each of some responses' criteria, as `judge_on` chooses: response_id, rater_id, judge."""
-    verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
+    verdict, rater = tables.alias("verdict", "given").c, TABLES["rater"].c
     place = func.row_number().over(partition_by=verdict.response_id, order_by=_chosen_first(judge))
     ranked = (
         select(verdict.response_id, verdict.rater_id, rater.name.label("judge"), place.label("place"))
@@ -659,7 +659,7 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: schema.Stag
     if asked.selection is not schema.Selection.VOLUNTEERED:
         mine.append(func.coalesce(verdict.selection, "") != schema.Selection.VOLUNTEERED)
     if stage is schema.Stage.FIRST:  # of a slip the later answer was meant
-        slip = TABLES["verdict"].alias("slip")
+        slip = tables.alias("verdict", "slip")
         told = select(slip.c.id).where(slip.c.supersedes == verdict.id, corrected_by(slip.c))
         mine.append(~exists(told).correlate(TABLES["verdict"]))
     first: dict[int | None, Given] = {}

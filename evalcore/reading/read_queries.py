@@ -15,7 +15,7 @@ from evalcore.reading.reference import TASK
 from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
-from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict, alias
 
 RECENT = 500  # so many readings at most, the newest, tell how long the next will take
 
@@ -133,7 +133,7 @@ def read_marks(session: Session) -> pd.DataFrame:
     Returns:
         verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
     """
-    read, judged = TABLES["verdict"].alias("read"), TABLES["verdict"].alias("judged")
+    read, judged = alias("verdict", "read"), alias("verdict", "judged")
     judges = select(col(Rater.id), col(Rater.name)).where(is_judge()).subquery()
     beside = (
         (judged.c.response_id == read.c.response_id)

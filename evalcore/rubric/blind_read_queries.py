@@ -15,7 +15,7 @@ from evalcore.rubric.drawings import over_all
 from evalcore.study import contents
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, alias
 
 WORDS = (
     "rater", "label", "selection", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label", "looked_label",
@@ -86,8 +86,8 @@ def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
 
 
 def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
-    judged, revised, said = (TABLES["verdict"].alias(name) for name in ("judged", "revised", "said"))
-    rater, criterion, example = TABLES["rater"].alias("judge"), TABLES["criterion"], TABLES["example"]
+    judged, revised, said = (alias("verdict", name) for name in ("judged", "revised", "said"))
+    rater, criterion, example = alias("rater", "judge"), TABLES["criterion"], TABLES["example"]
     readings, looks = _readings(), _looks()
     is_revision = *_at_stage(said, Stage.REVISED), said.c.criterion_id.is_not(None), said.c.label.is_not(None)
     of_revisers = select(said.c.response_id, said.c.rater_id).where(*is_revision, not_superseded(said))
@@ -154,7 +154,7 @@ def _readings() -> Subquery:
 
 
 def _looks() -> Subquery:
-    verdict, newer = (TABLES["verdict"].alias(name) for name in ("look", "newer_look"))
+    verdict, newer = (alias("verdict", name) for name in ("look", "newer_look"))
     is_last = ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id, newer.c.blinded)).correlate(verdict)
     return (
         select(*(verdict.c[name] for name in (*LOOK, "label")))

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from evalcore.runs.queries import rows
 from evalcore.runs.spec import Question, RunSpec
 from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, alias
 
 _NOTHING: Any = cast(null(), Integer)
 _QUESTION = TABLES["run_question"].c
@@ -124,7 +124,7 @@ def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
 
 def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any) -> ColumnElement[bool]:
     if spec.kind is not RunKind.JUDGE:
-        response, model = TABLES["response"].alias("given").c, TABLES["model"].c
+        response, model = alias("response", "given").c, TABLES["model"].c
         named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
         return exists().where(
             response.example_id == example_id,
@@ -132,7 +132,7 @@ def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, crit
             response.dataset == evaluation(spec, part.format),
             response.sample_index == part.sample_index,
         )
-    verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
+    verdict, rater = alias("verdict", "given").c, TABLES["rater"].c
     judge = select(rater.id).where(
         rater.kind == RaterKind.JUDGE.value,
         rater.name == spec.model.name,

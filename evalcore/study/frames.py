@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
+from evalcore.study import tables
 from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
 
@@ -80,7 +81,7 @@ def not_superseded(verdict: Any = None) -> Any:
 
 def replaced() -> Select[Any]:
     """Numbers of the verdicts that another one has replaced."""
-    newer = TABLES["verdict"].alias("newer")
+    newer = tables.alias("verdict", "newer")
     return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
 
 
@@ -91,7 +92,7 @@ def corrected_by(slip: Any) -> Any:
 
 def slipped(verdict_ids: Collection[int] | None = None) -> Select[Any]:
     """Answers of locked first reads that their reader corrected before the judge was shown: verdict_id (the later one, of these), slipped_from."""
-    slip, before = TABLES["verdict"].alias("slip"), TABLES["verdict"].alias("before")
+    slip, before = tables.alias("verdict", "slip"), tables.alias("verdict", "before")
     statement = select(slip.c.id.label("verdict_id"), before.c.label.label("slipped_from"))
     statement = statement.join(before, before.c.id == slip.c.supersedes).where(is_read(slip.c), corrected_by(slip.c))
     return statement.order_by(slip.c.id) if verdict_ids is None else statement.where(slip.c.id.in_(list(verdict_ids)))

@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, selec
 from sqlmodel import Session
 
 from evalcore.study.schema import CASES, Stage
-from evalcore.study.tables import TABLES, ImportUnderWay, UnfinishedImport, now
+from evalcore.study.tables import TABLES, ImportUnderWay, UnfinishedImport, alias, now
 
 LOST = timedelta(minutes=2)
 """An import that has not said for so long how far it is has died, or writes its last part."""
@@ -31,7 +31,7 @@ def _rows_of(table: str, column: str, *order: str) -> Select[Any]:
     return select(TABLES[table]).where(TABLES[table].c[column].in_(_WANTED)).order_by(*order)
 
 
-_NEWER = TABLES["verdict"].alias("newer")
+_NEWER = alias("verdict", "newer")
 _IS_STANDING = ~select(_NEWER.c.id).where(_NEWER.c.supersedes == _VERDICT.c.id).exists()
 EXAMPLES = _rows_of("example", "prompt_id").where(_EXAMPLE.c.dataset == bindparam("dataset"))
 """By prompt_id, within the data set that is bound."""

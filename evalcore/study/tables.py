@@ -5,6 +5,7 @@ import json
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +18,13 @@ from evalcore.study import schema
 from evalcore.study.schema import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
+
+
+@cache
+def alias(table: str, name: str) -> sa.Alias:
+    """A table under another name, for a statement that needs it twice: SQLAlchemy copies all of its columns for each one made."""
+    return TABLES[table].alias(name)
+
 
 # ---------------------------------------------------------------- kinds of columns
 
