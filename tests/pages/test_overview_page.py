@@ -174,7 +174,7 @@ def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
 def test_a_blind_reader_is_not_told_what_others_have_read_where_they_are_to_read(small: world.World, opened):
     world.assigned(small)
     before = opened(TOVE)
-    assert "left out of what is said here of readers" in said(before)
+    assert "Reads of conversations that wait for your own first read are left out here." in said(before)
     world.submitted(small, IMANI, "++")
     after = opened(TOVE)
     pd.testing.assert_frame_equal(table(before), table(after))
