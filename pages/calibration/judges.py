@@ -16,7 +16,7 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from evalcore.triage.predictions import JURY
 from pages.calibration import confidence
-from pages.shared import common, html, judges_choice, page_cache, tables, theme, triage_choice
+from pages.shared import common, glossary, html, judges_choice, page_cache, tables, theme, triage_choice
 from pages.shared.triage_choice import Here
 
 CRITERIA, LEVELS = "criteria", "levels of care"
@@ -83,7 +83,15 @@ def show(here: Here) -> None:
     if reads == DRAWN and not is_drawn:
         st.html(html.quiet(NOT_DRAWN))
     with own:
-        name = str(confidence.one_of("Confidence of", options, "calibration_judge", width=230))
+        name = str(
+            confidence.one_of(
+                "Confidence of",
+                options,
+                "calibration_judge",
+                width=230,
+                help=glossary.helps("confidence", "calibration"),
+            )
+        )
     _one(calibrated, name, about)
     if len(errors) > 1:
         groups = [str(group).rpartition(", ") for group in errors["group"]]
