@@ -141,12 +141,9 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
         y_title="Right, by physicians (share)",
     )
     with st.container(horizontal=True, vertical_alignment="top", key="calibration_one"):
-        theme.figure(
-            figure,
-            width="content",
-            key="calibration_reliability",
-            alt="What is right by physicians over stated confidence, with 95 % intervals",
-        )
+        with st.container(width="content"):  # with the words to save it below
+            alt = "What is right by physicians over stated confidence, with 95 % intervals"
+            theme.figure(figure, width="content", key="calibration_reliability", alt=alt)
         with st.container(width="content"):
             cells: dict[str, list[Any]] = error_columns(mine) | brier_columns(mine)
             columns: dict[str, Any] = {"Measure": list(MEASURES), "Value": [cells[head][0] for head in MEASURES]}
