@@ -1,4 +1,4 @@
-"""What stands under the navigation: the glossary, who reads, and what closes the sidebar on a narrow screen."""
+"""What stands around every page: under the navigation the glossary and who reads; a sidebar that makes room; and paper, which is light."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, glossary
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-_make_room = st.components.v2.component("overread_sidebar", js=_JS)
+_listen = st.components.v2.component("overread_frame", js=_JS)
 
 
 def show(person: Viewer) -> None:
@@ -16,4 +16,4 @@ def show(person: Viewer) -> None:
     glossary.show()
     common.sidebar_foot(person)
     with st.sidebar:
-        _make_room(key="make_room")
+        _listen(key="frame")
