@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import common, glossary, html, prefetch, routes, welcome
+from pages.shared import common, frame, html, prefetch, routes, welcome
 
 SIDEBAR_PIXELS = 230
 ICON = str(Path(__file__).parent / "pages" / "shared" / "icon.svg")
@@ -68,7 +68,6 @@ with common.guarded():
     else:
         common.came(viewer)
         prefetch.begin(viewer)
-        glossary.show()
-        common.sidebar_foot(viewer)
+        frame.show(viewer)
         common.tell_unfinished()
         page.run()

@@ -190,17 +190,10 @@ def record_forest(record: pd.DataFrame) -> go.Figure:
 
 
 def beside_physicians(records: pd.DataFrame, among: pd.DataFrame) -> go.Figure:
-    """Each judge by its `judge_record` of all criteria, and physicians among themselves by a row of `agreement` in percent, if they read the same criteria."""
-    judges = records.assign(
-        label=records["judge"], value=records["share"], colour=BLUE, words=rate_cells(records, "share", "n_right", "n")
-    )
-    among = among.loc[among["value"].notna()].assign(label="Physicians among themselves", colour=INK)
-    among["words"] = [
-        f"{value}, {counted(n, 'criterion', 'criteria')}"
-        for value, n in zip(cells(among), among["n_items"], strict=True)
-    ]
-    columns = ["label", "value", "low", "high", "words", "colour"]
-    table = pd.concat([judges[columns], among[columns]], ignore_index=True)
+    """Each judge by its `judge_record` of all criteria, and physicians among themselves by their `quality.same_labels`."""
+    judges = records.assign(label=records["judge"], colour=BLUE)
+    table = pd.concat([judges, among.assign(label="Physicians among themselves", colour=INK)], ignore_index=True)
+    table = table.assign(value=table["share"], words=rate_cells(table, "share", "n_right", "n"))
     return forest(
         table, title="Agrees with a physician's blind first read (share)", tick_format=".0%", limits=SHARES["range"]
     )

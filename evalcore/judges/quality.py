@@ -81,6 +81,25 @@ def physician_pairs(rubric_data: RubricData, *, reads: record.Reads | None = Non
     return _frame(list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
 
 
+def same_labels(rubric_data: RubricData, *, reads: record.Reads | None = None) -> pd.DataFrame:
+    """How often two physicians give one criterion the same label on blind first reads, to stand beside the shares of `record.judge_record`.
+
+    With k reads of an item, m of them met, m(m-1)/2 + (k-m)(k-m-1)/2 of its k(k-1)/2 pairs are the same; items have the weights of `judge_pairs`.
+
+    Returns:
+        One row, none without a pair: n (pairs), n_right, share in [0, 1] (weighted) with low and high, clustered by example, and weighted.
+    """
+    n_met, n_reads, weight = _reads_by_item(rubric_data, record.counted_reads(rubric_data.reads, reads))
+    n_other, pairs = n_reads - n_met, n_reads * (n_reads - 1) // 2
+    rows = np.flatnonzero(pairs)
+    same = (n_met * (n_met - 1) + n_other * (n_other - 1)) // 2
+    examples, one_group = pd.factorize(rubric_data.items["example_id"])[0][rows], np.zeros(len(rows), dtype=np.int64)
+    share = grouped_shares(same[rows], examples, one_group, 1, sizes=pairs[rows], weights=weight[rows])
+    counts = share.rename(columns={"n_hits": "n_right"}).astype({"n": np.int64, "n_right": np.int64})
+    weighted = bool((weight[rows] != 1).any())
+    return counts.assign(weighted=weighted).loc[counts["n"].gt(0), ["n", "n_right", "share", "low", "high", "weighted"]]
+
+
 def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
     rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
     n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)

@@ -15,7 +15,7 @@ from evalcore.study.policies import check_can_set_meaning, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import set_confidence_meaning
-from pages.shared import common, html, page_cache, tables, triage_choice
+from pages.shared import common, glossary, html, page_cache, tables, triage_choice
 from pages.shared.triage_choice import Here, Read
 
 PAGE = "calibration"
@@ -79,7 +79,15 @@ def source(here: Here, *, asked: bool = True) -> str:
     if not asked:
         return STATED
     with here.row:
-        return str(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235))
+        return str(
+            one_of(
+                "Confidence",
+                [STATED, SHARES],
+                "calibration_confidence",
+                width=235,
+                help=glossary.helps("confidence", "calibration"),
+            )
+        )
 
 
 def own(read: Read, source: str) -> pd.DataFrame:

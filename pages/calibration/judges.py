@@ -16,7 +16,7 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from evalcore.triage.predictions import JURY
 from pages.calibration import confidence
-from pages.shared import common, html, judges_choice, page_cache, tables, theme, triage_choice
+from pages.shared import common, glossary, html, judges_choice, page_cache, tables, theme, triage_choice
 from pages.shared.triage_choice import Here
 
 CRITERIA, LEVELS = "criteria", "levels of care"
@@ -83,7 +83,15 @@ def show(here: Here) -> None:
     if reads == DRAWN and not is_drawn:
         st.html(html.quiet(NOT_DRAWN))
     with own:
-        name = str(confidence.one_of("Confidence of", options, "calibration_judge", width=230))
+        name = str(
+            confidence.one_of(
+                "Confidence of",
+                options,
+                "calibration_judge",
+                width=230,
+                help=glossary.helps("confidence", "calibration"),
+            )
+        )
     _one(calibrated, name, about)
     if len(errors) > 1:
         groups = [str(group).rpartition(", ") for group in errors["group"]]
@@ -133,12 +141,9 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
         y_title="Right, by physicians (share)",
     )
     with st.container(horizontal=True, vertical_alignment="top", key="calibration_one"):
-        theme.figure(
-            figure,
-            width="content",
-            key="calibration_reliability",
-            alt="What is right by physicians over stated confidence, with 95 % intervals",
-        )
+        with st.container(width="content"):  # with the words to save it below
+            alt = "What is right by physicians over stated confidence, with 95 % intervals"
+            theme.figure(figure, width="content", key="calibration_reliability", alt=alt)
         with st.container(width="content"):
             cells: dict[str, list[Any]] = error_columns(mine) | brier_columns(mine)
             columns: dict[str, Any] = {"Measure": list(MEASURES), "Value": [cells[head][0] for head in MEASURES]}

@@ -16,7 +16,7 @@ from evalcore.reading import exposing
 from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
-from pages.shared import common, filters, html, routes, theme as shared_theme
+from pages.shared import common, filters, glossary, html, routes, theme as shared_theme
 
 PREVIEW_ROWS = 50
 LARGE = 300_000  # verdicts: with more the page does not make a whole table only to show its first rows
@@ -142,7 +142,7 @@ def text(name: str) -> bytes:
 
 def for_a_paper(hidden: frozenset[int]) -> None:
     """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
-    st.subheader("For a paper", anchor=False)
+    st.subheader("For a paper", anchor=False, help=glossary.helps("reference label", "corrected score"))
     found = paper(common.location(), common.version(), hidden)
     st.html(
         html.quiet(

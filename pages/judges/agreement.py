@@ -19,7 +19,7 @@ from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.wording import counted
 from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import filters, html, judges_choice, routes, tables, theme
+from pages.shared import filters, glossary, html, judges_choice, routes, tables, theme
 
 MOST_PAIRS = 30  # in the figure
 KINDS = {"Theme": "theme", "Axis": "axis", "Category": "cluster", "Category of the conversation": "category"}
@@ -117,7 +117,12 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     known = judges_choice.computed(judges_choice.names, viewer)
     with_judges = known and row.toggle("Count judges as raters", key="agreement_judges", bind="query-params")
     judges = tuple(known) if with_judges else ()
-    more_coefficients = row.toggle("More coefficients", key="agreement_all", bind="query-params")
+    more_coefficients = row.toggle(
+        "More coefficients",
+        key="agreement_all",
+        bind="query-params",
+        help=glossary.helps("agreement", "Gwet's AC1, Krippendorff's alpha"),
+    )
     raters = judges_choice.computed(_raters, viewer, judges)
     names = tuple(shown_names(raters, judges, viewer, _secret()).items())
     wanted = metric.OF_TWO_CATEGORIES if more_coefficients else metric.SHOWN

@@ -15,7 +15,7 @@ from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import common, html, judges_choice, routes, tables, theme
+from pages.shared import common, glossary, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
 NOTHING = "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
@@ -77,11 +77,11 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     tables.show(columns, key="quality_pooled", alt=alt, optional=optional, names=("Who",))
     if (quality["rater_kind"].eq(metric.JUDGE) & quality["rater"].eq(judge)).any():
         with_names = allows(check_can_see_audit, viewer) and not common.blind(viewer)
-        st.subheader("Among physicians", anchor=False)
+        st.subheader("Among physicians", anchor=False, help=glossary.helps("balanced F1"))
         _among(values, ranks, judge, min_pairs, with_names=with_names)
         st.subheader("By category", anchor=False)
         _by_category(quality, judge)
-    st.subheader("Sensitivity and specificity", anchor=False)
+    st.subheader("Sensitivity and specificity", anchor=False, help=glossary.helps("sensitivity, specificity"))
     _error_rates(found["errors"])
     n_cannot_assess, n_unlabelled = found["left_out"]
     st.html(

@@ -11,7 +11,7 @@ from evalcore.judges import anchoring as shift, record as metric
 from evalcore.judges.figures import record_forest, shift as shift_figure
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
-from pages.shared import common, html, judges_choice, routes, tables, theme
+from pages.shared import common, glossary, html, judges_choice, routes, tables, theme
 
 TITLE = "Record of the judge"
 LEFT_OUT = "Conversations that wait for you, to be read or settled, are left out of all numbers here."
@@ -145,9 +145,9 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator,
             st.html(html.quiet(LEFT_OUT))
     st.html(html.finding(metric.finding(record)))
     st.html(html.quiet(selection))
-    st.subheader("Matches by kind of criterion", anchor=False)
+    st.subheader("Matches by kind of criterion", anchor=False, help=glossary.helps("blind first read", "95 % interval"))
     record_table(record)
-    st.subheader("Changes after the reveal", anchor=False)
+    st.subheader("Changes after the reveal", anchor=False, help=glossary.helps("reveal", "keep, revise"))
     moved(shifts, effect=effect, with_names=allows(check_can_see_audit, viewer) and not waiting)
     st.html(
         html.foot(

@@ -17,7 +17,7 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.browse import Filters
 from evalcore.study.schema import Viewer
 from pages.models import scores as models_scores
-from pages.shared import common, html, models_choice, routes, tables, theme
+from pages.shared import common, glossary, html, models_choice, routes, tables, theme
 from pages.shared.html import response_names
 
 EVERY = "every model"
@@ -55,7 +55,9 @@ def better(viewer: Viewer, chosen: Analysis) -> None:
     seed = right.number_input("Seed", *limits, key="models_seed", bind="query-params")
     model = None if against == EVERY else against
     numbers = models_choice.numbers(viewer, chosen)
-    st.subheader("After correction by physicians' reads", anchor=False)
+    st.subheader(
+        "After correction by physicians' reads", anchor=False, help=glossary.helps("corrected score", "95 % interval")
+    )
     st.html(html.finding(numbers.finding))
     models_scores.primary(numbers)
     if not numbers.differences.empty:

@@ -16,7 +16,7 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study.analysis import Analysis
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
-from pages.shared import common, filters, html, models_choice, page_cache, routes, tables, theme
+from pages.shared import common, filters, glossary, html, models_choice, page_cache, routes, tables, theme
 
 GROUPINGS = ("axis", "theme", "category", "cluster", "language")  # of an axis enough is read first
 
@@ -46,7 +46,7 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
         columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model", notes=notes
     )
     if scores["n_read"].any():  # no claim stands alone
-        st.subheader("Corrected scores by claim", anchor=False)
+        st.subheader("Corrected scores by claim", anchor=False, help=glossary.helps("corrected score", "95 % interval"))
         columns = finding.claim_columns(numbers.claims, scores)
         tables.show(columns, key="models_claims", names=("Model",), alt="Corrected scores by claim")
         st.html(html.quiet(finding.claim_notes(numbers.where)))
@@ -234,7 +234,7 @@ def _missing(table: pd.DataFrame) -> None:
 
 
 def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
-    st.subheader("Worst of several answers", anchor=False)
+    st.subheader("Worst of several answers", anchor=False, help=glossary.helps("score", "judge only"))
     if worst.empty or worst["k"].max() < 2:  # noqa: PLR2004 - one answer has no worst
         once = "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
         st.html(html.notice(once))

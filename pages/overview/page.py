@@ -14,6 +14,7 @@ from evalcore.study.contents import holdings
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
+from evalcore.team.provider import provider
 from pages.overview import composition, results
 from pages.review import telling
 from pages.review.html import left_words
@@ -122,7 +123,8 @@ hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
 whose = f"judged by {counted(counts['judges'], 'judge')} and read by {counted(counts['reviewers'], 'physician')}"
 st.html(html.heading("Overview", f"{holdings(counts)}, {whose}"))
-st.html(html.quiet(tour.WHAT))
+if provider() is not None:  # else the start page has said it
+    st.html(html.quiet(tour.WHAT))
 if common.is_demo():
     st.html(html.notice(tour.FICTIONAL))
 tour.show(viewer)
@@ -142,22 +144,10 @@ if is_of_study:
     _progress()
     results.judges(viewer)
     results.models(viewer)
-if hidden:
-    left_out = (
-        "are left out of what is said here of readers and their verdicts, their conflicts, the judges and what was read"
-    )
-    st.html(html.quiet(f"Conversations that wait for your own {policies.own_act(viewer)} {left_out}."))
-n_conflicting = common.read("n_conflicting", hidden)
-facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
-if counts["cases"]:
-    facts["cases of triage"] = f"{counts['cases']:,}"
-facts |= {
-    "criteria": f"{counts['criteria']:,}",
-    "judges' verdicts": f"{counts['judge_verdicts']:,}",
-    "physicians' verdicts": f"{counts['physician_verdicts']:,}",
-    "items where readers conflict": f"{n_conflicting:,}",
-}
-st.html(html.facts(facts))
+waiting = f"Reads of conversations that wait for your own {policies.own_act(viewer)} are left out here."
+left_out = html.quiet(waiting) if hidden else ""
+if left_out and is_of_study:
+    st.html(left_out)
 with st.container(horizontal=True):
     if policies.allows(policies.check_can_give_verdict, viewer):
         st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
@@ -168,8 +158,19 @@ with st.container(horizontal=True):
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
 if is_of_study and counts["reviewers"]:
     _read_so_far()
-if counts["examples"] > counts["cases"]:
-    with st.expander("Composition and coverage", expanded="made_of" in st.query_params):
+n_conflicting = common.read("n_conflicting", hidden)
+facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
+if counts["cases"]:
+    facts["cases of triage"] = f"{counts['cases']:,}"
+facts |= {
+    "criteria": f"{counts['criteria']:,}",
+    "judges' verdicts": f"{counts['judge_verdicts']:,}",
+    "physicians' verdicts": f"{counts['physician_verdicts']:,}",
+    "items where readers conflict": f"{n_conflicting:,}",
+}
+with st.expander("Composition and coverage", expanded="made_of" in st.query_params):
+    st.html(html.facts(facts) + ("" if is_of_study else left_out))
+    if counts["examples"] > counts["cases"]:
         composition.show(viewer, hidden)
 if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     head = common.ask(trail_head)[1]

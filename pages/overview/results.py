@@ -5,23 +5,20 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.figures.colours import colour_of
-from evalcore.judges import agreement
 from evalcore.judges.figures import beside_physicians
+from evalcore.judges.quality import same_labels
 from evalcore.judges.record import ALL
 from evalcore.rubric import finding, results
-from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import corrected_forest
-from evalcore.stats.agreement_sums import Coefficient
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Viewer
 from pages.judges import record
 from pages.shared import common, glossary, html, judges_choice, models_choice, routes, theme
 
-ROUGHLY = "A judge is held against all blind first reads, physicians against one another where two have read: compare them only roughly."
-
-
-def _among(rubric_data: RubricData) -> pd.DataFrame:
-    return agreement.agreement(agreement.labels_of(rubric_data), coefficients=(Coefficient.AGREEMENT,))
+HELD = (
+    "Judges: each blind first read beside the judge's label. Physicians: each two blind first reads of one criterion. "
+    "Both intervals are 95 %, count a conversation as one cluster, and hold for these physicians."
+)
 
 
 def judges(viewer: Viewer) -> None:
@@ -34,10 +31,10 @@ def judges(viewer: Viewer) -> None:
     st.subheader(
         "Judges beside physicians", anchor=False, help=glossary.helps("judge", "blind first read", "agreement")
     )
-    figure = beside_physicians(records, judges_choice.computed(_among, viewer))
+    figure = beside_physicians(records, judges_choice.computed(same_labels, viewer))
     alt = "How often each judge, and another physician, agrees with a physician's blind first read, with 95 % intervals"
     theme.figure(figure, key="overview_judges", alt=alt)
-    st.html(html.quiet(ROUGHLY))
+    st.html(html.quiet(HELD))
 
 
 def models(viewer: Viewer) -> None:

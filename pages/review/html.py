@@ -46,15 +46,15 @@ def guideline_words(version: int, known: int | None) -> str:
     """That the guideline is new to a reader, or has changed; empty for who has read under this version before.
 
     >>> guideline_words(1, None)
-    'The guideline (G) is new to you'
+    'The guideline is new to you'
     >>> guideline_words(3, 2)
-    'The guideline (G) has changed since your last read'
+    'The guideline has changed since your last read'
     >>> guideline_words(3, 3)
     ''
     """
     if known is None:
-        return "The guideline (G) is new to you"
-    return "The guideline (G) has changed since your last read" if known < version else ""
+        return "The guideline is new to you"
+    return "The guideline has changed since your last read" if known < version else ""
 
 
 def top(place: str, stamps: Sequence[str]) -> str:

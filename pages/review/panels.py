@@ -441,7 +441,7 @@ class _Locked(ListPanel):
         st.html(html.locked(self.desk, is_slipping=self._is_slipping))
         with row("last_row"):
             waits, name = self.desk.state is ReadingState.LOCKED, f"go_on_{self.number}"
-            pressed = waits and keys.press(Press.REVEAL, "Show the judge (Enter)", name, type="primary")
+            pressed = waits and keys.press(Press.REVEAL, "Show the judge", name, type="primary")
             if pressed and self.act(reviewing.reveal, self.number):
                 self._say_agreed()
                 self._leave()

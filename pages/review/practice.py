@@ -119,6 +119,8 @@ def _is_over(sitting: Sitting) -> bool:
 class _Practising(Marking):
     """The panel of the blind read, with its marks in the sitting."""
 
+    panel = Panel.PRACTISE
+
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, sitting: Sitting) -> None:
         self.sitting = sitting
         super().__init__(viewer, desk, guideline, names_model=False)

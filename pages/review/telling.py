@@ -37,7 +37,7 @@ def is_open(number: int) -> bool:
 def button(number: int) -> None:
     """Opens the form of a read."""
     if not is_open(number):
-        keys.press(Press.TELL, "Tell the lead (-)", f"tell_lead_{number}", on_click=_open, args=(number,))
+        keys.press(Press.TELL, "Tell the lead", f"tell_lead_{number}", on_click=_open, args=(number,))
 
 
 def _open(number: int) -> None:

@@ -19,10 +19,19 @@ function fitted(toPaper) {
 addEventListener("beforeprint", () => fitted(true));
 addEventListener("afterprint", () => fitted(false));
 
+// A figure that scrolls in its place, on a phone, is reached by Tab, so that it scrolls by keys.
+const fits = new ResizeObserver((places) => {
+  for (const { target } of places) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+
 export default function ({ data, parentElement }) {
-  const wide = () => document.querySelector(`.st-key-${CSS.escape(data.key)} .js-plotly-plot`);
+  const place = document.querySelector(`.st-key-${CSS.escape(data.key)}`);
+  if (place) fits.observe(place); // again and again is once
   const drawn = (format) => {
-    const figure = wide();
+    const figure = document.querySelector(`.st-key-${CSS.escape(data.key)} .js-plotly-plot`);
     if (!figure) return;
     const layout = { ...figure.layout, font: { ...figure.layout.font, ...FONT }, paper_bgcolor: "#fff", plot_bgcolor: "#fff" };
     const { width, height } = figure.getBoundingClientRect();

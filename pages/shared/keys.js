@@ -1,9 +1,7 @@
 // What Streamlit's buttons cannot do by key: show the map of keys (?), put the cursor into a field (n, -), hear a second key for a button (arrows,
-// Enter) and the letter C, select words of the response by arrows, keep the row in hand in view, say to a screen reader what has just happened, and close
-// the sidebar where the screen is narrow. It sends nothing but the row that was clicked, the words that are to be quoted (R), and answers to criteria, which
-// are drawn before the server has them.
+// Enter) and the letter C, select words of the response by arrows, keep the row in hand in view, and say to a screen reader what has just happened. It sends
+// nothing but the row that was clicked, the words that are to be quoted (R), and answers to criteria, which are drawn before the server has them.
 const instances = new WeakMap();
-let hasMadeRoom = false;
 const level = (letter) => `[class*='st-key-answer_${letter}_'] button, .st-key-settle_${letter} button`;
 const BUTTONS = {
   ArrowUp: "[class*='st-key-back_'] button",
@@ -72,7 +70,15 @@ function writeSoon(tries = 100) {
   else if (tries) setTimeout(() => writeSoon(tries - 1), 30);
 }
 
+// A list without buttons is reached by Tab, so that it scrolls by keys.
+function keepReachable() {
+  const list = document.querySelector(".st-key-rows");
+  if (list?.querySelector("button")) list.removeAttribute("tabindex");
+  else if (list) list.tabIndex = 0;
+}
+
 function keepInView() {
+  keepReachable();
   const row = document.querySelector(".or-row.or-current");
   const list = row && row.closest(".st-key-rows");
   if (!row || !list) return;
@@ -183,8 +189,6 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   if (!instance) {
     instance = { presses: [], n: 0 };
     instances.set(parentElement, instance);
-    if (innerWidth < 1100 && !hasMadeRoom) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(); // who opens it again keeps it
-    hasMadeRoom = true;
     instance.onKey = (event) => {
       const at = event.composedPath()[0];
       if (event.isComposing || isOfFocus(event, at) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -263,6 +267,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
     instance.clock = setInterval(() => remind(instance), PATIENT_MS / 2);
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
+  keepReachable();
   instance.send = setTriggerValue; // of the part of the page that stands now
   instance.setState = setStateValue;
   acknowledge(instance, data.answering);

@@ -122,6 +122,7 @@ class Panel(StrEnum):
     """A screen with keys."""
 
     MARK = "Review"
+    PRACTISE = "Review, practice"
     PRACTICE = "Review, practice feedback"
     LOCKED = "Review, locked"
     LOOK = "Review, second look"
@@ -136,6 +137,9 @@ PANELS: Mapping[Panel, tuple[Press | Group, ...]] = {
     Panel.MARK: (
         Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.TELL, Press.LOCK,
         Press.SLIP, Press.MAP,
+    ),
+    Panel.PRACTISE: (
+        Group.ANSWERS, Group.REASONS, *_MOVES, Press.UNDO, Press.NOTE, Press.QUOTE, Press.GUIDELINE, Press.LOCK, Press.MAP,
     ),
     Panel.PRACTICE: (*_MOVES, Press.GUIDELINE, Press.ONWARD, Press.MAP),
     Panel.LOCKED: (Press.REVEAL, Press.SLIP, Group.ANSWERS, Group.REASONS, *_MOVES, Press.GUIDELINE, Press.MAP),

@@ -16,7 +16,7 @@ from evalcore.rubric.results import Results
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
-from pages.shared import common, filters, page_cache
+from pages.shared import common, filters, glossary, page_cache
 
 _Made = TypeVar("_Made")
 ALL = "all examples"
@@ -56,7 +56,15 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
         )
         claim = physicians = None
         if claims:
-            claim = one_of("Holds for", list(CLAIMS), "models_claim", plan.claim, format_func=CLAIMS.get, width=170)
+            claim = one_of(
+                "Holds for",
+                list(CLAIMS),
+                "models_claim",
+                plan.claim,
+                format_func=CLAIMS.get,
+                width=170,
+                help=glossary.helps("claim, reach"),
+            )
             physicians = one_of(
                 "As read by", list(READERS), "models_readers", plan.physicians, format_func=READERS.get, width=180
             )

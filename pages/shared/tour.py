@@ -6,15 +6,15 @@ from evalcore.study.schema import Role, Viewer
 from pages.shared import cookies, html, routes
 
 WHAT = (
-    "In Overread physicians check the verdicts that language models, the judges, give on answers to health questions. "
-    "A physician reads an answer blind and locks the read; only then is the judge's verdict shown."
+    "In Overread physicians check how language models, the judges, grade answers to health questions. "
+    "They read blind first; the judge's verdict is shown after they lock."
 )
-FICTIONAL = "This is the demo study: its conversations, cases, models, physicians and verdicts are all invented."
+FICTIONAL = "This is the demo study: everything in it is invented."
 NEXT = {
-    Role.REVIEWER: "reads responses blind in Review, then keeps or revises each label beside the judge's",
-    Role.ADJUDICATOR: "settles in Adjudicate what readers differ on, without their names",
-    Role.RESEARCHER: "looks at Models, Judges and Triage, and takes labels and methods from Export",
-    Role.LEAD: "imports files, adds people and assigns reading in Study, and watches the progress on Overview",
+    Role.REVIEWER: "reads responses blind, then keeps or revises each label beside the judge's",
+    Role.ADJUDICATOR: "settles what readers differ on, without their names",
+    Role.RESEARCHER: "compares models and judges, and exports labels and methods",
+    Role.LEAD: "imports files, adds people and assigns reading",
 }
 """What each role does, after its name."""
 

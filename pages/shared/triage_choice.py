@@ -20,7 +20,7 @@ from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.predictions import JURY, joined, judges_by_format, members, predictions, with_jury
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
-from pages.shared import common, html, page_cache, routes
+from pages.shared import common, glossary, html, page_cache, routes
 
 PAGE, MODEL = "triage", "triage_model"
 KEYS = (
@@ -154,7 +154,17 @@ def controls(known: About, *, gold: bool) -> Chosen:
         for word in FORMATS
         if known.judges.get(word)
     }
-    whose = one_of("Gold", list(Gold), "triage_gold", width=215) if gold else Gold.FILE
+    whose = (
+        one_of(
+            "Gold",
+            list(Gold),
+            "triage_gold",
+            width=215,
+            help=glossary.helps("gold", "level of care", "boundary, ambiguous"),
+        )
+        if gold
+        else Gold.FILE
+    )
     return Chosen(tuple(judges.items()), Gold(whose))
 
 

@@ -16,14 +16,14 @@ def show() -> None:
     st.html(html.finding(tour.WHAT))
     if common.is_demo():
         st.html(html.notice(tour.FICTIONAL))
-    purpose = "Every verdict carries the name of its reader. The choice is remembered in this browser."
+    purpose = "Every verdict carries its reader's name. This browser remembers the choice."
     st.html(html.heading("Sign in as", purpose))
     if people:
         words = [" · ".join([", ".join(sorted(person.roles)), *person.specialties]) for person in people]
         links = [common.reader_link(person.person_id) for person in people]
         st.html(html.profiles(zip((person.name for person in people), words, links, strict=True)))
         st.html(tour.roles())
-        st.html(html.foot("A lead adds people on the Study page; overread people --add does the same."))
+        st.html(html.foot("Not listed? Ask a lead to add you."))
         return
     with st.form("first person", width=420):
         name = st.text_input("Your name", key="first_name")

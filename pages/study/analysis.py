@@ -8,7 +8,7 @@ from evalcore.study import acting, analysis, contents
 from evalcore.study.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
 from evalcore.study.policies import check_can_state_analysis, reason
 from evalcore.study.schema import Viewer
-from pages.shared import common, html, models_choice
+from pages.shared import common, glossary, html, models_choice
 
 USUAL_DATA, USUAL_JUDGE, NO_MODEL = "the judged one with most responses", "the one with most labels", "none"
 DRAWN = "study_analysis_drawn"
@@ -23,7 +23,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     st.session_state.setdefault(DRAWN, 0)
     versions = common.ask(contents.stated_analyses)
     current = versions[0] if versions else None
-    st.subheader("The stated analysis", anchor=False)
+    st.subheader("The stated analysis", anchor=False, help=glossary.helps("corrected score", "claim, reach"))
     if current is None:
         st.html(
             html.notice(

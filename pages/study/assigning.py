@@ -16,7 +16,7 @@ from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
 from evalcore.study.policies import allows, check_can_assign, check_can_give_practice, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
-from pages.shared import common, filters as shared_filters, html, tables
+from pages.shared import common, filters as shared_filters, glossary, html, tables
 from pages.study import lines
 
 ASKS = {
@@ -75,7 +75,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 
 def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
-    st.subheader("Assign reading", anchor=False)
+    st.subheader("Assign reading", anchor=False, help=glossary.helps("assignment", "drawn"))
     ask = st.segmented_control(
         "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
     )  # fmt: skip

@@ -21,7 +21,7 @@ from evalcore.triage import (
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, described
 from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words
-from pages.shared import common, html, tables, theme
+from pages.shared import common, glossary, html, tables, theme
 
 FORMATS = {
     Format.QA: "qa: the case with the four levels",
@@ -99,7 +99,7 @@ def settings(viewer: Viewer) -> None:
             "know stops an import. A change counts for cases that are imported from then on: those imported before keep what was made of them."
         )
     )
-    st.subheader("How cases are counted", anchor=False)
+    st.subheader("How cases are counted", anchor=False, help=glossary.helps("gold", "boundary, ambiguous"))
     _settings(viewer, disabled=bool(why_not))
     st.html(
         html.foot(

@@ -23,7 +23,7 @@ from evalcore.triage.harm import Weights
 from evalcore.triage.rates import SCORES, accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from evalcore.triage.settings import METRICS, TriageSettings
-from pages.shared import html, routes, tables, theme, triage_cases, triage_choice
+from pages.shared import glossary, html, routes, tables, theme, triage_cases, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here, Read
 from pages.triage import counts
 from pages.triage.counts import By
@@ -107,7 +107,7 @@ def show(here: Here) -> None:
         _transitions(replace(here, chosen=replace(chosen, gold=Gold.FILE)))
     if is_known:
         _safer(by)
-        st.subheader("All models", anchor=False)
+        st.subheader("All models", anchor=False, help=glossary.helps("over-triage, under-triage", "missed emergency"))
         _all_models(cells, rates, counted)
     with st.expander("Counted and left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:

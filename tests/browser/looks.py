@@ -21,8 +21,8 @@ LOOK = """where => axe.run(where, {
 })"""
 
 
-def looked_at(page: Page, where: str) -> list[str]:
-    """What is wrong with a screen as it stands, and then in the dark on a wider screen; it is left as it was.
+def looked_at(page: Page, where: str, *, dark_width: int = DARK_WIDTH) -> list[str]:
+    """What is wrong with a screen as it stands, and then in the dark, on a wider screen unless told; it is left as it was.
 
     Streamlit's client follows the browser from light to dark. Words inside figures keep their ink until the script runs again, but axe-core does
     not look at that in either theme: tests of the figures do.
@@ -30,7 +30,7 @@ def looked_at(page: Page, where: str) -> list[str]:
     found = _faults_and_widths(page, where)
     size = page.viewport_size
     assert size is not None
-    _turn(page, "dark", {**size, "width": DARK_WIDTH})
+    _turn(page, "dark", {**size, "width": dark_width})
     found += _faults_and_widths(page, f"{where}, dark")
     _turn(page, "light", size)
     return found

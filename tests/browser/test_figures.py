@@ -66,3 +66,13 @@ def test_the_numbers_of_a_figure_are_saved_with_their_intervals(saved):
     assert whole["up"] == "all criteria"
     assert float(whole["across_low"]) < float(whole["across"]) < float(whole["across_high"])
     assert whole["told"].startswith(f"all criteria: {float(whole['across']):.0%}".replace("%", " %"))
+
+
+def test_what_is_printed_from_the_dark_is_light_tables_too(record: Page):
+    record.emulate_media(color_scheme="dark")
+    expect(record.get_by_test_id("stApp")).to_have_css("color-scheme", "dark")
+    record.pdf()  # the browser says that it prints
+    record.emulate_media(media="print", color_scheme="dark")
+    assert record.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    canvas = record.get_by_test_id("stDataFrame").locator("canvas").first
+    expect(canvas).to_have_css("filter", re.compile(r"^invert\(1\)"))

@@ -283,7 +283,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     page: Page, differing: AppServer
 ):
     begin(page, differing, TOVE)
-    expect(page.locator(".or-top")).to_contain_text("The guideline (G) is new to you")
+    expect(page.locator(".or-top")).to_contain_text("The guideline is new to you")
     pressed = Presses(page)
     pressed.mark("3", 0, "cannot assess")
     expect(steps.button(page, "reason_needs_examination")).to_be_visible()

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates, left_out as pairs_left_out
+from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates, left_out as pairs_left_out, same_labels
 from evalcore.judges.record import Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.rubric.data import RubricData
+from evalcore.stats.intervals import share_interval
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
 
@@ -30,6 +31,29 @@ def test_an_item_with_three_reads_makes_three_pairs_with_a_judge_and_two_for_eac
         2,
         0,
     )
+
+
+def test_each_two_physicians_on_an_item_count_once_with_the_interval_that_judges_have():
+    (row,) = same_labels(
+        study("""
+            example | Magpie | dr_a | dr_b | dr_c
+            1       | +      | +    | +    | ?
+            1       | -      | +    | -    |
+            2       | +      | -    | +    | -
+            2       | +      | -    |      |
+        """)
+    ).to_dict(orient="records")
+    assert (row["n"], row["n_right"]) == (
+        5,
+        2,
+    )  # pairs 1, 1, 3 and 0: the same are the first, and dr_a and dr_c of the third
+    alone = share_interval([True, False, True, False, False], [1, 1, 2, 2, 2])
+    assert (row["share"], row["low"], row["high"]) == pytest.approx((0.4, alone.low, alone.high))
+    assert not row["weighted"]
+
+
+def test_a_study_in_which_no_two_have_read_the_same_says_nothing_of_physicians_among_themselves():
+    assert same_labels(study("Magpie | dr_a | dr_b\n+ | + |\n- | | +")).empty
 
 
 def test_reads_that_could_not_assess_and_items_without_the_judges_label_make_no_pair():

@@ -63,3 +63,19 @@ def test_the_words_are_on_every_page_once_they_are_opened(demo_study: str, open_
         assert meaning not in words(app)
         app.session_state["words"] = True
         assert meaning in words(app.run())
+
+
+@pytest.mark.parametrize(
+    ("page", "term"),
+    [
+        ("judges", "blind first read"),
+        ("models", "claim, reach"),
+        ("triage", "gold"),
+        ("calibration", "calibration"),
+        ("export", "reference label"),
+    ],
+)
+def test_a_page_of_results_explains_its_terms_beside_them(page: str, term: str, demo_study: str, open_page: Open):
+    app = open_page(demo_study, page, LEAD)
+    beside = [one.proto.help for one in [*app.subheader, *app.selectbox]]
+    assert any(glossary.meanings()[term] in told for told in beside)

@@ -78,3 +78,9 @@ def test_every_reason_and_cause_has_a_key():
         (keys.CONFLICT_KEYS, ConflictCause),
     ):
         assert {option for option, _ in choices.values()} == set(words)
+
+
+def test_in_practice_nothing_is_told_to_the_lead_and_no_lock_is_taken_back():
+    of_mark, of_practice = (keys.keys_of(panel, Ask.RUBRIC) for panel in (keys.Panel.MARK, keys.Panel.PRACTISE))
+    assert [key for key in of_mark if key not in of_practice] == [keys.Press.TELL.value, keys.Press.SLIP.value]
+    assert all(key in of_mark for key in of_practice)

@@ -54,6 +54,13 @@ def test_a_page_leads_to_sign_in_and_names_itself(server: Server):
     assert parse_qs(urlsplit(answer.headers["location"]).query) == {"next": ["/review?item=3&x=a%20b"]}
 
 
+def test_help_is_for_whoever_has_signed_in(server: Server):
+    answer = server.browser().get("/help?doc=blinding")
+    assert answer.status_code == 303
+    assert parse_qs(urlsplit(answer.headers["location"]).query) == {"next": ["/help?doc=blinding"]}
+    assert server.signed_in("ana", IMANI).get("/help?doc=blinding").status_code == 200
+
+
 @pytest.mark.parametrize("path", PARTS)
 def test_no_part_of_a_page_is_given_without_a_session(path: str, server: Server):
     assert server.browser().part(path).status_code == 401

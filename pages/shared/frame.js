@@ -1,0 +1,21 @@
+// On a narrow screen the sidebar leaves the room to the page: when Overread is opened, and once a page was chosen. By itself Streamlit sees to that
+// on phones alone. Who opens it keeps it until then. And the style sheet is told whether what is printed was drawn on slate: tables are painted.
+const NARROW = 1100;
+let isHeard = false;
+
+function makeRoom() {
+  if (innerWidth < NARROW) document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click();
+}
+
+export default function () {
+  if (isHeard) return;
+  isHeard = true;
+  makeRoom();
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest?.("[data-testid=stSidebarNav] a")) setTimeout(makeRoom, 50); // Streamlit's own handler comes first
+  });
+  addEventListener("beforeprint", () => {
+    const app = document.querySelector("[data-testid=stApp]");
+    document.body.classList.toggle("or-from-slate", getComputedStyle(app).colorScheme === "dark");
+  });
+}
