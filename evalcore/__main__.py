@@ -38,9 +38,19 @@ app.add_typer(team.studies_app, name="studies")
 
 app.command("import")(data.import_)
 COMMANDS = (
-    (data.download, data.formats, data.template, data.scores, data.export, data.backup, data.restore, data.copy),
+    (
+        data.download,
+        data.formats,
+        data.template,
+        data.scores,
+        data.export,
+        data.split,
+        data.backup,
+        data.restore,
+        data.copy,
+    ),
     (compare.compare, judging.judges, judging.agreement, judging.anchoring),
-    (judging.criteria, judging.drift, judging.self_preference, judging.families, judging.judge_check),
+    (judging.criteria, judging.drift, judging.self_preference, judging.families, judging.prompts, judging.judge_check),
     (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (triage.triage_settings, triage.label_maps, data.composition),
     (run.respond, run.judge, run.triage_run, run.runs),
