@@ -54,7 +54,7 @@ COMMANDS = (
     (triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (triage.triage_settings, triage.label_maps, data.composition),
     (run.respond, run.judge, run.triage_run, run.runs),
-    (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle),
+    (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle, analysis.report),
     (team.people, team.migrate),
 )
 for of_a_room in COMMANDS:

@@ -261,8 +261,8 @@ def export(
     with console.study(db) as engine:
         who = console.actor(engine)
         exporting.check(engine, who)
-        chosen = {"judge": judge, "dataset": dataset, "model": model, "read_only": read_only}
-        part = exporting.Part(**chosen, blind=console.hidden(engine, who))
+        blind = console.hidden(engine, who)
+        part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
         with reading(engine) as session:
             trail_hash = trail.trail_head(session)[1]
         if is_table:
@@ -278,7 +278,7 @@ def export(
         if is_table:
             codebook = exporting.codebook_text(what, trail_hash)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
-        told = {"n_rows": n_rows, "part": part, "named": named}
+        told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
         exporting.record(engine, actor=who, what=what, file_format=file_format, **told)
     console.say(f"{path}: {counted(n_rows, 'row')}")
     if scored is not None and scored.n_left_out:

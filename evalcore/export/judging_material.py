@@ -109,7 +109,7 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
     for number, same in whole.groupby("response_id", sort=False):
         rows, text = records(same), texts.loc[number]
         first = rows[0]
-        key = sample_id_of(first["prompt_id"], text["messages"]), int(first["sample_index"]) + 1
+        key = sample_id_of(first["prompt_id"], str(text["messages"])), int(first["sample_index"]) + 1
         if key in seen:
             msg = f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
             raise OverreadError(msg)

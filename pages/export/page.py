@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.export import judging_material as material, methods, tables as export_tables
+from evalcore.export import judging_material as material, methods, report as reporting, tables as export_tables
 from evalcore.export.bundle import FILES, bundle
 from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
@@ -53,6 +53,7 @@ MIME = {
     "jsonl": "application/x-ndjson",
     "md": "text/markdown",
     "svg": "image/svg+xml",
+    "html": "text/html",
     "zip": "application/zip",
 }
 SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
@@ -159,6 +160,8 @@ def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
     if what == "inspect":
         scores = material.inspect_scores(engine, now)
         content, n_rows, named = scores.content, scores.n_rows, scores.named
+    elif what == "report":
+        content, n_rows = reporting.report(engine, blind=now.blind), 0
     elif what == "bundle":
         content, n_rows = bundle(engine, blind=now.blind)
     elif what == "meta-eval":
@@ -199,6 +202,10 @@ def for_a_paper(hidden: frozenset[int]) -> None:
         st.markdown(found["checklist"])
     with st.container(horizontal=True):
         whole = partial(make, "bundle", "zip", export_tables.Part())
+        page = partial(make, "report", "html", export_tables.Part())
+        download(
+            "Download the report", page, "report.html", "report", icon=":material/description:", help=reporting.WHAT
+        )
         download("Download the bundle", whole, "bundle.zip", "bundle", icon=":material/folder_zip:")
         for name, label in (("methods", "Methods"), ("checklist", "Checklist"), ("flow", "Flow diagram")):
             if found[name]:
