@@ -27,9 +27,9 @@ EXPECT = "A hash that was the trail's last, whole: fails where the trail does no
 
 # Of each file of cli/, its commands; a word with a colon is a group of them under that name.
 COMMANDS = (
-    ("data", "import:import_ download formats template scores export backup restore copy"),
+    ("data", "import:import_ download formats template scores export split backup restore copy"),
     ("compare", "compare"),
-    ("judging", "judges agreement anchoring criteria drift self-preference families judge-check"),
+    ("judging", "judges agreement anchoring criteria drift self-preference families prompts judge-check"),
     ("triage", "triage"),
     ("calibration", "calibration"),
     ("judging", "jury acuity-rules"),
@@ -37,7 +37,7 @@ COMMANDS = (
     ("data", "composition"),
     ("run", "respond judge triage-run runs"),
     ("planning", "plan assign guideline"),
-    ("analysis", "methods bundle"),
+    ("analysis", "methods bundle report"),
     ("team", "people migrate"),
     ("analysis", "analysis:app"),
     ("team", "team:team_app studies:studies_app"),

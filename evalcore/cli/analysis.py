@@ -157,3 +157,20 @@ def bundle(path: Path, db: Db = None) -> None:
         write_whole(path, content)
         export_tables.record(engine, actor=who, what="bundle", file_format="zip", n_rows=n_rows)
     say(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")
+
+
+def report(path: Path, db: Db = None) -> None:
+    """Write a report of the study as one HTML file that opens without a network.
+
+    In it: how the study was done, the findings, figures and tables of Models, Judges, agreement and triage with their intervals, and the methods. Nobody is
+    named and no conversation is quoted.
+    """
+    from evalcore.export import report as reporting, tables as export_tables
+
+    with study(db) as engine:
+        who = actor(engine)
+        export_tables.check(engine, who)
+        content = reporting.report(engine, blind=hidden(engine, who))
+        write_whole(path, content)
+        export_tables.record(engine, actor=who, what="report", file_format="html", n_rows=0)
+    say(f"{path}: {counted(len(content), 'byte')}; open it in a browser")

@@ -31,7 +31,10 @@ MEANS = "What a judge's confidence refers to: met (the criterion is met) or righ
 READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
 GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
 WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
-AS = "csv, parquet, jsonl or meta-eval; else by the file's ending."
+AS = "csv, parquet, jsonl, meta-eval, or inspect (scores by physicians for inspect_ai); else by the file's ending."
+MODEL = "Only this model's responses; inspect needs it where the study has several models."
+SEED = "Draws the set of each conversation; the same seed gives the same sets, whatever is read later."
+SPLIT_SHARES = "Percentages of train, dev and test, which add up to 100."
 WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
 GROUPINGS = "overall,theme,axis,category,level"
 COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response_length"
@@ -243,25 +246,31 @@ def export(
     file_format: Annotated[str | None, Option("--format", help=AS)] = None,
     judge: Annotated[str | None, Option(help=WHOSE)] = None,
     read_only: Annotated[bool, Option("--read-only", help="Only items that a physician has read.")] = False,
+    model: Annotated[str | None, Option(help=MODEL)] = None,
+    dataset: Annotated[str | None, Option(help="Only this data set.")] = None,
     db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
-    from evalcore.export import tables as exporting
+    from evalcore.export import judging_material, tables as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
-    if file_format not in (*exporting.WRITERS, "meta-eval"):
-        msg = f"--format: expected {', '.join(exporting.WRITERS)} or meta-eval, got {file_format!r}"
+    if file_format not in (*exporting.WRITERS, "meta-eval", "inspect"):
+        msg = f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval or inspect, got {file_format!r}"
         raise OverreadError(msg)
-    is_table = file_format != "meta-eval"
+    is_table, scored, named = file_format in exporting.WRITERS, None, None
     with console.study(db) as engine:
         who = console.actor(engine)
         exporting.check(engine, who)
-        part = exporting.Part(judge=judge, read_only=read_only, blind=console.hidden(engine, who))
+        blind = console.hidden(engine, who)
+        part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
         with reading(engine) as session:
             trail_hash = trail.trail_head(session)[1]
         if is_table:
             table = exporting.table(engine, what, part)
             content, n_rows = exporting.WRITERS[file_format](table), len(table)
+        elif file_format == "inspect":
+            scored = judging_material.inspect_scores(engine, part)
+            content, n_rows, named = scored.content, scored.n_rows, scored.named
         else:
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")
@@ -269,8 +278,42 @@ def export(
         if is_table:
             codebook = exporting.codebook_text(what, trail_hash)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
-        exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
+        told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
+        exporting.record(engine, actor=who, what=what, file_format=file_format, **told)
     console.say(f"{path}: {counted(n_rows, 'row')}")
+    if scored is not None and scored.n_left_out:
+        console.say(judging_material.left_out_sentence(scored))
+
+
+def split(
+    folder: Annotated[Path, Argument(help="Where train.jsonl, dev.jsonl and test.jsonl are written.")],
+    seed: Annotated[int, Option(help=SEED)] = 0,
+    shares: Annotated[str, Option(help=SPLIT_SHARES)] = "60,20,20",
+    model: Annotated[str | None, Option(help="Only this model's responses.")] = None,
+    dataset: Annotated[str | None, Option(help="Only this data set.")] = None,
+    db: console.Db = None,
+) -> None:
+    """Write train, development and test sets for a judge: what physicians label, with their rationales; no conversation in two sets.
+
+    One JSON object a line, one line an item: set, seed, shares, dataset, example_id, evaluation, model, sample_index, response_id, criterion_position,
+    criterion, points, conversation, response, reference_label (met or not_met), reference_source, n_reads, rationales (each with by: reader or
+    adjudicator, label and text) and canary. A conversation that waits for a blind read is in none of them. The audit trail keeps the hash of each file, by
+    which `overread judge --made-with` and `overread judge-check` know it again.
+    """
+    from evalcore.export import judging_material, tables as exporting
+    from evalcore.judges.splits import Split, parse_shares
+
+    how = Split(seed, parse_shares(shares))
+    with console.study(db) as engine:
+        who = console.actor(engine)
+        judging_material.check_split(engine, who)
+        part = exporting.Part(dataset=dataset, model=model, blind=console.hidden(engine, who))
+        sets = judging_material.split_sets(engine, how, part)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in sets.files.items():
+            console.write_whole(folder / name, content)
+        judging_material.record_split(engine, sets, how, part, actor=who)
+    console.say(*judging_material.left_out_words(sets))
 
 
 def backup(

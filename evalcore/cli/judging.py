@@ -35,6 +35,7 @@ REPEATS_OF = "A judge that was asked several times: each time is a vote."
 TEXT = "Show what is made of this text, and change nothing; - reads standard input."
 AGAIN = "Read all responses once more, also those whose level came with a file."
 FROM = "The earlier judge or version; NAME#2: the judge when it was asked again."
+PROMPT = "A judge and its prompt version, as this command lists them."
 DRIFTED = "Some of overall, category, axis, sign, theme, joined by commas."
 FAMILIES = "CSV with the columns pattern and family; leave it out to list."
 BAD_INPUT = 2  # exit status of judge-check where the check could not be made; 1: it was made, and the judge failed
@@ -435,8 +436,56 @@ def families(
     console.show({word.capitalize(): [row[word] or "– (no pattern fits)" for row in names] for word in shown})
 
 
+def prompts(
+    before: Annotated[str | None, Option("--from", help=PROMPT)] = None,
+    after: Annotated[str | None, Option("--to", help="The other one.")] = None,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """List the prompts that judges were asked with; with --from and --to, which of two agrees with physicians more often.
+
+    Compared are blind first reads of items that both have labelled, of conversations that neither was made with (`overread judge --made-with`); the
+    difference is paired, with a 95 % interval clustered by conversation. --json without --from and --to: a list of prompt, judge, version, made_with (sets, in
+    words). With them an object: before, after, n_items, n_examples, n_reads, agreement_before and agreement_after (0..1), difference with low and high
+    (after less before), n_seen (items left out: of sets that one was made with), n_one_alone, not_stated (prompts of which nobody has said what they were
+    made with), sentences.
+    """
+    from evalcore.judges import prompts_compared as metric
+    from evalcore.runs.queries import stated
+
+    if (before is None) != (after is None):
+        msg = "expected --from and --to, got one of them"
+        raise OverreadError(msg)
+    with console.study(db) as engine, reading(engine) as session:
+        known = metric.prompts(session)
+        said = {rater.name: stated(session, rater.name) for rater in known.values()}
+        found = None
+        if before is not None and after is not None:
+            found = metric.compare(session, before, after, stated=said)
+    if found is not None:
+        if as_json:
+            console.print_json(asdict(found) | {"sentences": found.sentences})
+        else:
+            console.show(metric.columns(found))
+            console.say(*found.sentences)
+        return
+    listed = [
+        {"prompt": name, "judge": rater.name, "version": rater.version}
+        | {"made_with": [one.words for one in said[rater.name].get(rater.version, ())]}
+        for name, rater in known.items()
+    ]
+    if as_json:
+        console.print_json(listed)
+    else:
+        made = ["; ".join(row["made_with"]) or "not said" for row in listed]
+        console.show({"Prompt": [row["prompt"] for row in listed], "Made with": made})
+
+
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
-    gold: Annotated[Path, Option(help="CSV of labels, as `overread export labels.csv` writes it.")],
+    gold: Annotated[
+        Path,
+        Option(help="CSV of labels, as `overread export labels.csv` writes it, or test.jsonl of `overread split`."),
+    ],
     judge: Annotated[str, Option(help="Whose labels in this study are checked.")],
     source: Annotated[str, Option(help="Which gold labels count: adjudicated, agreed, single.")] = "adjudicated,agreed",
     min_f1: Annotated[float | None, Option(min=0, max=1, help="Least balanced F1.")] = None,
@@ -450,13 +499,16 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
 ) -> None:
     """Check a judge against gold labels; for the continuous integration of prompts.
 
+    A judge is not checked on conversations of a set that its prompt was made with (`overread judge --made-with`); where that was not said, that is told.
     Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is
     wanted. With --json an object: judge, gold (the file), passed, failures (a sentence each), sources, by_bound, bounds (measure to least
     value), measures (list of measure, value, low, high, n, n_examples, reason; measure: f1, accuracy, sensitivity, specificity), n_rows, n_used,
-    n_other_source, n_cannot_assess, n_missing, n_not_in_study, n_not_labelled, max_missing.
+    n_other_source, n_cannot_assess, n_missing, n_not_in_study, n_not_labelled, max_missing, not_stated (prompt versions
+    of which nobody has said what they were made with).
     """
     try:
         from evalcore.judges import gold_check as metric
+        from evalcore.runs.queries import stated
 
         values = (min_f1, min_accuracy, min_sensitivity, min_specificity)
         bounds = {name: bound for name, bound in zip(metric.MEASURES, values, strict=True) if bound is not None}
@@ -466,7 +518,8 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         labels = metric.read_gold(console.content(gold), gold.name)
         with console.study(db) as engine, reading(engine) as session:
             report = metric.check_judge(
-                session, labels, judge, name=gold.name, sources=sources, bounds=bounds, by=by_bound, max_missing=max_missing
+                session, labels, judge, name=gold.name, sources=sources, bounds=bounds, by=by_bound, max_missing=max_missing,
+                stated=stated(session, judge),
             )  # fmt: skip
     except OverreadError as error:
         console.err.print(str(error), markup=False)
@@ -477,8 +530,11 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         printed |= {"sources": sources, "by_bound": by_bound, "bounds": bounds}
         printed |= {"measures": console.records(report.measures), **numbers}
         n_missing = report.n_not_in_study + report.n_not_labelled
-        console.print_json(printed | {"n_missing": n_missing, "max_missing": max_missing})
+        printed |= {"n_missing": n_missing, "max_missing": max_missing, "not_stated": report.not_stated}
+        console.print_json(printed)
     else:
         console.show(metric.columns(report.measures, bounds))
+        if sentence := metric.unstated_sentence(report, judge):
+            console.say(sentence)
         console.say(f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures)
     raise Exit(1 if report.failures else 0)

@@ -1,6 +1,6 @@
 """Ask models for answers, also to cases of triage, and judges for verdicts; see what runs and ran, stop it, go on with it, try again what failed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from typer import Exit, Option
 
-from evalcore.cli.console import Db, Json, err, print_json, say, some_of, study
+from evalcore.cli.console import Db, Json, content, err, print_json, say, some_of, study
 from evalcore.errors import OverreadError
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import CASES, STREAK, Format, Outcome, RunKind
@@ -38,6 +38,8 @@ WORK = "Work on a run that is open, beside others that do; as pages start it."
 CLUSTER = "Spread the run over a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N for N workers here. Needs overread[cluster]."
 JUDGE = "Who judges the conversations afterwards; the file of models says where."
 CONFIDENCE = "Ask how probable it is that its label is right."
+PROMPT = "A file with a prompt of your own, which names {conversation}, {response} and {criterion}; its version is its name and a hash."
+MADE_WITH = "A file of `overread split` that the prompt was made with; repeat for more. judge-check refuses to test it there. What is not said is not known."
 DRY_RUN = "Show what would be asked, and what it would cost; ask and write nothing."
 OUTCOME = f"With --retry: only what ended so: {', '.join(FAILURES)}; may be repeated."
 RESUMED_COST = "With --resume: stop before it costs more US dollars; default: as before."
@@ -119,18 +121,24 @@ def respond(
 
 
 @with_options
-def judge(
+def judge(  # noqa: PLR0913, PLR0917 - what may be said of a judge
     judge: Annotated[str, Option(help="Who judges, as the study calls it.")],
     models: Annotated[str | None, _said("Whose responses, joined by commas; default: all models'.")] = None,
     repeat: Annotated[int, Option(help="Verdicts on each item, each by a rater of its own.")] = 1,
     points: Annotated[bool, Option("--points/--no-points", help="Show the judge a criterion's points.")] = True,
     confidence: Annotated[bool, Option("--confidence/--no-confidence", help=CONFIDENCE)] = False,
+    prompt: Annotated[Path | None, _said(PROMPT)] = None,
+    made_with: Annotated[list[Path] | None, _said(MADE_WITH)] = None,
     dataset: Dataset = None,
     cluster: Cluster = None,
     *,
     options: Options,
 ) -> None:
     """Ask a judge for its verdict on each criterion of each response; with --dataset acuity, on the level of care that a response recommends.
+
+    With --prompt the file's text is the question: each field in braces becomes that part, between lines that carry a mark made for the one call. {points} may
+    be named too; of levels of care there is no {criterion}. How the parts are marked and the form of the reply are said before it, as in our own prompt, and
+    replies are read as strictly.
 
     Verdicts are saved, and the run goes on and ends, as `overread respond` does. --json: as there.
     """
@@ -139,11 +147,25 @@ def judge(
         msg = "--models: expected names joined by commas, got nothing"
         raise OverreadError(msg)
     about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
-    _ask(RunKind.JUDGE, judge, options, dataset, cluster, **about)
+    if prompt is not None:
+        from evalcore.runs.prompts import own_prompt
+
+        about["own"] = own_prompt(content(prompt), prompt.name)
+    _ask(RunKind.JUDGE, judge, options, dataset, cluster, made_with=made_with or (), **about)
 
 
-def _ask(kind: RunKind, name: str, options: Options, dataset: str | None, cluster: str | None, **about: Any) -> None:
+def _ask(
+    kind: RunKind,
+    name: str,
+    options: Options,
+    dataset: str | None,
+    cluster: str | None,
+    *,
+    made_with: Iterable[Path] = (),
+    **about: Any,
+) -> None:
     from evalcore.cli.run_at_console import plan_of, run_through
+    from evalcore.judges import splits
     from evalcore.runs import queries, spec_for
 
     asked, to_judge = options.model(name), kind is RunKind.JUDGE
@@ -159,7 +181,10 @@ def _ask(kind: RunKind, name: str, options: Options, dataset: str | None, cluste
                 msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
                 raise OverreadError(msg)
             dataset = fitting[0]
-        spec = spec_for(kind, asked, dataset, limit=options.limit, **about)
+        with reading(engine) as session:
+            written = queries.splits_written(session)
+        sets = tuple(splits.made_with(content(path), path.name, written) for path in made_with)
+        spec = spec_for(kind, asked, dataset, limit=options.limit, made_with=sets, **about)
         if options.dry_run:
             shown, status = plan_of(engine, spec, **options.how), 0
         else:

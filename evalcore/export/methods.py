@@ -326,7 +326,7 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
     whose = {"dataset": done.analysis.get("evaluation"), "judge": " + ".join(done.analysis.get("judges", ()))}
     tables = {"flow": done.flow.assign(**whose)} if len(done.flow) else {}
     where = checklist(clauses(done), {*files, *drawn, *(f"{what}.csv" for what in tables)})
-    said = "\n".join(["# Methods\n", *(f"## {name}\n\n{text}\n" for name, text in _by_section(done).items())])
+    said = "\n".join(["# Methods\n", *(f"## {name}\n\n{text}\n" for name, text in by_section(done).items())])
     texts = {METHODS: said, "checklist.md": checklist_page(where), **drawn}
     return texts, {"checklist": where, **tables}
 
@@ -344,10 +344,11 @@ def as_dict(done: Facts) -> dict[str, Any]:
 
 def paragraph(done: Facts) -> str:
     """The methods in plain sentences, a paragraph a section; what did not happen is not mentioned."""
-    return "\n\n".join(_by_section(done).values())
+    return "\n\n".join(by_section(done).values())
 
 
-def _by_section(done: Facts) -> dict[str, str]:
+def by_section(done: Facts) -> dict[str, str]:
+    """The methods, a paragraph a section."""
     texts: dict[str, list[str]] = {}
     for clause in clauses(done):
         texts.setdefault(clause.section, []).append(clause.text)

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -109,7 +109,8 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     return made[columns].astype({column: DTYPES[what].get(column, "str") for column in columns})
 
 
-def _kept(items: pd.DataFrame, part: Part) -> pd.DataFrame:
+def in_part(items: pd.DataFrame, part: Part) -> pd.DataFrame:
+    """The rows of a part's data set, model and theme."""
     for column in ("dataset", "model", "theme"):
         wanted = getattr(part, column)
         if wanted is not None:
@@ -124,14 +125,14 @@ def _named(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
-    items = _kept(item_labels(verdicts, judge), part)
+    items = in_part(item_labels(verdicts, judge), part)
     if part.read_only:
         items = items.loc[items["reference_source"].ne("judge")]
     return _named(items)
 
 
 def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
-    kept = _kept(verdicts, part)
+    kept = in_part(verdicts, part)
     if part.judge is not None:
         kept = kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER) | kept["rater"].eq(judge)]
     if part.read_only:
@@ -143,7 +144,7 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
     triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
     judges = judges_of(triage_data, part.judge)
     if what == "cases":
-        cases = _kept(case_table(triage_data, judges).assign(theme=None), part)
+        cases = in_part(case_table(triage_data, judges).assign(theme=None), part)
         if part.read_only:
             cases = cases.loc[cases["n_read"].gt(0) | cases["gold_how"].notna()]
         return _named(cases.rename(columns={"case_id": "prompt_id"}))
@@ -167,7 +168,7 @@ def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE)]
     if part.judge is not None:
         judged = judged.loc[judged["rater"].eq(judge)]
-    judged = _kept(judged, part)
+    judged = in_part(judged, part)
     scored = scores_of_verdicts(judged, [OVERALL]).rename(columns={"dataset": "evaluation"})
     columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
     items = judged.drop_duplicates("response_id")[columns]
@@ -175,7 +176,7 @@ def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
 
 
 def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  # noqa: ARG001 - called as the others are
-    return _named(faulted_criteria(_kept(verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)], part)))
+    return _named(faulted_criteria(in_part(verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)], part)))
 
 
 def to_csv(items: pd.DataFrame) -> bytes:
@@ -226,7 +227,7 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     part = part or Part()
     with reading(engine) as session:
         visible = visible_verdicts(frames.verdicts(session, kind=RaterKind.REVIEWER), None, part.blind)
-        reads = current_reads(_kept(visible, part))
+        reads = current_reads(in_part(visible, part))
         reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
         texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
         key = contents.study_key(session) or ""
@@ -274,11 +275,12 @@ def record(
     n_rows: int,
     part: Part | None = None,
     named: Collection[str] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
     A study that is read-only keeps no event. With no `n_rows` nothing was seen. `named`: which examples are in it; None: all but those that the part leaves
-    out. NotAllowed, OverreadError: as `check`.
+    out. `more`: what else the event says. NotAllowed, OverreadError: as `check`.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
@@ -291,7 +293,7 @@ def record(
                 examples = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
                 seen = Seen.BUNDLE if what == "bundle" else Seen.EXPORT
                 reading_store.add_exposures(session, person.person_id, seen, examples)
-            subject, detail = f"{what} as {file_format}", {"rows": n_rows, **asked}
+            subject, detail = f"{what} as {file_format}", {"rows": n_rows, **asked, **(more or {})}
             store.append_event(session, actor=actor.signature, action=LABELS_EXPORTED, subject=subject, detail=detail)
     except ReadOnly:
         check(engine, actor)

@@ -3,10 +3,11 @@
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -14,6 +15,8 @@ from evalcore.errors import OverreadError
 from evalcore.importing.context import shown
 from evalcore.judges import confusion
 from evalcore.judges.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
+from evalcore.judges.queries import conversations
+from evalcore.judges.splits import MadeWith, check_unseen
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
 from evalcore.stats.arrays import Floats
 from evalcore.stats.wording import NO_VALUE, decimal
@@ -96,10 +99,16 @@ class Report:
     n_not_labelled: int  # items that it holds and the judge has not labelled, or could not
     measures: pd.DataFrame
     failures: list[str]
+    not_stated: list[str]  # prompt versions behind the judge's labels of which nobody has said what they were made with
 
 
 def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
-    """The lines of a file of labels, with line (counted from 1) and label, None where the file does not say; an `OverreadError` names line and column."""
+    """The lines of a file of labels or of a set (JSON Lines), with line (counted from 1) and label, None where the file does not say.
+
+    An `OverreadError` names line and column.
+    """
+    if content[:1] == b"{":
+        return [_of_set(line, f"{name} line {line}", row) for line, row in enumerate(content.splitlines(), start=1)]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -123,6 +132,17 @@ def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
     return labels
 
 
+def _of_set(line: int, place: str, content: bytes) -> dict[str, Any]:
+    try:
+        row = msgspec.json.decode(content, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        msg = f"{place}: expected one JSON object, as `overread split` writes it: {error}"
+        raise OverreadError(msg) from error
+    named = (*NEEDED, *NUMBERS, "evaluation", "criterion")
+    cells = {column: "" if row.get(column) is None else str(row[column]) for column in named}
+    return _gold_label(line, place, cells)
+
+
 def _gold_label(line: int, place: str, cells: Mapping[str, str]) -> dict[str, Any]:
     def fault(column: str, expected: str) -> OverreadError:
         return OverreadError(f"{place}: {column}: expected {expected}, got {shown(cells.get(column, ''))}")
@@ -144,7 +164,7 @@ def _gold_label(line: int, place: str, cells: Mapping[str, str]) -> dict[str, An
     return row
 
 
-def check_judge(
+def check_judge(  # noqa: PLR0913 - what is checked, and against what
     session: Session,
     gold: Collection[Mapping[str, Any]],
     judge: str,
@@ -154,8 +174,12 @@ def check_judge(
     bounds: Mapping[str, float],
     by: str,
     max_missing: int,
+    stated: Mapping[str, Sequence[MadeWith]] | None = None,
 ) -> Report:
-    """Hold a judge's labels against gold labels; `bounds` maps measures to the least value of what `by` says, `name` is that of the file."""
+    """Hold a judge's labels against gold labels; `bounds` maps measures to the least value of what `by` says, `name` is that of the file.
+
+    `stated`: the sets that the judge's prompt versions are said to be made with; on a conversation of them it is not checked (`check_unseen`).
+    """
     if judge not in (judges := contents.judges(session)):
         msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
         raise OverreadError(msg)
@@ -171,6 +195,10 @@ def check_judge(
     # of several prompt versions the newest counts
     mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
     labels = {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
+    versions = sorted(set(mine.loc[mine["item_id"].isin([item for item, _ in items.values()]), "prompt_version"]))
+    behind = {version: (stated or {}).get(version, ()) for version in versions}
+    if any(behind.values()):
+        check_unseen(conversations(session, found).values(), behind, judge)
     rows = []
     for row in assessed:
         item, example = items.get(row["line"], (0, 0))
@@ -187,7 +215,15 @@ def check_judge(
             f"({n_absent:,} are not in this study, {n_unlabelled:,} are not labelled by {judge})"
         )
     counts = len(gold), len(pairs), len(gold) - len(wanted), len(wanted) - len(assessed)
-    return Report(*counts, n_absent, n_unlabelled, measures, failed)
+    not_stated = [version or "of its file" for version, sets in behind.items() if not sets]
+    return Report(*counts, n_absent, n_unlabelled, measures, failed, not_stated)
+
+
+def unstated_sentence(report: Report, judge: str) -> str | None:
+    """What cannot be known of a judge that says of no set that it was made with it; None where each of its prompts says so."""
+    if not report.not_stated:
+        return None
+    return f"Nobody has said which set {judge} ({', '.join(report.not_stated)}) was made with: that it has not seen these items cannot be known"
 
 
 def _items(session: Session, gold: Collection[Mapping[str, Any]], name: str) -> dict[int, tuple[int, int]]:

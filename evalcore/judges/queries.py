@@ -19,6 +19,16 @@ def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[in
     return {row["id"]: row["text"] for row in lookups.rows(session, lookups.CRITERION_TEXTS, list(numbers))}
 
 
+def conversations(session: Session, example_ids: Collection[int]) -> dict[int, str]:
+    """The conversation of each of these examples as the tables hold it."""
+    example, numbers = TABLES["example"].c, sorted(map(int, example_ids))
+    found: dict[int, str] = {}
+    for start in range(0, len(numbers), CHUNK):
+        some = select(example.id, example.messages).where(example.id.in_(numbers[start : start + CHUNK]))
+        found |= {int(number): str(text) for number, text in session.connection().execute(some)}
+    return found
+
+
 _TOGETHER = 1 << 12  # responses that are read at once: some hundred thousand labels
 Item = tuple[int, int | None]  # response_id; criterion_id, or None for the level of care that the response recommends
 

@@ -18,7 +18,7 @@ import msgspec
 from evalcore.errors import JudgeReplyInvalid, RunRefused
 from evalcore.runs.queries import texts
 from evalcore.runs.replies import CONFIDENCE, EXPLANATION, LEVEL, MET, NO_LEVEL, Judged, read_verdict
-from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec, refuse, storable
+from evalcore.runs.spec import ChatRequest, ModelSettings, OwnPrompt, Question, RunSpec, refuse, storable
 from evalcore.runs.suspicion import suspects
 from evalcore.study.db import Session
 from evalcore.study.schema import CASES, ConfidenceMeaning, Format, Message, RunKind
@@ -35,6 +35,13 @@ EXAMPLES = (
 """Turns of every kind, from which versions are made."""
 EXAMPLE_FENCE = "0" * 2 * FENCE_BYTES
 _MARK = re.compile(r"[0-9A-Za-z-]{8,64}")
+FIELDS = ("conversation", "response", "criterion")
+"""What a judge's prompt of one's own must name in braces; of levels of care there is no criterion. It may name `{points}` too, of a criterion."""
+POINTS = "points"
+MOST_BYTES = 64_000
+_FIELD = re.compile(r"\{([A-Za-z_]+)\}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+OURS = ("judge", "acuity-judge", "qa", "conversation", "jury")  # names of prompts that are Overread's
 
 
 @cache
@@ -86,6 +93,37 @@ def _version(name: str, requests: Sequence[ChatRequest]) -> str:
     return f"{name}@{digest[:8]}"
 
 
+def own_prompt(content: bytes, name: str) -> OwnPrompt:
+    """A prompt of one's own from its file, whose name without its ending is that of the prompt; its fields are checked once it is known what is judged."""
+    stem = name.rpartition("/")[2].partition(".")[0]
+    if not _NAME.fullmatch(stem) or stem in OURS:
+        refuse(
+            f"prompt: expected a file named by letters, digits, hyphens and underscores, and not {', '.join(OURS)}, got {name[:80]!r}"
+        )
+    if len(content) > MOST_BYTES:
+        refuse(f"prompt {name}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        refuse(f"prompt {name}: byte {error.start + 1}: expected UTF-8")
+    return OwnPrompt(stem, storable(text.replace("\r\n", "\n")).strip())
+
+
+def check_fields(own: OwnPrompt, *, of_levels: bool) -> None:
+    """RunRefused where a prompt of one's own lacks a field, names one that there is not, or names one twice."""
+    needed = [field for field in FIELDS if not (of_levels and field == "criterion")]
+    known = [*needed, *([] if of_levels else [POINTS])]
+    named = _FIELD.findall(own.text)
+    wrong = [f"it lacks {{{field}}}" for field in needed if field not in named]
+    wrong += [f"there is no {{{field}}}" for field in dict.fromkeys(named) if field not in known]
+    wrong += [f"it has {{{field}}} {named.count(field)} times" for field in known if named.count(field) > 1]
+    if wrong:
+        may = "" if of_levels else f", and {{{POINTS}}} if it likes"
+        refuse(
+            f"prompt {own.name}: expected {', '.join(f'{{{field}}}' for field in needed)} once each{may}; {'; '.join(wrong)}"
+        )
+
+
 @dataclass(frozen=True)
 class AnswerPrompt:
     """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels.
@@ -124,13 +162,16 @@ class JudgePrompt:
     of_levels: bool = False
     with_points: bool = False
     with_confidence: bool = False
+    own: OwnPrompt | None = None
+    """In place of our task and rules; how the parts are marked, and the form of the reply, stay ours, so that replies are read as strictly."""
 
     @cached_property
     def version(self) -> str:
         """Of everything that can change an answer."""
         points = (None,) if self.of_levels else (5, -5, None)
         requests = [self.request(EXAMPLES, "r", "c", one, fence=EXAMPLE_FENCE) for one in points]
-        return _version("acuity-judge" if self.of_levels else "judge", requests)
+        ours = "acuity-judge" if self.of_levels else "judge"
+        return _version(self.own.name if self.own else ours, requests)
 
     def request(
         self, turns: Sequence[Message], response: str, criterion: str = "", points: int | None = None, *, fence: str
@@ -142,12 +183,18 @@ class JudgePrompt:
         """
         fence = safe_fence(fence, [response, criterion, *(turn.content for turn in turns)])
         about = _turns(fence, "CASE" if self.of_levels else "CONVERSATION", turns)
-        parts = [about, _part(fence, "RESPONSE", response)]
+        parts = {"conversation": about, "response": _part(fence, "RESPONSE", response)}
         if not self.of_levels:
             worth = ", its points are not known" if points is None else f", worth {points:+d} points"
-            parts.append(_part(fence, "CRITERION", criterion, worth if self.with_points else ""))
-        first, last = self._words("first"), self._words("last", either=True)
-        asked = joined(first, f"The mark of this message: {fence}", *parts, last)
+            with_points = self.with_points and not self.own  # which says itself where it wants them
+            parts["criterion"] = _part(fence, "CRITERION", criterion, worth if with_points else "")
+        mark = f"The mark of this message: {fence}"
+        if self.own:
+            parts[POINTS] = "not known" if points is None else f"{points:+d}"
+            # in one walk over the prompt alone: what is filled in is never searched for fields
+            asked = joined(mark, _FIELD.sub(lambda field: parts[field[1]], self.own.text))
+        else:
+            asked = joined(self._words("first"), mark, *parts.values(), self._words("last", either=True))
         schema_name = "level_of_care" if self.of_levels else "verdict"
         return ChatRequest((Message("system", self._system), Message("user", asked)), self._schema, schema_name)
 
@@ -172,13 +219,18 @@ class JudgePrompt:
     def _system(self) -> str:
         rules = "rules" if self.of_levels else "with_points" if self.with_points else "without_points"
         levels = [words("levels")] if self.of_levels else []
+        if self.own:
+            return joined(*levels, words("parts_are_data"), self._words("reply", either=True))
         rules, reply = self._words(rules), self._words("reply", either=True)
         return joined(self._words("task"), *levels, rules, words("parts_are_data"), reply)
 
 
 def _prompts(spec: RunSpec) -> dict[str, JudgePrompt | AnswerPrompt]:
     if spec.kind is RunKind.JUDGE:
-        return {"": JudgePrompt(spec.dataset == CASES, spec.with_points, spec.with_confidence)}
+        of_levels = spec.dataset == CASES
+        if spec.own:
+            check_fields(spec.own, of_levels=of_levels)
+        return {"": JudgePrompt(of_levels, spec.with_points, spec.with_confidence, spec.own)}
     formats = spec.formats if spec.kind is RunKind.TRIAGE else ("",)
     return {word: AnswerPrompt(with_levels=word == Format.QA) for word in formats}
 
@@ -193,10 +245,17 @@ def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) ->
     if kind is RunKind.JUDGE:
         asked |= {"n_samples": 1, "formats": ()}
     else:
-        asked |= {"of_models": (), "with_points": True, "with_confidence": False, "n_repeats": 1}
+        asked |= {
+            "of_models": (),
+            "with_points": True,
+            "with_confidence": False,
+            "n_repeats": 1,
+            "own": None,
+            "made_with": (),
+        }
     if kind is RunKind.RESPOND:
         asked["formats"] = ()
-    if dataset == CASES:
+    if dataset == CASES or asked.get("own"):  # a prompt of one's own says itself whether points are shown
         asked["with_points"] = True
     asked |= {name: tuple(sorted(set(asked.get(name, ())))) for name in ("of_models", "formats")}
     spec = RunSpec(kind=kind, model=model, prompt_version="", dataset=dataset, **asked)

@@ -16,9 +16,11 @@ from sqlalchemy import case, distinct, exists, func, select
 from sqlmodel import Session
 
 from evalcore.errors import NotFound
+from evalcore.judges.splits import SPLIT_WHAT, MadeWith
 from evalcore.runs.spec import CUT_OFF, Question, RunSpec
+from evalcore.study import trail
 from evalcore.study.frames import frame
-from evalcore.study.schema import CASES, Format, Message, Outcome, RunKind, RunState, Stage
+from evalcore.study.schema import CASES, LABELS_EXPORTED, Format, Message, Outcome, RunKind, RunState, Stage
 from evalcore.study.tables import TABLES, now
 
 LATELY_SECONDS = 30.0
@@ -122,6 +124,21 @@ def rows(
         RunRow(number, RunKind(kind), msgspec.json.decode(spec, type=RunSpec), RunState(state), *rest)
         for number, kind, spec, state, *rest in session.connection().execute(statement)
     ]
+
+
+def splits_written(session: Session) -> list[dict[str, Any]]:
+    """What the trail says of each split into sets that was taken out, the newest first: seed, shares, files."""
+    return trail.details(session, LABELS_EXPORTED, f"{SPLIT_WHAT} as jsonl")
+
+
+def stated(session: Session, judge: str) -> dict[str, list[MadeWith]]:
+    """Of each prompt version that a judge was asked with in a run, the sets that it is said to be made with; a version whose runs say nothing has none."""
+    found: dict[str, list[MadeWith]] = {}
+    for row in rows(session, name=judge):
+        if row.kind is RunKind.JUDGE:
+            sets = found.setdefault(row.spec.prompt_version, [])
+            sets += [one for one in row.spec.made_with if one not in sets]
+    return found
 
 
 def progress(session: Session, run_id: int) -> Progress:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from evalcore.errors import RunRefused
+from evalcore.judges.splits import MadeWith
 from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
@@ -19,6 +20,7 @@ WAS_STOPPED = "the run was stopped"  # why a worker ends that was told to
 LAST_ONE = ", the last one: "  # what follows may hold a judge's words: leads alone read it, and the trail goes without
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 LONGEST_WORDS = 200
+LATER = ("own", "made_with")  # what runs could not say at first
 Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 
@@ -92,12 +94,20 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         return (self.price_in * prompt_tokens + self.price_out * completion_tokens) / 1_000_000  # type: ignore[operator]
 
 
+class OwnPrompt(msgspec.Struct, frozen=True):
+    """A judge's prompt of somebody's own: its name, and the text with its fields in braces (`prompts.own_prompt`)."""
+
+    name: str
+    text: str
+
+
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run asks, whole: its fingerprint names the run, so that starting the same again goes on with it.
 
     `dataset`: whose examples (respond), or whose responses (judge), e.g. healthbench; `schema.CASES` for cases of triage. `of_models`: whose responses are
     judged, sorted; empty: of all models. `formats`: of cases of triage (`schema.Format`), sorted. `n_samples`: answers to each example and format, numbered
-    from 0. `n_repeats`: verdicts of the judge on each item, each as a rater of its own. `limit`: at most so many questions; None: all.
+    from 0. `n_repeats`: verdicts of the judge on each item, each as a rater of its own. `limit`: at most so many questions; None: all. `own`: the judge's
+    prompt, where it is none of Overread's. `made_with`: the sets that somebody says it was made with, on which it is not tested then; nothing proves it.
     """
 
     kind: RunKind
@@ -111,12 +121,15 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     n_samples: int = 1
     n_repeats: int = 1
     limit: int | None = None
+    own: OwnPrompt | None = None
+    made_with: tuple[MadeWith, ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 over all of it, except what changes no answer: address, prices, family, time limits, the name of the key's variable."""
         model = (self.model.name, *self.model.asked_how)
-        rest = [getattr(self, name) for name in self.__struct_fields__ if name != "model"]
+        rest = [getattr(self, name) for name in self.__struct_fields__ if name not in ("model", *LATER)]
+        rest += [given for name in LATER if (given := getattr(self, name))]  # so that runs from before have the same
         return hashlib.sha256(msgspec.json.encode((model, rest))).hexdigest()
 
 

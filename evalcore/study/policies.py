@@ -40,6 +40,7 @@ check_can_see_audit = _takes(STUDY, "read the audit trail")
 """The trail names people."""
 check_can_set_families = _takes(STUDY, "change the table of families")
 check_can_set_meaning = _takes(STUDY, "say what a confidence refers to")
+check_can_split = _takes(STUDY, "split conversations into sets for judges")
 check_can_state_analysis = _takes(STUDY, "state the analysis")
 check_can_add_people = _takes(LEAD, "add people")
 check_can_assign = _takes(LEAD, "assign reading")

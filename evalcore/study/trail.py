@@ -1,5 +1,6 @@
 """The audit trail, and what it vouches for row by row, as the database holds it now: read in a stream, in little memory."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -27,6 +28,14 @@ def last_actor(session: Session, action: str, subject: str) -> str | None:
     """Who did this last to this; None where nobody has."""
     statement = select(_EVENT.actor).where(_EVENT.action == action, _EVENT.subject == subject)
     return session.connection().execute(statement.order_by(_EVENT.id.desc()).limit(1)).scalar()
+
+
+def details(session: Session, action: str, subject: str) -> list[dict[str, Any]]:
+    """What the events of one act on one subject say, the newest first."""
+    statement = (
+        select(_EVENT.detail).where(_EVENT.action == action, _EVENT.subject == subject).order_by(_EVENT.id.desc())
+    )
+    return [json.loads(detail) for detail in session.connection().execute(statement).scalars()]
 
 
 def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:

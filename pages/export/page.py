@@ -1,6 +1,6 @@
 """Choose what to take away, look at it, download it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.export import methods, tables as export_tables
+from evalcore.export import judging_material as material, methods, report as reporting, tables as export_tables
 from evalcore.export.bundle import FILES, bundle
 from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
+from evalcore.judges.splits import SETS, SHARES, Split, check_shares
 from evalcore.reading import exposing
 from evalcore.study import trail
 from evalcore.study.db import reading
@@ -30,6 +31,8 @@ WHAT = {
     "acuity": "Acuity",
     "cases": "Cases of triage",
     "meta-eval": "Meta-evaluation rows",
+    "inspect": "Scores for Inspect",
+    "split": "Sets for a judge",
 }
 MEANING = {
     "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
@@ -39,14 +42,18 @@ MEANING = {
     "cases": "One row a case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
     "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
     "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
+    "inspect": material.SCORES_HOW,
+    "split": material.SPLIT_HOW,
 }
-FORMATS = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}
+FORMATS = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines", "zip": "Zip of JSON Lines"}
+ONLY = {"meta-eval": ["jsonl"], "inspect": ["jsonl"], "split": ["zip"]}
 MIME = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
     "md": "text/markdown",
     "svg": "image/svg+xml",
+    "html": "text/html",
     "zip": "application/zip",
 }
 SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
@@ -104,6 +111,16 @@ def preview(what: str, chosen: export_tables.Part) -> int:
             else html.notice("No physician has read anything in this part.")
         )
         return int(content.count(b"\n"))
+    if what == "inspect":
+        scores = material.inspect_scores(common.engine(), chosen)
+        if scores.n_left_out:
+            st.html(html.quiet(material.left_out_sentence(scores)))
+        return scores.n_rows
+    if what == "split":
+        material.check_split(common.engine(), viewer)
+        sets = material.split_sets(common.engine(), split(), chosen)
+        st.html(html.items(material.left_out_words(sets)))
+        return sets.n_rows
     rows = table(common.location(), common.version(), what, chosen)
     if rows.empty:
         st.html(html.notice("Nothing fits this part: choose a larger one." if n_verdicts() else NOT_LABELLED))
@@ -115,13 +132,37 @@ def preview(what: str, chosen: export_tables.Part) -> int:
     return len(rows)
 
 
+def split() -> Split:
+    """The seed and the shares, as they stand in their fields."""
+    seed, *shares = (int(st.session_state[f"export_{name}"]) for name in ("seed", *SETS))
+    return Split(seed, check_shares(shares))
+
+
+def split_fields() -> None:
+    """Seed and shares of the sets."""
+    with st.container(horizontal=True):
+        st.number_input("Seed", 0, None, 0, key="export_seed", width=160, help="The same seed gives the same sets")
+        for name, label, share in zip(SETS, ("Train", "Development", "Test"), SHARES, strict=True):
+            st.number_input(f"{label} (%)", 0, 100, share, key=f"export_{name}", width=160)
+
+
 def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
     """The file, once the button is pressed; it leaves an audit event."""
     engine = common.engine()
     export_tables.check(engine, viewer)
     now = replace(chosen, blind=common.blind(viewer))  # what was assigned since the page was drawn waits too
-    named = None
-    if what == "bundle":
+    named: Collection[str] | None = None
+    if what == "split":
+        material.check_split(engine, viewer)
+        sets = material.split_sets(engine, split(), now)
+        material.record_split(engine, sets, split(), now, actor=viewer)
+        return sets.packed
+    if what == "inspect":
+        scores = material.inspect_scores(engine, now)
+        content, n_rows, named = scores.content, scores.n_rows, scores.named
+    elif what == "report":
+        content, n_rows = reporting.report(engine, blind=now.blind), 0
+    elif what == "bundle":
         content, n_rows = bundle(engine, blind=now.blind)
     elif what == "meta-eval":
         content = export_tables.meta_eval_rows(engine, now)
@@ -161,6 +202,10 @@ def for_a_paper(hidden: frozenset[int]) -> None:
         st.markdown(found["checklist"])
     with st.container(horizontal=True):
         whole = partial(make, "bundle", "zip", export_tables.Part())
+        page = partial(make, "report", "html", export_tables.Part())
+        download(
+            "Download the report", page, "report.html", "report", icon=":material/description:", help=reporting.WHAT
+        )
         download("Download the bundle", whole, "bundle.zip", "bundle", icon=":material/folder_zip:")
         for name, label in (("methods", "Methods"), ("checklist", "Checklist"), ("flow", "Flow diagram")):
             if found[name]:
@@ -184,6 +229,8 @@ if hidden:
     left_out = f"for your {own_act(viewer)} and {are} left out until you have submitted it."
     st.html(html.notice(f"{len(hidden):,} {wait} {left_out}"))
 st.html(html.quiet(MEANING[what]))
+if what == "split":
+    split_fields()
 if allows(check_can_read, viewer):
     st.html(html.quiet(SEEN))
 with common.shown_errors():
@@ -192,9 +239,9 @@ with common.shown_errors():
     )
     n_rows = preview(what, chosen) if is_shown else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        formats = ["jsonl"] if what == "meta-eval" else list(FORMATS)
+        formats = ONLY.get(what, ["csv", "parquet", "jsonl"])
         file_format = st.segmented_control(
-            "File", formats, default=formats[0], required=True, format_func=FORMATS.__getitem__, key=f"export_format_{len(formats)}"
+            "File", formats, default=formats[0], required=True, format_func=FORMATS.__getitem__, key=f"export_format_{ONLY.get(what, [3])[0]}"
         ) or formats[0]  # fmt: skip
         label = "Download" if n_rows is None else f"Download {n_rows:,} {'row' if n_rows == 1 else 'rows'}"
         how = {"type": "primary", "icon": ":material/download:", "disabled": n_rows == 0}

@@ -7,9 +7,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.figures.colours import colour_of
-from evalcore.judges import drift, figures, self_preference
+from evalcore.judges import drift, figures, prompts_compared, self_preference
+from evalcore.judges.prompts_compared import Compared
 from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData
+from evalcore.runs.queries import stated
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents, families
 from evalcore.study.db import reading
@@ -67,6 +69,8 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         st.page_link(routes.STUDY, label="Import verdicts", icon=":material/database:")
     else:
         _versions(viewer, before, judge)
+    st.subheader("Two prompts on physicians' reads", anchor=False)
+    _prompts(viewer)
     st.subheader("Its own family", anchor=False)
     with reading(common.engine()) as session:
         own, table = contents.own_families(session), contents.family_table(session)
@@ -74,6 +78,36 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     with st.expander("The table of families", icon=":material/table:"):
         _editor(viewer, table, is_own=bool(own))
     st.html(html.foot(FAMILY_FOOT if before is None else f"{DRIFT_FOOT} {FAMILY_FOOT}"))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _compared(location: str, version: common.Version, before: str, after: str, hidden: frozenset[int]) -> Compared:  # noqa: ARG001 - the key
+    with reading(common.engine()) as session:
+        said = {rater.name: stated(session, rater.name) for rater in prompts_compared.prompts(session).values()}
+        return prompts_compared.compare(session, before, after, stated=said, blind=hidden)
+
+
+def _prompts(viewer: Viewer) -> None:
+    known = list(common.ask(prompts_compared.prompts))
+    if len(known) < len(("before", "after")):
+        st.html(html.notice("One prompt has labelled this study. Ask a judge with another one to compare the two."))
+        st.page_link(routes.STUDY, label="Go to Study, Runs", icon=":material/database:")
+        return
+    with st.container(horizontal=True):
+        before = st.selectbox("Prompt", known, index=len(known) - 2, key="prompts_before", width=320)
+        others = [name for name in known if name != before]
+        after = st.selectbox("Compared with", others, index=len(others) - 1, key="prompts_after", width=320)
+    if before is None or after is None:
+        return
+    with common.shown_errors():
+        found = _compared(common.location(), common.version(), before, after, common.blind(viewer))
+        st.html(html.finding(found.sentences[0]))
+        for sentence in found.sentences[1:]:
+            st.html(html.quiet(sentence))
+        if found.n_items:
+            alt = "Agreement of two prompts with physicians' blind first reads"
+            tables.show(prompts_compared.columns(found), key="prompts_table", alt=alt, names=("Prompt",))
+    st.html(html.foot(prompts_compared.FOOT))
 
 
 def _versions(viewer: Viewer, before: str, judge: str) -> None:

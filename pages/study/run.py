@@ -47,6 +47,11 @@ def show(viewer: Viewer, run_id: int) -> None:
     st.html(html.finding(title(viewer, row, at.n_questions)))
     is_named = row.kind is RunKind.JUDGE or row.spec.model.name not in unnamed(viewer)
     st.html(html.quiet(_line(row, is_named=is_named)))
+    if row.spec.own:
+        with st.expander("Its prompt", icon=":material/edit_note:"):
+            made = "; ".join(one.words for one in row.spec.made_with)
+            st.html(html.quiet(f"Made with {made}." if made else "Nobody has said what it was made with."))
+            st.html(verbatim(row.spec.own.text, Fold(20_000, 400)))
     number, sentence = st.session_state.get(REFUSED, (None, ""))
     if number == run_id:
         st.html(html.notice(sentence, kind="error"))
@@ -65,7 +70,7 @@ def show(viewer: Viewer, run_id: int) -> None:
 
 def _line(row: RunRow, *, is_named: bool) -> str:
     spec, seen = row.spec, []
-    if spec.kind is RunKind.JUDGE and spec.dataset != CASES:
+    if spec.kind is RunKind.JUDGE and spec.dataset != CASES and not spec.own:
         seen.append("sees the points" if spec.with_points else "does not see the points")
     if spec.kind is RunKind.JUDGE:
         seen.append("is asked for its confidence" if spec.with_confidence else "is not asked for its confidence")

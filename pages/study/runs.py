@@ -8,8 +8,10 @@ import streamlit as st
 
 from evalcore import runs
 from evalcore.errors import RunRefused
+from evalcore.judges.splits import sets_written
 from evalcore.runs import Planned, known_models, queries, spec_for
 from evalcore.runs.acts import MAX_CONCURRENCY
+from evalcore.runs.prompts import own_prompt
 from evalcore.runs.queries import RunRow
 from evalcore.runs.spec import ModelSettings, RunSpec
 from evalcore.runs.summary import dollars, duration, how_words, told
@@ -56,6 +58,10 @@ NO_KEY = (
     "address that is typed here."
 )
 NO_FILE = "There is no file of models (models.toml) here: type a name, and say where the model is."
+OWN = (
+    "The file's text is the question. It names {conversation}, {response} and {criterion} once each, and {points} if it likes; each becomes that part. How "
+    "to reply is said before it. Its version is the file's name with a hash. Say which exported sets it was made with: it is not checked on them."
+)
 PLANNED = "run_planned"
 
 
@@ -157,7 +163,12 @@ def _form(viewer: Viewer) -> None:
             "Cost limit (US dollars)", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
             placeholder="no limit" if has_prices else "no prices known",
         )  # fmt: skip
-    spec = None if model is None else spec_for(kind, model, limit=limit, **about)
+    spec, file = None, about.pop("file", None)
+    with common.shown_errors():
+        if file is not None:
+            about["own"] = own_prompt(file.getvalue(), file.name)
+        if model is not None:
+            spec = spec_for(kind, model, limit=limit, **about)
     off = spec is None
     is_asked = st.button("Estimate", icon=":material/calculate:", key="run_plan", disabled=off)
     if spec is None:
@@ -235,8 +246,16 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
     with st.container(horizontal=True):
         with_points = dataset == CASES or st.checkbox("The judge sees the points", value=True, key="run_points")
         with_confidence = st.checkbox("The judge states its confidence", key="run_confidence")
+    with st.expander("A prompt of your own", icon=":material/edit_note:"):
+        st.html(html.quiet(OWN))
+        file = st.file_uploader("Prompt (a text file)", type=["txt", "md"], key="run_prompt", max_upload_size=1)
+        sets = sets_written(common.ask(queries.splits_written))
+        none = "no set was exported yet" if not sets else "not said"
+        made = st.multiselect(
+            "Made with", sets, format_func=lambda one: one.words, key="run_made_with", placeholder=none
+        )
     asked = {"with_points": with_points, "with_confidence": with_confidence, "n_repeats": int(n_repeats)}
-    return {"dataset": dataset, "of_models": of_models, **asked}
+    return {"dataset": dataset, "of_models": of_models, "made_with": tuple(made), "file": file, **asked}
 
 
 def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def test_export_writes_the_table_and_its_codebook_and_leaves_an_event(filled, tm
         (("--what", "scores"), "out.parquet", b"PAR1"),
         (("--format", "jsonl"), "out.txt", b'{"dataset":"invented"'),
         (("--format", "meta-eval"), "out.jsonl", b""),
+        (("--format", "inspect", "--model", "Alder-2"), "out.jsonl", b""),
         (("--what", "verdicts", "--read-only"), "out.csv", b"dataset,example_id"),
     ],
 )
@@ -45,7 +46,7 @@ def test_export_knows_its_formats_by_name_and_by_ending(filled, tmp_path, argume
             ("x.csv", "--what", "marks"),
             "table: expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'",
         ),
-        (("x.csv", "--format", "docx"), "expected csv, parquet, jsonl or meta-eval, got 'docx'"),
+        (("x.csv", "--format", "docx"), "expected csv, parquet, jsonl, meta-eval or inspect, got 'docx'"),
         (("x.csv", "--judge", "Owl"), "judge: expected one of Magpie, got 'Owl'"),
         (("nowhere/x.csv",), "nowhere/x.csv: cannot be written"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from evalcore.errors import RunRefused
 from evalcore.runs import prompts
 from evalcore.runs.prompts import AnswerPrompt, JudgePrompt
-from evalcore.runs.spec import ChatRequest
+from evalcore.runs.spec import ChatRequest, OwnPrompt
 from evalcore.study.schema import Acuity, ConfidenceMeaning, Message
 from evalcore.triage.levels.answer import NOT_STATED, stated_level
 from tests.injections import INJECTIONS, MISSED, MORE
@@ -301,3 +301,36 @@ def test_where_a_text_holds_every_mark_it_is_not_sent(monkeypatch):
 def test_what_is_no_mark_is_refused(fence):
     with pytest.raises(RunRefused, match="expected 8 to 64 letters"):
         sent(JudgePrompt(with_points=True, with_confidence=False), fence=fence)
+
+
+# ---------------------------------------------------------------- a prompt of one's own
+
+OWN = JudgePrompt(own=OwnPrompt("mine", "Be strict.\n{conversation}\n{response}\n{criterion}\nWorth: {points}"))
+
+
+@given(ANYTHING, ANYTHING, st.sampled_from(["{response}", "{criterion}", "{conversation}", "{points}", "{mine}"]))
+def test_what_is_filled_into_a_prompt_of_ones_own_is_never_searched_for_fields(response, criterion, field):
+    turns = (Message("user", f"{field} hurts"),)
+    request = OWN.request(turns, response + field, criterion + field, 5, fence=FENCE)
+    assert held(request, "RESPONSE") == response + field
+    assert held(request, "CRITERION") == criterion + field
+    assert request.messages[1].content.endswith("\nWorth: +5")
+    assert f"{field} hurts" in held(request, "CONVERSATION")
+
+
+def test_a_prompt_of_ones_own_keeps_the_marks_and_the_form_of_the_reply_and_nothing_else_of_ours():
+    system, asked = OWN.request(ASKED, "Rest.", "Says to rest.", None, fence=FENCE).messages
+    assert system.content == prompts.joined(prompts.words("parts_are_data"), prompts.words("judge_reply"))
+    assert asked.content.startswith(
+        f"The mark of this message: {FENCE}\n\nBe strict.\n[{FENCE}] CONVERSATION begins: 3 turns\n"
+    )
+    assert asked.content.endswith("\nWorth: not known")
+    assert OWN.read('{"explanation": "", "criteria_met": true}').label == "met"
+
+
+def test_the_version_of_a_prompt_of_ones_own_is_its_name_with_a_hash_of_all_that_is_sent():
+    other = replace(OWN, own=OwnPrompt("mine", OWN.own.text + "!"))
+    named = replace(OWN, own=OwnPrompt("yours", OWN.own.text))
+    versions = {OWN.version, other.version, named.version, replace(OWN, with_confidence=True).version}
+    assert len(versions) == 4
+    assert re.fullmatch(r"mine@[0-9a-f]{8}", OWN.version)

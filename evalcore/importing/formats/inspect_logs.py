@@ -304,6 +304,18 @@ def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
     )
 
 
+def _digest(asked: Sequence[Message]) -> str:
+    return sha256(msgspec.json.encode(asked)).hexdigest()[:8]
+
+
+def sample_id_of(name: str, messages: str) -> str:
+    """The id that a sample has in inspect_ai, of an example's name: `read` puts a task and a conversation around an id that only counts samples."""
+    rest, _, digest = name.rpartition("-")
+    number = rest.rpartition("-")[2]
+    is_made = number.isdecimal() and digest == _digest(msgspec.json.decode(messages, type=tuple[Message, ...]))
+    return number if is_made else name
+
+
 def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
     """One sample."""
     sample = decoded(raw, Sample)
@@ -311,8 +323,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     asked, n_parts = _conversation(sample.input, sample)
     name = sample_id
     if sample_id.isdecimal():  # counts the samples of a log and is no name: the task and the conversation make one
-        digest = sha256(msgspec.json.encode(asked)).hexdigest()
-        name = f"{known.task[:80] or 'inspect'}-{sample_id}-{digest[:8]}"
+        name = f"{known.task[:80] or 'inspect'}-{sample_id}-{_digest(asked)}"
     place = (number, name, sample_id, sample.epoch - 1)
     text = ""
     if (output := sample.output) is not None:
