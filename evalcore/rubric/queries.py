@@ -16,6 +16,7 @@ from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
 from evalcore.reading import assignment_queries
+from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
@@ -404,7 +405,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
         statement = select(response.id).join(Model, model.id == response.model_id)
         named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
         return frozenset(session.connection().execute(statement.where(*named)).scalars())
-    words = {name: value for name, value in chosen_by.items() if name != "reads"}
+    words = {name: value for name, value in chosen_by.items() if name not in ("reads", EXTENDS)}
     if not words:
         return None
     fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from evalcore.errors import NotAllowed, NotFound
+from evalcore.reading import store as reading_store
 from evalcore.study import contents, store as study_store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_add_people
 from evalcore.study.schema import Role, Viewer
+from evalcore.study.tables import now
 from evalcore.team import queries, store
 from evalcore.team.queries import SignedIn
 
@@ -102,14 +104,16 @@ def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer
 
 
 def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> None:
-    """Let somebody in no longer, or again, by a lead. Their reads stay, and no open tab of theirs can do anything more."""
+    """Let somebody in no longer, or again, by a lead. Their reads stay, others may take what they had begun, and no open tab of theirs does anything more."""
     with writing(engine) as session:
         allow(session, actor, check_can_add_people)
         study_store.wait_for_others(session)
         person = _person(session, name)
+        freed = {}
         if not active:
             _check_lead_stays(session, person)
-        store.set_active(session, person.person_id, active=active, actor=actor.signature)
+            freed = reading_store.free_readings(session, now(), person_id=person.person_id)
+        store.set_active(session, person.person_id, active=active, n_freed=len(freed), actor=actor.signature)
 
 
 def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
