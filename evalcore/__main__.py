@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis, calibration, compare, data, judging, planning, run, team, triage
+from evalcore.cli import analysis, assignments, calibration, compare, data, judging, planning, run, team, triage
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -33,6 +33,7 @@ app = typer.Typer(
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
 app.add_typer(analysis.app, name="analysis")
+app.add_typer(assignments.app, name="assignments")
 app.add_typer(team.team_app, name="team")
 app.add_typer(team.studies_app, name="studies")
 

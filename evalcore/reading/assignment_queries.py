@@ -244,7 +244,7 @@ def n_reads(session: Session, assignment_id: int) -> tuple[int, int]:
 def n_with_place(session: Session, assignment_id: int, at: datetime) -> int:
     """Items of an assignment that fewer than are wanted have read or are reading."""
     task, reading = TABLES["task"].c, TABLES["reading"].c
-    kept = or_(reading.state != ReadingState.READING, reading.reserved_until > at)
+    kept = or_(reading.state != ReadingState.READING, reading.freed_at.is_(None) & (reading.reserved_until > at))
     n_taken = select(func.count()).where(reading.task_id == task.id, kept).correlate(TABLES["task"]).scalar_subquery()
     statement = select(func.count()).select_from(TABLES["task"]).join(tables.Assignment)
     statement = statement.where(task.assignment_id == assignment_id, n_taken < col(tables.Assignment.n_readers))

@@ -3,6 +3,7 @@
 import math
 from datetime import datetime, timedelta
 
+import numpy as np
 import pandas as pd
 
 from evalcore.study.schema import Ask
@@ -69,14 +70,17 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
 
 
 def by_reader(readers: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.DataFrame:
-    """Each reader's pace, and the days that all they could take now would last at it: `readers` with the columns pace (reads a day) and days, NaN without pace.
+    """Each reader's pace, and the whole days that all they could take now would last at it.
+
+    Returns:
+        `readers` with the columns pace (reads a day) and days, NaN without pace.
 
     `readers` and `reads` are as `assignment_queries` gives them. Readers share what waits, so the days are at most these.
     """
     paces = {str(name): reads_a_day(locked, at) for name, locked in reads.groupby("reader")["locked_at"]}
     pace = readers["reader"].map(paces).astype(float)
     n_left = readers["n_open"] + readers["n_waiting"]
-    return readers.assign(pace=pace, days=(n_left / pace).where(n_left.gt(0), 0.0))
+    return readers.assign(pace=pace, days=np.ceil(n_left / pace).where(n_left.gt(0), 0.0))
 
 
 def _set_aside(n_skipped: int) -> str:

@@ -186,7 +186,7 @@ def n_waiting(session: Session, viewer: schema.Viewer, at: datetime) -> int:
 def _taken(*, reserved: bool = True) -> ColumnElement[bool]:
     """Somebody else's reading that keeps its place: locked, or reserved still."""
     locked = col(Reading.state) != schema.ReadingState.READING
-    kept = or_(locked, col(Reading.reserved_until) > _AT) if reserved else locked
+    kept = or_(locked, col(Reading.freed_at).is_(None) & (col(Reading.reserved_until) > _AT)) if reserved else locked
     return (col(Reading.person_id) != _PERSON) & kept
 
 
@@ -429,6 +429,7 @@ def taken_back(session: Session, viewer: schema.Viewer) -> list[tuple[int, str |
     columns: tuple[Any, ...] = (func.count(), col(Assignment.cancelled_because))
     statement = (
         select(*columns)
+        .select_from(Reading)
         .join(Task, col(Task.id) == col(Reading.task_id))
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
         .where(col(Reading.person_id) == viewer.person_id, col(Reading.freed_at).is_not(None), *since)

@@ -89,7 +89,7 @@ def free_readings(
     # locked first: a read that is submitted at the same time comes before this and stays, or is told
     held = list(connection.execute(select(reading.c.id).where(*wanted).with_for_update(of=reading)).scalars())
     still = reading.c.id.in_(held), reading.c.state == ReadingState.READING
-    freed = update(reading).where(*still).values(freed_at=at, reserved_until=at)
+    freed = update(reading).where(*still).values(freed_at=at)
     return {row[0]: row[1] for row in connection.execute(freed.returning(reading.c.task_id, reading.c.person_id))}
 
 
