@@ -71,4 +71,5 @@ with common.guarded():
         glossary.show()
         common.sidebar_foot(viewer)
         common.tell_unfinished()
+        common.tell_frozen()
         page.run()

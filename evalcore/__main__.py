@@ -10,7 +10,19 @@ from pydantic import ValidationError
 from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis, assignments, calibration, compare, data, judging, planning, run, team, triage
+from evalcore.cli import (
+    analysis,
+    assignments,
+    calibration,
+    compare,
+    data,
+    judging,
+    lifecycle,
+    planning,
+    run,
+    team,
+    triage,
+)
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -47,6 +59,7 @@ COMMANDS = (
     (run.respond, run.judge, run.triage_run, run.runs),
     (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle),
     (team.people, team.migrate),
+    (lifecycle.freeze, lifecycle.amend, lifecycle.versions, lifecycle.delete_study),
 )
 for of_a_room in COMMANDS:
     for command in of_a_room:

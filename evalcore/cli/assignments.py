@@ -1,11 +1,12 @@
 """What is assigned: see how far it is, change it while it is read, and freeze a queue before it is."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from evalcore.cli.console import Db, Json, actor, hidden, print_json, records, say, show, study
+from evalcore.cli.console import Db, Json, actor, hidden, print_json, records, say, show, study, write_whole
 from evalcore.study.db import reading
 
 app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
@@ -124,3 +125,19 @@ def extend(
         who = actor(engine)
         report = amending.extend(engine, number, items, blind=hidden(engine, who), actor=who, dry_run=dry_run)
     say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
+
+
+@app.command()
+def freeze(
+    number: Number,
+    file: Annotated[Path | None, Option("--file", help="Write the queue here: the hash is of this file.")] = None,
+    db: Db = None,
+) -> None:
+    """Freeze a queue before the first read of it, to register it: print the SHA-256 of its items, order, probabilities and seed."""
+    from evalcore.reading.registering import freeze_queue
+
+    with study(db) as engine:
+        kept, content = freeze_queue(engine, number, actor=actor(engine))
+    if file is not None:
+        write_whole(file, content)
+    say(f"Assignment {number} is frozen: SHA-256 {kept.sha256}")

@@ -15,7 +15,7 @@ from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
-from evalcore.study import backups, frames, trail
+from evalcore.study import backups, frames, freezing, trail
 from evalcore.study.acting import prepare_search
 from evalcore.study.auditing import ChainReport
 from evalcore.study.db import Engine, reading
@@ -258,7 +258,7 @@ def export(
         exporting.check(engine, who)
         part = exporting.Part(judge=judge, read_only=read_only, blind=console.hidden(engine, who))
         with reading(engine) as session:
-            trail_hash = trail.trail_head(session)[1]
+            trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
         if is_table:
             table = exporting.table(engine, what, part)
             content, n_rows = exporting.WRITERS[file_format](table), len(table)
@@ -267,7 +267,7 @@ def export(
             n_rows = content.count(b"\n")
         console.write_whole(path, content)
         if is_table:
-            codebook = exporting.codebook_text(what, trail_hash)
+            codebook = exporting.codebook_text(what, trail_hash, versions)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
     console.say(f"{path}: {counted(n_rows, 'row')}")

@@ -37,7 +37,7 @@ CANCELLED, PAUSED, RESUMED = "assignment cancelled", "assignment paused", "assig
 HANDED_OVER, JOINED = "reading handed over", "readers added"
 
 
-def _amended(session: Session, actor: Viewer, number: int) -> Assignment:
+def amended(session: Session, actor: Viewer, number: int) -> Assignment:
     """The first thing in the transaction of an act on an assignment; whoever takes an item at the same time comes before it or after."""
     allow(session, actor, check_can_assign)
     store.wait_for_others(session)
@@ -77,7 +77,7 @@ def cancel(engine: Engine, number: int, because: str, *, actor: Viewer, at: date
     """
     because, at = check_line(because, name="Reason"), at or now()
     with writing(engine) as session:
-        assignment = _amended(session, actor, number)
+        assignment = amended(session, actor, number)
         check_blind(session, because, name="This reason")
         freed = reading_store.free_readings(session, at, assignment_id=number)
         n_tasks, n_locked = assignment_queries.n_reads(session, number)
@@ -92,7 +92,7 @@ def cancel(engine: Engine, number: int, because: str, *, actor: Viewer, at: date
 def pause(engine: Engine, number: int, *, actor: Viewer, at: datetime | None = None) -> None:
     """Hand nothing of an assignment out until it is resumed. What readers have in hand they may finish; to the rest they stay blind."""
     with writing(engine) as session:
-        assignment = _amended(session, actor, number)
+        assignment = amended(session, actor, number)
         if assignment.paused_at is not None:
             msg = f"Assignment {number} is paused already."
             raise AlreadyChanged(msg)
@@ -103,7 +103,7 @@ def pause(engine: Engine, number: int, *, actor: Viewer, at: datetime | None = N
 def resume(engine: Engine, number: int, *, actor: Viewer) -> None:
     """Hand an assignment out again."""
     with writing(engine) as session:
-        assignment = _amended(session, actor, number)
+        assignment = amended(session, actor, number)
         if assignment.paused_at is None:
             msg = f"Assignment {number} is not paused: it is handed out already."
             raise AlreadyChanged(msg)
@@ -139,7 +139,7 @@ def add_readers(
 ) -> Joined:
     """Let more people take the items of an assignment. As many read each item as before."""
     with writing(engine) as session:
-        assignment = _amended(session, actor, number)
+        assignment = amended(session, actor, number)
         wanted = _able(session, names)
         present = assignment_queries.readers_of(session, number)
         if already := sorted(person.name for person in wanted if person.person_id in present):
@@ -202,7 +202,7 @@ def hand_over(
         n_waiting = n_able = 0
         without: set[str] = set()
         for one in numbers if number is None else [number]:
-            assignment = _amended(session, actor, one)
+            assignment = amended(session, actor, one)
             waiting = queries.open_tasks(session, who, one, at)
             freed = reading_store.free_readings(session, at, person_id=who.person_id, assignment_id=one)
             reading_store.remove_reader(session, assignment, who.person_id)

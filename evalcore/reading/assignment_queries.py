@@ -258,6 +258,23 @@ def items(session: Session, assignment_id: int) -> list[Item]:
     return [(row[0], row[1]) for row in session.connection().execute(of_assignment.order_by(task.place))]
 
 
+def queue(session: Session, assignment_id: int) -> list[tuple[int, int, int | None, float]]:
+    """Place, example, response and probability of each item of an assignment, in the order of reading."""
+    task = TABLES["task"].c
+    columns = (task.place, task.example_id, task.response_id, task.inclusion_probability)
+    rows = session.connection().execute(
+        select(*columns).where(task.assignment_id == assignment_id).order_by(task.place)
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
+def is_begun(session: Session, assignment_id: int) -> bool:
+    """Whether anybody has taken an item of an assignment."""
+    task, reading = TABLES["task"].c, TABLES["reading"].c
+    begun = exists().where(reading.task_id == task.id, task.assignment_id == assignment_id)
+    return bool(session.connection().execute(select(begun)).scalar_one())
+
+
 def n_drawn(session: Session, assignment_id: int) -> int:
     """How many items an assignment and those that extend it, or it with what it extends, have."""
     statement = select(col(tables.Assignment.id), col(tables.Assignment.chosen_by))

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import amending, assignment_queries, pace
+from evalcore.reading import amending, assignment_queries, pace, registering
 from evalcore.reading.assigning import readers_of
 from evalcore.reading.threads import MAX_LINE
 from evalcore.stats.intervals import NO_VALUE
@@ -21,6 +21,10 @@ SHARED = (
     "last seven days. The link opens Review for whoever signs in; there is no secret in it."
 )
 REASON_HELP = "Readers who have begun something see this line. They may read blind: no model, no judge."
+QUEUE_HELP = (
+    "Before the first read: puts the hash of the items, their order, probabilities and seed into the audit trail, to register it. `overread assignments "
+    "freeze` also writes the file that the hash is of."
+)
 EXTEND_HELP = (
     "Drawn with the same filters among what fits now and is not assigned yet, with a seed that follows from the first. Estimates reckon as if all had been "
     "drawn at once."
@@ -82,6 +86,7 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
             with common.shown_errors():
                 act(engine, number, actor=viewer)
                 st.rerun()
+        _queue(viewer, number)
         _form(f"hand_{number}", "Hand over", lambda: _hand_over(viewer, number, present, names))
         _form(
             f"add_{number}",
@@ -92,9 +97,24 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
         _form(f"cancel_{number}", "Cancel the assignment", lambda: _cancel(viewer, number))
 
 
+def _queue(viewer: Viewer, number: int) -> None:
+    """Freeze the queue before the first read; or its hash."""
+    kept = common.ask(registering.registered).get(number)
+    if kept is not None:
+        when = f"Queue frozen before the first read, on {common.local_day(kept.at)} by {kept.by}"
+        st.html(html.quiet(f"{when}. SHA-256 of its items, order, probabilities and seed: {kept.sha256}"))
+    elif st.button("Freeze the queue", key=f"amend_queue_{number}", icon=":material/ac_unit:", help=QUEUE_HELP):
+        with common.shown_errors():
+            registering.freeze_queue(common.engine(), number, actor=viewer)
+            st.rerun()
+
+
 def _form(key: str, verb: str, fields: Any) -> None:
     """A form of one row, whose fields give what is done when it is sent; what came of it is told below."""
-    with st.form(f"amend_{key}", border=False, enter_to_submit=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with (
+        st.form(f"amend_{key}", border=False, enter_to_submit=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
         done = fields()
         pressed = st.form_submit_button(verb, key=f"amend_{key}_go")
     if pressed:
