@@ -70,4 +70,5 @@ with common.guarded():
         prefetch.begin(viewer)
         frame.show(viewer)
         common.tell_unfinished()
+        common.tell_frozen()
         page.run()

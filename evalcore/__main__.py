@@ -39,7 +39,9 @@ COMMANDS = (
     ("planning", "plan assign guideline"),
     ("analysis", "methods bundle report"),
     ("team", "people migrate"),
+    ("lifecycle", "freeze amend versions delete-study"),
     ("analysis", "analysis:app"),
+    ("assignments", "assignments:app"),
     ("team", "team:team_app studies:studies_app"),
 )
 

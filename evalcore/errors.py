@@ -33,6 +33,10 @@ class NotAllowed(OverreadError):
     """A rule of `policies` forbids the act; the message is the sentence that the screen shows."""
 
 
+class Frozen(NotAllowed):
+    """The study is frozen: nothing of it is changed until a lead opens it again."""
+
+
 class AlreadyChanged(OverreadError):
     """Somebody else was first: the verdict that was to be superseded has been superseded already."""
 

@@ -15,7 +15,7 @@ from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
-from evalcore.study import backups, frames, trail
+from evalcore.study import backups, frames, freezing, trail
 from evalcore.study.acting import prepare_search
 from evalcore.study.auditing import ChainReport
 from evalcore.study.db import Engine, reading
@@ -264,7 +264,7 @@ def export(
         blind = console.hidden(engine, who)
         part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
         with reading(engine) as session:
-            trail_hash = trail.trail_head(session)[1]
+            trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
         if is_table:
             table = exporting.table(engine, what, part)
             content, n_rows = exporting.WRITERS[file_format](table), len(table)
@@ -276,7 +276,7 @@ def export(
             n_rows = content.count(b"\n")
         console.write_whole(path, content)
         if is_table:
-            codebook = exporting.codebook_text(what, trail_hash)
+            codebook = exporting.codebook_text(what, trail_hash, versions)
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
         exporting.record(engine, actor=who, what=what, file_format=file_format, **told)

@@ -14,7 +14,7 @@ from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
-from evalcore.study import contents
+from evalcore.study import contents, freezing
 from evalcore.study.db import Engine, reading
 from evalcore.study.trail import trail_head
 
@@ -34,6 +34,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
         trail, stated = trail_head(session), contents.stated_analysis(session)
+        versions = freezing.versions(session)
         is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None
         tried = None if done is None else missing(session, done.everything, done.part, done.results.spec)
@@ -68,6 +69,8 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     # how many acts there were tells a blind reader how many reads were revised
     number = {} if blind else {"audit_events": trail[0]}
     manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    if versions:
+        manifest["frozen"] = [asdict(one) if not blind else asdict(one) | {"n_events": None} for one in versions]
     files[MANIFEST] = orjson.dumps(manifest, option=orjson.OPT_INDENT_2)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:

@@ -19,7 +19,7 @@ from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
-from evalcore.reading import practice_queries
+from evalcore.reading import practice_queries, registering
 from evalcore.rubric import queries as labels
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.data import DRAWN, RubricData, first_reads
@@ -27,9 +27,10 @@ from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute, weights_o
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.study import contents, frames
+from evalcore.study import contents, frames, freezing
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.db import Engine, Session, reading
+from evalcore.study.freezing import Version
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, RunKind, Selection, Stage, version_and_repeat
@@ -110,6 +111,7 @@ class Facts:
     drawn: tuple[dict[str, Any], ...]  # drawings; n_read: with a blind first read by somebody who took it from there
     n_wanted: int  # reads that were assigned here
     n_missing: int  # those of them that were not made
+    n_cancelled: int = 0  # those of these whose assignment was cancelled
     n_conflicting: int  # items whose first reads differ
     n_adjudicated: int  # those of them that are settled
     n_adjudicators: int
@@ -123,6 +125,7 @@ class Facts:
     n_estimated: int = 0
     n_compared: int = 0
     stated: tuple[StatedAnalysis, ...]  # every version of the stated analysis, the newest first
+    frozen: tuple[Version, ...] = ()  # every version that was frozen, the oldest first
     otherwise: tuple[str, ...] = ()  # what was computed otherwise than stated
     flow: pd.DataFrame = field(default_factory=pd.DataFrame)  # as `reporting.study_flow`
 
@@ -150,6 +153,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
             **_assigned(session, made, blind),
             **_analysis(session, found, blind),
             "not_blind": queries.not_blind(session, blind),
+            "frozen": tuple(freezing.versions(session)),
             "n_sent_otherwise": queries.n_sent_otherwise(session, blind),
             "triage": triage_facts(described(triage.load(session).without(blind), setting_queries.load(session).rule)),
         }
@@ -235,7 +239,7 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
     readings = submitted.loc[submitted["selection"].ne(Selection.VOLUNTEERED)]
     by_whom = ["response_id", "person_id"]
     read = readings.merge(made[by_whom].dropna().drop_duplicates().astype("int64"), on=by_whom)
-    drawn = []
+    drawn, registered = [], registering.registered(session)
     for number, tasks in assigned.groupby("assignment_id"):
         of_drawing = read.loc[read["assignment_id"].eq(number), "response_id"]
         n_read = of_drawing[of_drawing.isin(tasks["response_id"])].nunique()
@@ -243,18 +247,20 @@ def _assigned(session: Session, made: pd.DataFrame, blind: frozenset[int]) -> di
         if n_read and first["selection"] in DRAWN:
             one = {"n_drawn": len(tasks), "n_population": int(first["n_population"]), "n_read": n_read}
             one |= {"by_plan": "plan" in json.loads(first["chosen_by"]), "seed": int(first["seed"])}
-            drawn.append(one | {"lowest": chance.min(), "highest": chance.max()})
+            kept = {"registered": registered.get(int(str(number)))}
+            drawn.append(one | kept | {"lowest": chance.min(), "highest": chance.max()})
     reads = first_reads(labels.reads(session))
     here = set(zip(readings["response_id"], readings["person_id"], strict=True))
     is_here = [pair in here for pair in zip(reads["response_id"], reads["person_id"], strict=True)]
     brought = ~pd.Series(is_here, index=reads.index, dtype=bool) & ~reads["example_id"].isin(list(blind))
     chances = reads.loc[brought & reads["selection"].isin(DRAWN), "inclusion_probability"].dropna()
     n_locked = assigned["task_id"].map(submitted["task_id"].value_counts()).fillna(0)
-    n_missing = (assigned["n_readers"] - n_locked).clip(lower=0).sum()
+    missing = (assigned["n_readers"] - n_locked).clip(lower=0)
     return {
         "drawn": tuple(drawn),
         "n_wanted": int(assigned["n_readers"].sum()),
-        "n_missing": int(n_missing),
+        "n_missing": int(missing.sum()),
+        "n_cancelled": int(missing[assigned["cancelled_at"].notna()].sum()),
         "n_brought": len(chances),
         "brought": (float(chances.min()), float(chances.max())) if len(chances) else None,
     }
@@ -530,16 +536,23 @@ def _drawing(done: Facts) -> _Said:
         yield (
             "drawings",
             f"{counted(n, 'response')} of {drawn['n_population']:,} {_was(n)} drawn {how} (seed {drawn['seed']}, {chance}); "
-            f"{n_read:,} of them {_was(n_read)} read, in random order.",
+            f"{n_read:,} of them {_was(n_read)} read, in random order{_registered(drawn['registered'])}.",
         )
     if done.brought:
         stated = f"a file that states how probable it was to draw their items ({_chance(*done.brought)})"
         yield "drawn_elsewhere", f"{counted(done.n_brought, 'read')} came with {stated}; the seed is not recorded."
     if n := done.n_missing:
         wanted = f"{counted(done.n_wanted, 'assigned read')} of a response"
-        yield "missing_reads", f"Of {wanted}, {n:,} {_was(n, 'has', 'have')} not been made."
+        cancelled = f", {done.n_cancelled:,} of these since their assignment was cancelled" if done.n_cancelled else ""
+        yield "missing_reads", f"Of {wanted}, {n:,} {_was(n, 'has', 'have')} not been made{cancelled}."
     if len(done.flow):
         yield "flow", "The flow of examples, responses, items and reads is shown in flow.svg and counted in flow.csv."
+
+
+def _registered(queue: registering.Registered | None) -> str:
+    if queue is None:
+        return ""
+    return f"; the queue was frozen before its first read, on {queue.at:%Y-%m-%d} (SHA-256 {queue.sha256})"
 
 
 def _chance(lowest: float, highest: float) -> str:
@@ -584,6 +597,8 @@ def _estimating(done: Facts) -> _Said:
         yield "multiplicity", f"p values of {comparisons} were adjusted by Holm's method."
     elif done.n_compared:
         yield "multiplicity", "One pair of models was compared; its p value needs no adjustment."
+    for state in done.frozen:
+        yield "frozen", state.sentence
     if not done.stated:
         yield "not_stated", "No analysis was stated beforehand; these are the usual choices.", True
         return

@@ -49,7 +49,10 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses assigned to be read by their rubrics, one row a response and assignment, in order; n_readers are wanted."""
     of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
-    drawn, wanted = (Assignment.selection, Assignment.seed, Assignment.n_population), Assignment.n_readers
+    drawn, wanted = (
+        (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at),
+        Assignment.n_readers,
+    )
     columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, wanted, Assignment.chosen_by))]
     statement = (
         select(*columns)

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -212,10 +212,11 @@ def records(items: pd.DataFrame) -> list[dict[str, Any]]:
 WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
 
 
-def codebook_text(what: str, trail_hash: str = "") -> str:
-    """The codebook of a table as Markdown; with the last hash of the audit trail, as the table was taken out, where it is given."""
+def codebook_text(what: str, trail_hash: str = "", frozen: Iterable[str] = ()) -> str:
+    """The codebook of a table as Markdown; with the last hash of the audit trail, as the table was taken out, and the frozen versions, where they are given."""
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
     kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
+    kept += "".join(f"\n{sentence}\n" for sentence in frozen)
     return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}"
 
 
@@ -285,7 +286,7 @@ def record(
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
     try:
-        with writing(engine) as session:
+        with writing(engine, though_frozen=True) as session:
             _check(session, actor)
             person = next((person for person in contents.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalcore.errors import DatabaseFault, ImportFailed
+from evalcore.errors import DatabaseFault, Frozen, ImportFailed
 from evalcore.importing import staging
 from evalcore.importing.files.opening import Progress
 from evalcore.study import lookups, store
@@ -41,13 +41,13 @@ def turn(engine: Engine, work: staging.Work, actor: Viewer, progress: Progress) 
             progress(done)
             if time.monotonic() - told > TOLD_SECONDS:
                 told = time.monotonic()
-                with suppress(DatabaseFault), writing(engine) as session:
+                with suppress(DatabaseFault, Frozen), writing(engine) as session:
                     store.note_import(session, megabytes=done / 1e6)
 
         try:
             yield tell
         finally:
-            with suppress(DatabaseFault), writing(engine, patient=True) as session:
+            with suppress(DatabaseFault, Frozen), writing(engine, patient=True) as session:
                 store.end_import(session)
 
 

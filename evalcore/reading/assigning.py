@@ -21,8 +21,16 @@ from evalcore.study.browse import Filters
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.db import Engine, Session, writing
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import STUDY, allows, check_can_assign, check_can_give_practice, check_can_read
+from evalcore.study.policies import (
+    STUDY,
+    allows,
+    check_can_amend,
+    check_can_assign,
+    check_can_give_practice,
+    check_can_read,
+)
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Seen, Selection, Viewer
+from evalcore.study.tables import Assignment
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
 MAX_NAME = 1_000  # characters
@@ -31,6 +39,8 @@ MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of t
 MAX_MINUTES = 60 * 24 * 30
 PRACTICE = 3  # responses of a practice round
 COMPANIONS = 3  # at least so many others are read with responses that somebody chose: see `_companions`
+EXTENDS = "extends"
+"""Under this name `chosen_by` has the assignment of which an assignment drew more; the rest of it is filters."""
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 
@@ -53,7 +63,8 @@ class Choice:
     the read counts as drawn. Others are drawn to be read among them (`_companions`), unless `alone`: then readers may guess why. `n_items`: how many are
     drawn; None: all. `blind`: conversations that wait for whoever assigns: filters on items, and words that are searched for, leave them out, since how
     many fit would tell what was said there. `make_blind`: set the study to show readers no verdict on what they have not read. `practice`: readers begin
-    with a practice round, on responses that are set apart for each of them (`_practice`).
+    with a practice round, on responses that are set apart for each of them (`practice_for`).
+    `extends`: the assignment of which this draws more (`amending.extend`).
     """
 
     ask: Ask = Ask.RUBRIC
@@ -71,6 +82,7 @@ class Choice:
     blind: frozenset[int] = frozenset()
     make_blind: bool = False
     practice: bool = False
+    extends: int | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,9 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         if choice.practice:
             check_can_give_practice(actor, choice.ask, rules.mode)
         is_blind = rules.mode is ReadingMode.BLIND
-        readers, leading = _readers(contents.people(session), choice, rules)
+        if choice.extends is not None:
+            check_can_amend(actor, is_cancelled=assignment_of(session, choice.extends).cancelled_at is not None)
+        readers, leading = able_readers(contents.people(session), choice, rules)
         fitting, shares = _fitting(session, choice)
         waiting = assignment_queries.assigned(session, choice.ask, drawn=not choice.chosen)
         free = [item for item in fitting if item not in waiting]
@@ -173,7 +187,13 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
             raise OverreadError(msg)
         n_exposed = {r.name: sum(example in seen.get(r.person_id, ()) for example, _ in drawn) for r in readers}
-        practice, without = _practice(session, readers, drawn, seed=seed) if choice.practice else ({}, ())
+        practice, without = practice_for(session, readers, drawn, seed=seed) if choice.practice else ({}, [])
+        if choice.practice and not practice:
+            msg = (
+                f"practice: expected at least {PRACTICE} responses with a settled label for every criterion that are new to a reader, "
+                f"got {max(n for _, n in without)}: settle more on Adjudicate, choose readers who have not met them, or assign without practice"
+            )
+            raise OverreadError(msg)
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
@@ -222,6 +242,15 @@ def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]
     return [items[place] for place in order[: len(items) if n_items is None else n_items]]
 
 
+def assignment_of(session: Session, assignment_id: int) -> Assignment:
+    """An assignment by its number."""
+    found = session.get(Assignment, assignment_id)
+    if found is None:
+        msg = f"assignment: expected the number of one of this study (`overread assignments list`), got {assignment_id}"
+        raise NotFound(msg)
+    return found
+
+
 def readers_of(people: Iterable[Viewer]) -> list[Viewer]:
     """Those of some people who may be asked to read."""
     return [person for person in people if allows(check_can_read, person)]
@@ -247,7 +276,7 @@ def _check(choice: Choice) -> None:
         raise OverreadError(msg)
 
 
-def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
+def able_readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
     """Who may read, and which leads and researchers were left out: they read blind only where the study says so."""
     able = readers_of(people)
     if unknown := sorted(set(choice.readers) - {person.name for person in able}):
@@ -327,7 +356,7 @@ def _companions(
     return companions, n_wanted - len(companions)
 
 
-def _practice(
+def practice_for(
     session: Session, readers: Sequence[Viewer], drawn: Collection[Item], *, seed: int
 ) -> tuple[dict[int, list[Item]], list[tuple[str, int]]]:
     """What each reader practises on, by person_id; and for whom there is too little, with how many.
@@ -349,12 +378,6 @@ def _practice(
             practice[reader.person_id] = fitting[:PRACTICE]
         else:
             without.append((reader.name, len(fitting)))
-    if not practice:
-        msg = (
-            f"practice: expected at least {PRACTICE} responses with a settled label for every criterion that are new to a reader, "
-            f"got {max(n for _, n in without)}: settle more on Adjudicate, choose readers who have not met them, or assign without practice"
-        )
-        raise OverreadError(msg)
     return practice, sorted(without)
 
 
@@ -372,9 +395,8 @@ def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:
     if choice.plan:
         return Selection.IMPORTANCE, {"plan": len(choice.plan)}
     filters = asdict(choice.filters).items()
-    return Selection.RANDOM, {
-        name: value for name, value in filters if value is not None and value is not False and value != ""
-    }
+    by = {name: value for name, value in filters if value is not None and value is not False and value != ""}
+    return Selection.RANDOM, by | ({} if choice.extends is None else {EXTENDS: choice.extends})
 
 
 def read_plan(content: bytes) -> tuple[Planned, ...]:

@@ -1,16 +1,18 @@
 """What could be assigned: responses and cases that fit, and those that are assigned already."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import pandas as pd
-from sqlalchemy import Select, exists, func, literal, select
+from sqlalchemy import Select, exists, func, literal, or_, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.reading.queries import is_skipped
-from evalcore.study import tables
+from evalcore.reading.queries import is_skipped, n_waiting
+from evalcore.study import contents, tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
@@ -158,11 +160,17 @@ def alike(session: Session, response_ids: Collection[int], *, with_rubric: bool)
 
 
 def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
-    """Items that are assigned already for the same question; `drawn`: only those that were drawn, since what somebody chose may be drawn yet."""
+    """Items that are assigned already for the same question, of what was cancelled those that were read.
+
+    `drawn`: only those that were drawn, since what somebody chose may be drawn yet.
+    """
     task = TABLES["task"].c
     of_task = col(tables.Assignment.id) == task.assignment_id
     statement = select(task.example_id, task.response_id).join(tables.Assignment, of_task)
+    reading = TABLES["reading"].c
+    was_read = exists().where(reading.task_id == task.id, reading.state != ReadingState.READING)
     statement = statement.where(col(tables.Assignment.ask) == ask)
+    statement = statement.where(or_(col(tables.Assignment.cancelled_at).is_(None), was_read))
     if drawn:
         statement = statement.where(col(tables.Assignment.selection) != Selection.VOLUNTEERED)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
@@ -179,11 +187,12 @@ def assignments(session: Session) -> pd.DataFrame:
     """One row an assignment, newest first.
 
     Returns:
-        assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, n_tasks, n_reads (locked),
-        n_open (being read), n_skipped, readers (names, joined by commas).
+        assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, paused_at, cancelled_at, n_tasks, n_wanted (reads; of
+        what is cancelled those that were made), n_reads (locked), n_open (being read), n_skipped, readers (names, joined by commas).
     """
     assignment, task, reading, person = (TABLES[name].c for name in ("assignment", "task", "reading", "person"))
-    names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
+    made = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
+    names = (*made, "paused_at", "cancelled_at")
     n_readings, is_open = func.count(reading.id), reading.state == ReadingState.READING
     statement = (
         select(
@@ -191,7 +200,7 @@ def assignments(session: Session) -> pd.DataFrame:
             *(assignment[name] for name in names),
             func.count(task.id.distinct()).label("n_tasks"),
             n_readings.filter(~is_open).label("n_reads"),
-            n_readings.filter(is_open, ~is_skipped()).label("n_open"),
+            n_readings.filter(is_open, reading.freed_at.is_(None), ~is_skipped()).label("n_open"),
             n_readings.filter(is_skipped()).label("n_skipped"),
         )
         .join(TABLES["task"], task.assignment_id == assignment.id)
@@ -200,13 +209,14 @@ def assignments(session: Session) -> pd.DataFrame:
         .order_by(assignment.id.desc())
     )
     table = frame(session, statement)
+    wanted = (table["n_tasks"] * table["n_readers"]).where(table["cancelled_at"].isna(), table["n_reads"])
     readers = (
         select(col(tables.AssignmentReader.assignment_id), person.name)
         .join(TABLES["person"], person.id == col(tables.AssignmentReader.person_id))
         .order_by(person.name)
     )
     named = frame(session, readers).groupby("assignment_id")["name"].agg(", ".join)
-    return table.assign(readers=table["assignment_id"].map(named))
+    return table.assign(n_wanted=wanted, readers=table["assignment_id"].map(named).fillna(""))
 
 
 def locked_reads(session: Session, hidden: Collection[int] = ()) -> pd.DataFrame:
@@ -219,3 +229,99 @@ def locked_reads(session: Session, hidden: Collection[int] = ()) -> pd.DataFrame
         .where(reading.state != ReadingState.READING)
     )
     return frame(session, statement if not hidden else statement.where(task.example_id.not_in(list(hidden))))
+
+
+def n_reads(session: Session, assignment_id: int) -> tuple[int, int]:
+    """How many items an assignment has, and how many reads of them are locked."""
+    task, reading = TABLES["task"].c, TABLES["reading"].c
+    mine = select(task.id).where(task.assignment_id == assignment_id)
+    locked = select(func.count()).where(reading.task_id.in_(mine), reading.state != ReadingState.READING)
+    connection = session.connection()
+    n_tasks = connection.execute(select(func.count()).select_from(mine.subquery())).scalar_one()
+    return int(n_tasks), int(connection.execute(locked).scalar_one())
+
+
+def n_with_place(session: Session, assignment_id: int, at: datetime) -> int:
+    """Items of an assignment that fewer than are wanted have read or are reading."""
+    task, reading = TABLES["task"].c, TABLES["reading"].c
+    kept = or_(reading.state != ReadingState.READING, reading.freed_at.is_(None) & (reading.reserved_until > at))
+    n_taken = select(func.count()).where(reading.task_id == task.id, kept).correlate(TABLES["task"]).scalar_subquery()
+    statement = select(func.count()).select_from(TABLES["task"]).join(tables.Assignment)
+    statement = statement.where(task.assignment_id == assignment_id, n_taken < col(tables.Assignment.n_readers))
+    return int(session.connection().execute(statement).scalar_one())
+
+
+def items(session: Session, assignment_id: int) -> list[Item]:
+    """The items of an assignment, in the order of reading."""
+    task = TABLES["task"].c
+    of_assignment = select(task.example_id, task.response_id).where(task.assignment_id == assignment_id)
+    return [(row[0], row[1]) for row in session.connection().execute(of_assignment.order_by(task.place))]
+
+
+def queue(session: Session, assignment_id: int) -> list[tuple[int, int, int | None, float]]:
+    """Place, example, response and probability of each item of an assignment, in the order of reading."""
+    task = TABLES["task"].c
+    columns = (task.place, task.example_id, task.response_id, task.inclusion_probability)
+    rows = session.connection().execute(
+        select(*columns).where(task.assignment_id == assignment_id).order_by(task.place)
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
+def is_begun(session: Session, assignment_id: int) -> bool:
+    """Whether anybody has taken an item of an assignment."""
+    task, reading = TABLES["task"].c, TABLES["reading"].c
+    begun = exists().where(reading.task_id == task.id, task.assignment_id == assignment_id)
+    return bool(session.connection().execute(select(begun)).scalar_one())
+
+
+def n_drawn(session: Session, assignment_id: int) -> int:
+    """How many items an assignment and those that extend it, or it with what it extends, have."""
+    statement = select(col(tables.Assignment.id), col(tables.Assignment.chosen_by))
+    first = {row[0]: json.loads(row[1]).get("extends", row[0]) for row in session.connection().execute(statement)}
+    family = [number for number, root in first.items() if root == first[assignment_id]]
+    task = TABLES["task"].c
+    n_tasks = select(func.count()).select_from(TABLES["task"]).where(task.assignment_id.in_(family))
+    return int(session.connection().execute(n_tasks).scalar_one())
+
+
+def readers_of(session: Session, assignment_id: int) -> frozenset[int]:
+    """Who may take the items of an assignment: numbers of people."""
+    reader = TABLES["assignment_reader"].c
+    return numbers(session, select(reader.person_id).where(reader.assignment_id == assignment_id))
+
+
+def of_reader(session: Session, person_id: int) -> list[int]:
+    """The assignments that go on and have somebody among their readers, oldest first."""
+    reader = TABLES["assignment_reader"].c
+    going_on = select(reader.assignment_id).join(tables.Assignment)
+    going_on = going_on.where(reader.person_id == person_id, col(tables.Assignment.cancelled_at).is_(None))
+    return sorted(session.connection().execute(going_on).scalars())
+
+
+def readers(session: Session, at: datetime) -> pd.DataFrame:
+    """One row a reader of what is assigned, by name.
+
+    Returns:
+        reader, n_reads (locked), n_open (begun), n_skipped, n_waiting (that they could take now, also of what is paused; readers share what waits).
+    """
+    reading, person, reader = (TABLES[name].c for name in ("reading", "person", "assignment_reader"))
+    is_open, n_readings = reading.state == ReadingState.READING, func.count(reading.id)
+    statement = (
+        select(
+            person.id.label("person_id"),
+            person.name.label("reader"),
+            n_readings.filter(~is_open).label("n_reads"),
+            n_readings.filter(is_open, reading.freed_at.is_(None), ~is_skipped()).label("n_open"),
+            n_readings.filter(is_skipped()).label("n_skipped"),
+        )
+        .select_from(TABLES["person"])
+        .outerjoin(TABLES["reading"], reading.person_id == person.id)
+        .where(or_(reading.id.is_not(None), person.id.in_(select(reader.person_id))))
+        .group_by(person.id, person.name)
+        .order_by(person.name)
+    )
+    table = frame(session, statement)
+    active = {viewer.person_id: viewer for viewer in contents.people(session)}
+    waiting = [n_waiting(session, active[number], at) if number in active else 0 for number in table["person_id"]]
+    return table.drop(columns="person_id").assign(n_waiting=waiting)

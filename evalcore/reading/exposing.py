@@ -43,7 +43,7 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
         if not reading_store.unseen(session, viewer.person_id, what, examples):
             return
     try:
-        with writing(engine) as session:
+        with writing(engine, though_frozen=True) as session:
             store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
             _check(session, viewer, examples)
             if reading_store.add_exposures(session, viewer.person_id, what, examples):
@@ -80,6 +80,6 @@ def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
     with reading(engine) as session:
         last = trail.last_actor(session, READER_CHOSEN, subject)
     if last != viewer.name:
-        with suppress(ReadOnly), writing(engine) as session:
+        with suppress(ReadOnly), writing(engine, though_frozen=True) as session:
             detail = {"before": last} if last else {}
             store.append_event(session, actor=viewer.name, action=READER_CHOSEN, subject=subject, detail=detail)

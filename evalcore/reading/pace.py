@@ -3,6 +3,7 @@
 import math
 from datetime import datetime, timedelta
 
+import numpy as np
 import pandas as pd
 
 from evalcore.study.schema import Ask
@@ -44,13 +45,15 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
 
     `assignments` and `reads` are as `assignment_queries` gives them. Readers share what is left, so of a reader n_left is 0.
     """
-    table = assignments.assign(n_wanted=assignments["n_tasks"] * assignments["n_readers"])
+    table = assignments
+    state = table["cancelled_at"].notna().map({True: " (cancelled)", False: ""})
+    state = state.mask(table["cancelled_at"].isna() & table["paused_at"].notna(), " (paused)")
     n_done, n_wanted, n_skipped = (int(table[name].sum()) for name in ("n_reads", "n_wanted", "n_skipped"))
     rows = [("All assigned reading", n_done, n_wanted, n_skipped, reads["locked_at"])]
-    for row in table.to_dict(orient="records") if len(table) > 1 else ():
+    for row in table.assign(state=state).to_dict(orient="records") if len(table) > 1 else ():
         locked = reads.loc[reads["assignment_id"].eq(row["assignment_id"]), "locked_at"]
         made = row["created_at"]
-        label = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}"
+        label = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}{row['state']}"
         rows += [(label, row["n_reads"], row["n_wanted"], row["n_skipped"], locked)]
     found = [
         [
@@ -64,6 +67,20 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
     for name, locked in reads.groupby("reader")["locked_at"]:
         found += [[str(name), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
     return pd.DataFrame(found, columns=COLUMNS)
+
+
+def by_reader(readers: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.DataFrame:
+    """Each reader's pace, and the whole days that all they could take now would last at it.
+
+    Returns:
+        `readers` with the columns pace (reads a day) and days, NaN without pace.
+
+    `readers` and `reads` are as `assignment_queries` gives them. Readers share what waits, so the days are at most these.
+    """
+    paces = {str(name): reads_a_day(locked, at) for name, locked in reads.groupby("reader")["locked_at"]}
+    pace = readers["reader"].map(paces).astype(float)
+    n_left = readers["n_open"] + readers["n_waiting"]
+    return readers.assign(pace=pace, days=np.ceil(n_left / pace).where(n_left.gt(0), 0.0))
 
 
 def _set_aside(n_skipped: int) -> str:

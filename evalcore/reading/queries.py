@@ -159,18 +159,34 @@ def _reader(viewer: schema.Viewer, at: datetime | None = None) -> dict[str, Any]
 
 @cache
 def _next() -> Select[Any]:
-    return _open_to(*_ASKED).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
+    return _open_to(*_ASKED).where(_handed_out()).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
 
 
 @cache
 def _n_waiting() -> Select[Any]:
-    return _open_to(func.count())
+    return _open_to(func.count()).where(_handed_out())
+
+
+def _handed_out() -> ColumnElement[bool]:
+    """Nobody has paused the assignment. What is paused waits all the same: its readers stay blind to it."""
+    return col(Assignment.paused_at).is_(None)
+
+
+def open_tasks(session: Session, viewer: schema.Viewer, assignment_id: int, at: datetime) -> set[int]:
+    """The tasks of an assignment that have a place for a reader now, whether it is paused or not."""
+    mine = _open_to(col(Task.id)).where(col(Task.assignment_id) == assignment_id)
+    return set(session.connection().execute(mine, _reader(viewer, at)).scalars())
+
+
+def n_waiting(session: Session, viewer: schema.Viewer, at: datetime) -> int:
+    """How many tasks somebody could take now, in all, also of what is paused."""
+    return int(session.connection().execute(_open_to(func.count()), _reader(viewer, at)).scalar_one())
 
 
 def _taken(*, reserved: bool = True) -> ColumnElement[bool]:
     """Somebody else's reading that keeps its place: locked, or reserved still."""
     locked = col(Reading.state) != schema.ReadingState.READING
-    kept = or_(locked, col(Reading.reserved_until) > _AT) if reserved else locked
+    kept = or_(locked, col(Reading.freed_at).is_(None) & (col(Reading.reserved_until) > _AT)) if reserved else locked
     return (col(Reading.person_id) != _PERSON) & kept
 
 
@@ -184,6 +200,7 @@ def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
         exists()
         .where(
             col(Reading.person_id) == _PERSON,
+            col(Reading.freed_at).is_(None),
             col(Reading.task_id) == col(other.id),
             col(of_other.id) == col(other.assignment_id),
             col(of_other.ask) == col(Assignment.ask),
@@ -204,6 +221,7 @@ def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
         .join(Example, col(Example.id) == col(Task.example_id))
         .where(
             reader.person_id == _PERSON,
+            col(Assignment.cancelled_at).is_(None),
             or_(col(Example.language).is_(None), col(Example.language).in_(_LANGUAGES)),
             ~mine,
             ~_spoken_on(),
@@ -256,7 +274,7 @@ def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), TABLES["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != schema.ReadingState.READING
-    in_hand = select(func.count()).select_from(table).where(mine, ~locked, ~is_skipped())
+    in_hand = select(func.count()).select_from(table).where(mine, ~locked, table.c.freed_at.is_(None), ~is_skipped())
     n_waiting = connection.execute(_n_waiting(), _reader(viewer, at)).scalar_one()
     n_left = connection.execute(in_hand).scalar_one() + n_waiting
     newest = select(table.c.seconds, col(Task.example_id)).join(Task, col(Task.id) == table.c.task_id)
@@ -304,6 +322,14 @@ def n_skipped(session: Session, viewer: schema.Viewer) -> int:
     return int(session.connection().execute(mine).scalar_one())
 
 
+def is_asked(session: Session, person_id: int, assignment_id: int) -> bool:
+    """Whether somebody is a reader of an assignment that goes on."""
+    reader = TABLES["assignment_reader"].c
+    mine = exists().where(reader.assignment_id == assignment_id, reader.person_id == person_id)
+    goes_on = exists().where(col(Assignment.id) == assignment_id, col(Assignment.cancelled_at).is_(None))
+    return bool(session.connection().execute(select(and_(mine, goes_on))).scalar_one())
+
+
 def guideline_known(session: Session, viewer: schema.Viewer) -> int | None:
     """The newest version of the guideline under which this person has locked a read; None where under none."""
     newest = select(func.max(col(Reading.guideline_version))).where(col(Reading.person_id) == viewer.person_id)
@@ -349,6 +375,7 @@ def _blind() -> tuple[Select[Any], Select[Any], Select[Any, Any], Select[Any]]:
         .where(
             col(Reading.person_id) == _PERSON,
             col(Reading.state) != schema.ReadingState.DONE,
+            col(Reading.freed_at).is_(None),
             col(Reading.blinded).is_(True),
         )
     )
@@ -383,7 +410,7 @@ def readings(
     Locked until the transaction ends, on PostgreSQL, where a second press must wait for the first. Locked, it is as the other press left it,
     also where this session had read it before.
     """
-    unfinished = and_(col(Reading.state) != schema.ReadingState.DONE, ~is_skipped())
+    unfinished = and_(col(Reading.state) != schema.ReadingState.DONE, col(Reading.freed_at).is_(None), ~is_skipped())
     which = unfinished if reading_id is None else col(Reading.id) == reading_id
     statement = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
@@ -391,6 +418,30 @@ def readings(
     if lock:
         statement = statement.with_for_update(of=Reading).execution_options(populate_existing=True)
     return [(row[0], _asked(row[1:])) for row in session.execute(statement)]
+
+
+def freed(session: Session, person_id: int, task_id: int) -> Reading | None:
+    """What somebody had begun of a task, and was taken out of their hands; None where nothing was."""
+    mine = select_rows(Reading).where(Reading.person_id == person_id, Reading.task_id == task_id)
+    return session.exec(mine.where(col(Reading.freed_at).is_not(None))).first()
+
+
+def taken_back(session: Session, viewer: schema.Viewer) -> list[tuple[int, str | None]]:
+    """What was taken out of a reader's hands since they last locked a read, by assignment: how many, and why it was cancelled (None: it was handed over)."""
+    last = select(func.max(col(Reading.locked_at))).where(col(Reading.person_id) == viewer.person_id)
+    locked_at = session.connection().execute(last).scalar()
+    since = () if locked_at is None else (col(Reading.freed_at) > locked_at,)
+    columns: tuple[Any, ...] = (func.count(), col(Assignment.cancelled_because))
+    statement = (
+        select(*columns)
+        .select_from(Reading)
+        .join(Task, col(Task.id) == col(Reading.task_id))
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .where(col(Reading.person_id) == viewer.person_id, col(Reading.freed_at).is_not(None), *since)
+        .group_by(col(Assignment.id), col(Assignment.cancelled_because))
+        .order_by(col(Assignment.id))
+    )
+    return [(row[0], row[1]) for row in session.connection().execute(statement)]
 
 
 def hold_readings(session: Session, example_id: int, response_id: int | None) -> None:

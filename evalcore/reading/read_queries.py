@@ -297,12 +297,15 @@ def _rows(session: Session, statement: Select[Any]) -> Sequence[Any]:
 
 
 def _wanted(session: Session, on: Key | int | None) -> dict[tuple[str, int, int | None], tuple[int, bool]]:
-    """How many readers each assigned item gets, by ask, example_id and response_id; and whether somebody chose it and assigned it."""
+    """How many readers each assigned item gets (cancelled: got), by ask, example_id and response_id; and whether somebody chose it and assigned it."""
     task = TABLES["task"].c
     chosen = case((col(Assignment.selection) == schema.Selection.VOLUNTEERED, 1), else_=0)
     names: tuple[Any, ...] = (col(Assignment.ask), task.example_id, task.response_id)
+    of_task = select(func.count()).where(col(Reading.task_id) == task.id)
+    made = of_task.where(col(Reading.state) != schema.ReadingState.READING).correlate(Task).scalar_subquery()
+    n_wanted = case((col(Assignment.cancelled_at).is_(None), col(Assignment.n_readers)), else_=made)
     statement = (
-        select(*names, func.max(col(Assignment.n_readers)), func.max(chosen))
+        select(*names, func.max(n_wanted), func.max(chosen))
         .join(Task, col(Task.assignment_id) == col(Assignment.id))
         .group_by(*names)
     )

@@ -223,6 +223,8 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
 def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -> OpenReview | None:
     """The reader's unfinished item, else the next one that waits, which is then reserved; None where nothing waits.
 
+    What was once taken out of their hands comes, where its turn comes again, with the marks that it had.
+
     An item whose reservation ran out is given back where nothing was marked and others have filled its places; with marks it stays:
     a physician's work is never lost. Where its place is still free, coming back reserves it anew.
     """
@@ -253,15 +255,12 @@ def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -
             return None
         check_has_practised(practice_queries.n_left(session, viewer, task.assignment_id))
         guideline = contents.guideline(session)
-        reading = Reading(
-            task_id=task.task_id,
-            person_id=viewer.person_id,
-            blinded=contents.rules(session).mode is schema.ReadingMode.BLIND,
-            guideline_version=guideline.version if guideline else None,
-            opened_at=at,
-            last_at=at,
-            reserved_until=at + timedelta(minutes=task.reserve_minutes),
-        )
+        begun = queries.freed(session, viewer.person_id, task.task_id)
+        reading = begun or Reading(task_id=task.task_id, person_id=viewer.person_id, opened_at=at)
+        reading.blinded = contents.rules(session).mode is schema.ReadingMode.BLIND
+        reading.guideline_version = guideline.version if guideline else None
+        reading.last_at, reading.reserved_until = at, at + timedelta(minutes=task.reserve_minutes)
+        reading.freed_at = None
         session.add(reading)
         session.flush()
         return _review(session, reading, task)
@@ -287,7 +286,7 @@ def acting_on(
         reading, asked = _own(session, viewer, reading_id, lock=True)
         check(viewer, reading.person_id, ReadingState(reading.state))
         if reading.state == ReadingState.READING:
-            check_is_open(is_skipped=queries.has_skipped(session, reading_id))
+            check_is_open(is_skipped=queries.has_skipped(session, reading_id), is_freed=reading.freed_at is not None)
         was_done = reading.state == ReadingState.DONE
         if not was_done:
             reading.seconds += min(max((at - reading.last_at).total_seconds(), 0.0), PAUSE_SECONDS)

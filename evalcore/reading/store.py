@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, insert, select
+from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlmodel import Session, col
 
-from evalcore.reading.queries import MANY, judge_of
-from evalcore.study.schema import Seen
+from evalcore.reading.queries import MANY, is_skipped, judge_of
+from evalcore.study.schema import ReadingState, Seen
 from evalcore.study.store import append_event, written
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, now
 
@@ -50,6 +51,46 @@ def add_assignment(
     detail |= {"practice": json.loads(assignment.practice)} if assignment.practice else {}
     append_event(session, actor=actor, action="items assigned", subject=f"assignment {number}", detail=detail)
     return number
+
+
+def add_readers(
+    session: Session, assignment: Assignment, readers: Collection[int], practice: dict[int, list[int]]
+) -> None:
+    """More people may take an assignment's items; `practice`: the responses that some of them practise on first."""
+    rows = [{"assignment_id": assignment.id, "person_id": person} for person in sorted(readers)]
+    session.connection().execute(insert(TABLES["assignment_reader"]), rows)
+    if practice:
+        whole = json.loads(assignment.practice or "{}") | {str(person): numbers for person, numbers in practice.items()}
+        assignment.practice = json.dumps(whole)
+        written(session).content("assignment", [assignment.id or 0])
+
+
+def remove_reader(session: Session, assignment: Assignment, person_id: int) -> None:
+    """Somebody takes no more of an assignment's items; what they locked stays theirs."""
+    reader = TABLES["assignment_reader"]
+    this = reader.c.assignment_id == assignment.id, reader.c.person_id == person_id
+    session.connection().execute(delete(reader).where(*this))
+
+
+def free_readings(
+    session: Session, at: datetime, *, person_id: int | None = None, assignment_id: int | None = None
+) -> dict[int, int]:
+    """Take what somebody has begun and not locked out of their hands, of this person or assignment, or of both: its place is free, its marks stay.
+
+    Returns the person by task. What is skipped holds no place, and waits for a lead as before.
+    """
+    reading, task = TABLES["reading"], TABLES["task"].c
+    wanted = [reading.c.state == ReadingState.READING, reading.c.freed_at.is_(None), ~is_skipped()]
+    if person_id is not None:
+        wanted.append(reading.c.person_id == person_id)
+    if assignment_id is not None:
+        wanted.append(reading.c.task_id.in_(select(task.id).where(task.assignment_id == assignment_id)))
+    connection = session.connection()
+    # locked first: a read that is submitted at the same time comes before this and stays, or is told
+    held = list(connection.execute(select(reading.c.id).where(*wanted).with_for_update(of=reading)).scalars())
+    still = reading.c.id.in_(held), reading.c.state == ReadingState.READING
+    freed = update(reading).where(*still).values(freed_at=at)
+    return {row[0]: row[1] for row in connection.execute(freed.returning(reading.c.task_id, reading.c.person_id))}
 
 
 # ---------------------------------------------------------------- who saw others' verdicts on what: written the first time, never changed

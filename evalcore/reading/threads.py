@@ -26,13 +26,14 @@ ACTIONS = {
 """In the audit trail, which does not repeat the text: readers are physicians, and what they ask stays between them and the lead."""
 
 
-def check_line(text: str) -> str:
+def check_line(text: str, *, name: str = "Line to the lead") -> str:
     """A line says something, briefly. Returns it without the space around it."""
     line = text.strip()
     if not line:
-        msg = "Line to the lead: expected a few words, found none. Say what is wrong with this response."
+        more = " Say what is wrong with this response." if name == "Line to the lead" else ""
+        msg = f"{name}: expected a few words, found none.{more}"
         raise OverreadError(msg)
-    _check_text(line, name="Line to the lead")
+    _check_text(line, name=name)
     return line
 
 
@@ -105,19 +106,19 @@ def reply(
         if thread.lines[-1].number != seen or (kind is NoteKind.CLOSE and thread.is_closed):
             msg = "Somebody has written here since. The newer lines are shown now; nothing of yours was saved."
             raise AlreadyChanged(msg)
-        _check_blind(session, line)
+        check_blind(session, line)
         if kind is NoteKind.RETURN:
-            policies.check_is_returnable(is_skipped=thread.is_skipped, has_place=_has_place(session, thread, at))
+            is_theirs = queries.is_asked(session, thread.person_id, asked.assignment_id)
+            has_place = is_theirs and _has_place(session, thread, at)
+            policies.check_is_returnable(is_skipped=thread.is_skipped, is_theirs=is_theirs, has_place=has_place)
         _write(session, asked, person_id, kind, line, actor=viewer, at=at)
 
 
-def _check_blind(session: Session, line: str) -> None:
+def check_blind(session: Session, line: str, *, name: str = "This answer") -> None:
     """The reader may read blind still, or read another answer of the same model next."""
     named = [*contents.models(session), *contents.judges(session)]
     if families.mentions(line, named, contents.family_table(session)):
-        msg = (
-            "This answer names a model, a judge, or who made it, and the reader reads blind. Write it without the name."
-        )
+        msg = f"{name} names a model, a judge, or who made it, and the reader reads blind. Write it without the name."
         raise NotAllowed(msg)
 
 

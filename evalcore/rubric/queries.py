@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
 from evalcore.reading import assignment_queries
+from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
@@ -373,15 +374,21 @@ def _assigned(
     session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
 ) -> Iterator[Drawing]:
     labels = None if known is None else cache(known)
-    task = TABLES["task"].c
-    named = (task.assignment_id, task.response_id, task.inclusion_probability)
-    tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
     columns = col(Assignment.id), col(Assignment.n_population), col(Assignment.chosen_by)
     assignments = select(*columns).where(*_is_drawing(ask)).order_by(col(Assignment.id))
-    for row in session.connection().execute(assignments):
+    rows = session.connection().execute(assignments).all()
+    locked = exists().where(reading.task_id == task.id, reading.state != ReadingState.READING)
+    named = (task.assignment_id, task.response_id, task.inclusion_probability, locked.label("is_own"))
+    tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
+    tasks = tasks.loc[tasks["assignment_id"].isin([row.id for row in rows])]
+    # what a cancelled drawing left may be drawn again: then its read is of the drawing for which it was made
+    is_of = tasks["is_own"].astype(bool) | ~tasks["response_id"].duplicated(keep=False)
+    tasks = tasks.assign(is_read=is_of & tasks["response_id"].isin(list(read)))
+    for row in rows:
         chosen_by = json.loads(row.chosen_by)
-        drawn = tasks.loc[tasks["assignment_id"].eq(row.id)].set_index("response_id")["inclusion_probability"]
-        n_read = int(drawn.index.isin(list(read)).sum())
+        of_drawing = tasks.loc[tasks["assignment_id"].eq(row.id)].set_index("response_id")
+        drawn, n_read = of_drawing["inclusion_probability"], int(of_drawing["is_read"].sum())
         if n_read and chosen_by.get("reads") not in (OVERRIDDEN, CONFLICTING, READ):
             share = n_read / max(row.n_population, 1)
             if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
@@ -404,7 +411,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
         statement = select(response.id).join(Model, model.id == response.model_id)
         named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
         return frozenset(session.connection().execute(statement.where(*named)).scalars())
-    words = {name: value for name, value in chosen_by.items() if name != "reads"}
+    words = {name: value for name, value in chosen_by.items() if name not in ("reads", EXTENDS)}
     if not words:
         return None
     fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 import evalcore
-from evalcore.errors import DatabaseFault
+from evalcore.errors import DatabaseFault, Frozen
 from evalcore.runs import acts, queries, store
 from evalcore.runs.asking import Asking, Stop
 from evalcore.runs.known_models import key_of
@@ -206,7 +206,7 @@ def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for
     try:
         with writing(engine) as session:
             return store.end_worker(session, row.run_id, worker_id, **why)
-    except (DatabaseFault, DBAPIError):
+    except (DatabaseFault, DBAPIError, Frozen):
         return None
 
 

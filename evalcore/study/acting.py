@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from evalcore.errors import NotAllowed, ReadOnly
+from evalcore.errors import Frozen, NotAllowed, ReadOnly
 from evalcore.study import contents, families, policies, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import PATIENT_SECONDS, PERSON, open_study, reading, writing
@@ -50,13 +50,13 @@ def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
 
 def prepare_search(engine: Engine) -> None:
     """Take up what waits for the search: notes, and what an import that was broken off left; nothing where the study is read-only."""
-    with suppress(ReadOnly):
+    with suppress(ReadOnly, Frozen):
         store.index_texts(engine)
 
 
 def add_person(engine: Engine, name: str, *, actor: Viewer, **profile: Iterable[str]) -> None:
-    """`store.add_person` with roles, specialties and languages, by a lead."""
-    with writing(engine) as session:
+    """`store.add_person` with roles, specialties and languages, by a lead; also of a frozen study, which somebody new may look at."""
+    with writing(engine, though_frozen=True) as session:
         allow(session, actor, policies.check_can_add_people)
         store.add_person(session, name, **profile, actor=actor.signature)
 

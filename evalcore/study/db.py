@@ -4,6 +4,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 (`BEGIN IMMEDIATE`), so that two writers wait for each other instead of failing in the middle.
 """
 
+import json
 import logging
 import os
 import re
@@ -28,13 +29,14 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, TimeoutError as NoneFree
 from sqlmodel import Session
 
-from evalcore.errors import DatabaseFault, OverreadError, ReadOnly
+from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly
 from evalcore.settings import settings
 from evalcore.study import triggers
 
 __all__ = [
-    "PATIENT_SECONDS", "PRESS_SECONDS", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "fault_of",
-    "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading", "trail_file", "unkept", "writing",
+    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit",
+    "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading",
+    "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -43,6 +45,9 @@ TRAIL_HEAD = "trail_head"
 ACTS, PERSON, BEGUN = "acts", "person_id", "begun"
 """Likewise the acts that it wrote, whose they are, and since when; told to the log `ACTS_LOG` once they are kept."""
 ACTS_LOG = "evalcore.acts"
+STUDY_FROZEN, AMENDED = "study frozen", "study amended"
+"""The acts of the trail that freeze a study and open it again (`freezing`)."""
+_FREEZING = text("SELECT id, action, actor, subject, detail FROM audit_event WHERE action IN (:frozen, :amended)")
 REQUEST: ContextVar[str] = ContextVar("request")
 """The request, or the run of a page, in whose course something is done."""
 _log, _acts = logging.getLogger(__name__), logging.getLogger(ACTS_LOG)
@@ -226,13 +231,18 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
-    """One transaction: kept whole when the block ends, undone whole when it raises. `patient`: wait for others' writing as long as a command does."""
+def writing(engine: Engine, *, patient: bool = False, though_frozen: bool = False) -> Iterator[Session]:
+    """One transaction: kept whole when the block ends, undone whole when it raises. `patient`: wait for others' writing as long as a command does.
+
+    `Frozen`: the study is frozen. Not asked where `though_frozen`: of who comes in, and of who sees or takes out what (`freezing`).
+    """
     ended = False
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
     try:
         with Session(bound, expire_on_commit=False) as session:
             session.info[BEGUN] = time.monotonic()
+            if not though_frozen:
+                _check_is_open(session)
             yield session
             ended = True
             keep(session)
@@ -240,6 +250,30 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
         if fault := _as_fault(error, engine, saving=True, ended=ended):
             raise fault from error
         raise
+
+
+_WRITERS_LOCK = 0x66726F7A  # any constant: "froz"
+
+
+def _check_is_open(session: Session) -> None:
+    """On PostgreSQL whoever freezes waits for those who write, and they for it; on SQLite the write lock does that."""
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _WRITERS_LOCK})
+    told = connection.execute(_FREEZING, {"frozen": STUDY_FROZEN, "amended": AMENDED}).all()
+    newest = max(told, key=lambda row: row.id, default=None)  # sorted there, PostgreSQL might walk the whole trail
+    if newest is not None and newest.action == STUDY_FROZEN:
+        msg = (
+            f"This study was frozen by {newest.actor} on {json.loads(newest.detail)['day']} as {newest.subject}, so nothing is changed any more. "
+            "To change something, a lead opens it again as an amendment, with a name and a reason (Study, Analysis; overread amend)."
+        )
+        raise Frozen(msg)
+
+
+def hold_writers(session: Session) -> None:
+    """Wait until nobody else writes, and have all others wait until this transaction ends."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS_LOCK})
 
 
 @contextmanager

@@ -42,6 +42,8 @@ check_can_set_families = _takes(STUDY, "change the table of families")
 check_can_set_meaning = _takes(STUDY, "say what a confidence refers to")
 check_can_split = _takes(STUDY, "split conversations into sets for judges")
 check_can_state_analysis = _takes(STUDY, "state the analysis")
+check_can_freeze = _takes(LEAD, "freeze the study or open it again")
+check_can_delete = _takes(LEAD, "delete the study")
 check_can_add_people = _takes(LEAD, "add people")
 check_can_assign = _takes(LEAD, "assign reading")
 check_can_import_reads_of = _takes(LEAD, "import reads of people with an account")
@@ -66,6 +68,14 @@ def check_can_give_practice(viewer: Viewer, ask: Ask, mode: ReadingMode) -> None
     if mode is ReadingMode.OPEN:
         msg = "A practice round is for blind reads: this study shows the judge's verdict from the start."
         raise NotAllowed(msg)
+
+
+def check_can_amend(viewer: Viewer, *, is_cancelled: bool) -> None:
+    """A lead changes an assignment as long as it goes on."""
+    check_can_assign(viewer)
+    if is_cancelled:
+        msg = "This assignment was cancelled. Assign anew what is still to be read."
+        raise AlreadyChanged(msg)
 
 
 def check_can_practise(viewer: Viewer, chosen: Collection[int], response_id: int) -> None:
@@ -106,18 +116,24 @@ def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
         raise AlreadyChanged(msg)
 
 
-def check_is_open(*, is_skipped: bool) -> None:
-    """What a reader has skipped waits for a lead: nothing is said of it until it is returned."""
+def check_is_open(*, is_skipped: bool, is_freed: bool) -> None:
+    """What a reader has skipped waits for a lead, and what a lead has taken back is in nobody's hands: nothing is said of either."""
+    if is_freed:
+        msg = "A lead has taken this response back: its assignment was cancelled, or handed to another reader. Your marks are kept; open Review for the next."
+        raise AlreadyChanged(msg)
     if is_skipped:
         msg = "You have skipped this response, maybe in another tab. It waits for the lead, who can return it to you."
         raise AlreadyChanged(msg)
 
 
-def check_is_returnable(*, is_skipped: bool, has_place: bool) -> None:
-    """A lead gives a response back that its reader has skipped, as long as others have not taken its place."""
+def check_is_returnable(*, is_skipped: bool, is_theirs: bool, has_place: bool) -> None:
+    """A lead gives a response back that its reader has skipped, as long as it is still asked of them and others have not taken its place."""
     if not is_skipped:
         msg = "This response is not skipped any more: the reader has it already."
         raise AlreadyChanged(msg)
+    if not is_theirs:
+        msg = "The assignment of this response was cancelled, or handed to another reader: it cannot be returned. Close the thread instead."
+        raise NotAllowed(msg)
     if not has_place:
         msg = "As many others as were wanted have read this response, or are reading it: it cannot be returned. Close the thread instead."
         raise NotAllowed(msg)

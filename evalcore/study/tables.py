@@ -522,7 +522,8 @@ class Assignment(Numbered, table=True):
     """Items that were chosen to be read together, of `n_population`, by the filters or plan in `chosen_by`; what is opened is kept for `reserve_minutes`.
 
     `judge`: whose verdicts its readers are shown once they have locked; None: no judge had labelled any of it yet. `practice`: as JSON, by person_id the
-    responses that somebody practises on first, in their order; None: nobody does.
+    responses that somebody practises on first, in their order; None: nobody does. `paused_at`: since then nothing of it is handed out. `cancelled_at`: since
+    then nobody is asked for it any more; `cancelled_because` is what its readers are told.
     """
 
     __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
@@ -538,6 +539,9 @@ class Assignment(Numbered, table=True):
     created_at: datetime = moment()
     judge: str | None = None
     practice: str | None = text_column(nullable=True)
+    paused_at: datetime | None = moment(nullable=True)
+    cancelled_at: datetime | None = moment(nullable=True)
+    cancelled_because: str | None = text_column(nullable=True)
 
 
 class AssignmentReader(Row, table=True):
@@ -571,6 +575,7 @@ class Reading(Numbered, table=True):
         seconds: Time spent, of each pause two minutes at most.
         place: The item in hand, from 0: where a reader goes on after a lost connection.
         judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
+        freed_at: Since then it is out of its reader's hands, with its marks; None again once they have taken it anew. What is locked never is.
         control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`reviewing.control_keys`),
             made when it was locked; None where none was made.
     """
@@ -597,6 +602,7 @@ class Reading(Numbered, table=True):
     control_seed: int | None = None
     control_share: float | None = None
     knows_model: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
+    freed_at: datetime | None = moment(nullable=True)
 
 
 class Mark(Numbered, table=True):

@@ -38,6 +38,14 @@ def details(session: Session, action: str, subject: str) -> list[dict[str, Any]]
     return [json.loads(detail) for detail in session.connection().execute(statement).scalars()]
 
 
+def of_action(session: Session, *actions: str) -> list[AuditEvent]:
+    """The events of these acts, oldest first."""
+    chosen = select_rows(AuditEvent).where(col(AuditEvent.action).in_(actions))
+    return sorted(
+        session.exec(chosen), key=lambda event: event.id or 0
+    )  # few; sorted there, PostgreSQL might walk the whole trail
+
+
 def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
     """Every event with its number, in order; None for one that somebody has changed so that it cannot be read."""
     numbers = list(session.connection().execute(select(_EVENT.id).order_by(_EVENT.id)).scalars())

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from evalcore.errors import NotAllowed, NotFound
+from evalcore.reading import store as reading_store
 from evalcore.study import contents, store as study_store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_add_people
 from evalcore.study.schema import Role, Viewer
+from evalcore.study.tables import now
 from evalcore.team import queries, store
 from evalcore.team.queries import SignedIn
 
@@ -19,14 +21,14 @@ BY_GROUPS = "groups of the provider"
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
     """Invite a person of the study to sign in, by a lead. Returns the token of the link: 14 days, one use, shown this once."""
-    with writing(engine) as session:
+    with writing(engine, though_frozen=True) as session:
         allow(session, actor, check_can_add_people)
         return store.invite(session, _person(session, name).person_id, actor=actor.signature)
 
 
 def accept(engine: Engine, token: str, who: SignedIn) -> None:
     """Become the person of an invitation; whoever opens it first, once. `NotAllowed` says why not."""
-    with writing(engine) as session:
+    with writing(engine, though_frozen=True) as session:
         store.accept(session, token, issuer=who.issuer, subject=who.subject)
 
 
@@ -50,7 +52,7 @@ def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) ->
         number = queries.number_of(session, who.issuer, who.subject)
         if not _differs(session, number, named):
             return queries.person_of(session, who.issuer, who.subject)
-    with writing(engine) as session:
+    with writing(engine, though_frozen=True) as session:
         study_store.wait_for_others(session)
         number = queries.number_of(session, who.issuer, who.subject)
         if not _differs(session, number, named):  # another request was first
@@ -89,7 +91,7 @@ def _names(name: str) -> Iterator[str]:
 def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer) -> None:
     """Give somebody other roles, by a lead; the study keeps a lead."""
     wanted = frozenset(roles)
-    with writing(engine) as session:
+    with writing(engine, though_frozen=True) as session:
         allow(session, actor, check_can_add_people)
         study_store.wait_for_others(session)
         person = _person(session, name)
@@ -102,19 +104,21 @@ def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer
 
 
 def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> None:
-    """Let somebody in no longer, or again, by a lead. Their reads stay, and no open tab of theirs can do anything more."""
-    with writing(engine) as session:
+    """Let somebody in no longer, or again, by a lead. Their reads stay, others may take what they had begun, and no open tab of theirs does anything more."""
+    with writing(engine, though_frozen=True) as session:
         allow(session, actor, check_can_add_people)
         study_store.wait_for_others(session)
         person = _person(session, name)
+        freed = {}
         if not active:
             _check_lead_stays(session, person)
-        store.set_active(session, person.person_id, active=active, actor=actor.signature)
+            freed = reading_store.free_readings(session, now(), person_id=person.person_id)
+        store.set_active(session, person.person_id, active=active, n_freed=len(freed), actor=actor.signature)
 
 
 def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
     """Whoever signed in as this person is nobody in the study any more, by a lead; the next invitation binds anew. Returns how many accounts it was."""
-    with writing(engine) as session:
+    with writing(engine, though_frozen=True) as session:
         allow(session, actor, check_can_add_people)
         study_store.wait_for_others(session)
         return store.unbind(session, _person(session, name).person_id, actor=actor.signature)
@@ -130,7 +134,7 @@ def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewe
     with reading(engine) as session:
         allow(session, actor, check_can_add_people)
         accounts = None if name is None else queries.accounts_of(session, _person(session, name).person_id)
-    with writing(sign_ins) as session:
+    with writing(sign_ins, though_frozen=True) as session:
         return store.end_all(session, accounts, actor=actor.signature)
 
 

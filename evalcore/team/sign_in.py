@@ -70,7 +70,7 @@ def session_of(engine: Engine, token: str, provider: Provider) -> SignedIn | Non
 def pressed(engine: Engine, who: SignedIn) -> None:
     """Somebody did something: their session lasts on. Where the database cannot take that now, it lasts as long as it did."""
     if who.is_seen_anew:
-        with suppress(DatabaseFault), writing(engine) as session:
+        with suppress(DatabaseFault), writing(engine, though_frozen=True) as session:
             store.seen(session, who.number)
 
 
@@ -299,14 +299,14 @@ class SignedInOnly:
 
     def _kept(self, claims: Any, earlier: str) -> str:
         """A new session, by a new token, in place of the one that this browser had."""
-        with writing(self._sign_ins()) as session:
+        with writing(self._sign_ins(), though_frozen=True) as session:
             store.end(session, earlier)
             name = str(claims.get("name") or claims.get("preferred_username") or "")[:200]
             groups = self._provider.groups_of(claims)
             return store.begin(session, issuer=str(claims["iss"]), subject=str(claims["sub"]), name=name, groups=groups)
 
     def _tell_refused(self, who: str, why: str) -> None:
-        with writing(self._sign_ins()) as session:
+        with writing(self._sign_ins(), though_frozen=True) as session:
             store.refused(session, who=who, why=why)
 
     async def _sign_out(self, request: Request) -> Response:
@@ -333,7 +333,7 @@ class SignedInOnly:
         return _to(SIGNED_OUT)
 
     def _ended(self, token: str) -> None:
-        with writing(self._sign_ins()) as session:
+        with writing(self._sign_ins(), though_frozen=True) as session:
             store.end(session, token)
 
     async def _signed_out(self, request: Request) -> Response:

@@ -168,8 +168,8 @@ def set_roles(
     store.append_event(session, actor=actor, action="roles changed", subject=person.name, detail=detail)
 
 
-def set_active(session: Session, person_id: int, *, active: bool, actor: str) -> None:
-    """Let somebody in no longer, or again. What they said stays theirs."""
+def set_active(session: Session, person_id: int, *, active: bool, n_freed: int = 0, actor: str) -> None:
+    """Let somebody in no longer, or again. What they said stays theirs. `n_freed`: reads that they had begun."""
     person = session.get_one(Person, person_id)
     if person.active == active:
         return
@@ -178,7 +178,8 @@ def set_active(session: Session, person_id: int, *, active: bool, actor: str) ->
     if not active:
         end_all(session, accounts_of(session, person_id), actor=actor)
     act = "person let in again" if active else "person deactivated"
-    store.append_event(session, actor=actor, action=act, subject=person.name)
+    detail = {"begun": n_freed} if n_freed else {}
+    store.append_event(session, actor=actor, action=act, subject=person.name, detail=detail)
 
 
 def _name(session: Session, person_id: int) -> str:

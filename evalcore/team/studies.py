@@ -134,11 +134,20 @@ def add(path: Path, name: str, *, db: str, title: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def review_link(base: str, location: str | None) -> str:
+    """The address at which whoever is let in reads what waits for them. `location`: of the study's database, on a server that lists several."""
+    return f"{base.rstrip('/')}{'' if location is None else _prefix(location)}/review"
+
+
 def invitation_link(public_url: str, location: str, token: str) -> str:
     """The address that a lead sends to somebody who is invited to the study of this database."""
+    return f"{public_url}{_prefix(location)}/invitation/{token}"
+
+
+def _prefix(location: str) -> str:
     place = connect(location).url
     prefix = next((study.prefix for study in studies().values() if connect(study.db).url == place), None)
     if prefix is None:
         msg = "The server does not list this database as a study: overread studies add."
         raise OverreadError(msg)
-    return f"{public_url}{prefix}/invitation/{token}"
+    return prefix

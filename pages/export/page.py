@@ -14,7 +14,7 @@ from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
 from evalcore.judges.splits import SETS, SHARES, Split, check_shares
 from evalcore.reading import exposing
-from evalcore.study import trail
+from evalcore.study import freezing, trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.shared import common, filters, glossary, html, routes, theme as shared_theme
@@ -248,8 +248,8 @@ with common.shown_errors():
         download(label, partial(make, what, file_format, chosen), f"{what}.{file_format}", "download", **how)
         if what in CODEBOOK:
             with reading(common.engine()) as session:
-                trail_hash = trail.trail_head(session)[1]
-            codebook = export_tables.codebook_text(what, trail_hash)
+                trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
+            codebook = export_tables.codebook_text(what, trail_hash, versions)
             download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore.reading import queries, reviewing, threads
+from evalcore.reading import amending, queries, reviewing, threads
 from evalcore.reading.queries import Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.stats.wording import counted
@@ -61,6 +61,9 @@ with reading(common.engine()) as session:
     guided = ""
     if desk and guideline and desk.state is ReadingState.READING:
         guided = html.guideline_words(guideline.version or 0, queries.guideline_known(session, viewer))
+if desk is None or (desk.state is ReadingState.READING and not desk.drafts):
+    for sentence in amending.taken_back_words(common.ask(queries.taken_back, viewer)):
+        st.html(shared_html.notice(sentence, kind="warning"))
 said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
 if notice:
     st.html(shared_html.notice(notice, kind="warning"))

@@ -33,7 +33,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
-from evalcore.study import browse, contents, frames, lookups
+from evalcore.study import browse, contents, frames, freezing, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
@@ -128,6 +128,15 @@ def tell_unfinished() -> None:
     """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
     if (unfinished := _unfinished()) is not None:
         st.html(html.notice(unfinished.sentence))
+
+
+def tell_frozen() -> None:
+    """A line on every page of a frozen study, so that nobody wonders why nothing can be changed."""
+    if (version := once("frozen", freezing.frozen)) is not None:
+        by = f"{version.frozen_by} froze this study on {local_day(version.frozen_at)} as {version.name}"
+        st.html(
+            html.notice(f"{by}: it is read and exported, and not changed. A lead can open it again on Study, Analysis.")
+        )
 
 
 def judged_version() -> Version:

@@ -17,7 +17,7 @@ from evalcore.study.browse import Filters
 from evalcore.study.policies import allows, check_can_assign, check_can_give_practice, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages.shared import common, filters as shared_filters, glossary, html, tables
-from pages.study import lines
+from pages.study import amending, lines
 
 ASKS = {
     Ask.RUBRIC: "Each criterion of the rubric",
@@ -177,12 +177,13 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     if found.empty:
         st.html(html.notice("Nothing is assigned yet. Choose above what is read, and by whom."))
         return
-    wanted = found["n_tasks"] * found["n_readers"]
     columns = {
+        "Number": found["assignment_id"],
         "Assigned": [common.local_time(moment) for moment in found["created_at"]],
         "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
         "Drawn": _of(found["n_tasks"], found["n_population"]),
-        "Reads done": _of(found["n_reads"], wanted),
+        "Reads done": _of(found["n_reads"], found["n_wanted"]),
+        "State": _states(found),
         "Being read": found["n_open"],
         "Skipped": found["n_skipped"],
     }
@@ -192,8 +193,16 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
             columns["Chosen by"] = [_chosen(json.loads(words)) for words in found["chosen_by"]]
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
     names = ("Readers", "Chosen by")
-    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read", "Skipped"), names=names)
+    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read", "Skipped", "State"), names=names)
     st.html(html.quiet(COUNTED))
+    if allows(check_can_assign, viewer):
+        amending.change(viewer, found, BRIEFLY, hidden)
+        amending.readers(hidden)
+
+
+def _states(found: pd.DataFrame) -> pd.Series:
+    state = found["paused_at"].notna().map({True: "paused", False: ""})
+    return state.mask(found["cancelled_at"].notna(), "cancelled")
 
 
 def _slips(hidden: frozenset[int]) -> None:

@@ -24,7 +24,7 @@ from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, people, planning, runs
+from pages.study import analysis, assigning, cases, freezing, people, planning, runs
 
 DETECT = "detect automatically"
 MEANINGS = {
@@ -180,6 +180,7 @@ for tab, show in (
     (cases_tab, partial(cases.show, viewer, hidden)),
     (runs_tab, partial(runs.show, viewer)),
     (analysis_tab, partial(analysis.show, viewer, hidden)),
+    (analysis_tab, partial(freezing.show, viewer)),
     (plan_tab, partial(planning.show, viewer)),
     (reading_tab, partial(assigning.show, viewer, hidden)),
 ):

@@ -1,5 +1,6 @@
 """Assigning and the guideline by the command line."""
 
+import hashlib
 import json
 
 import pytest
@@ -10,6 +11,8 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Label
 from tests import world
 from tests.commands import Run
+
+IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 
 
 @pytest.fixture
@@ -114,3 +117,22 @@ def test_a_guideline_is_kept_by_version_and_the_newest_is_printed(run, small, tm
     assert told(run("guideline")).strip() == "Read everything twice."
     with reading(small.engine) as session:
         assert contents.guideline(session, 1).text == "Read everything."
+
+
+def test_an_assignment_is_changed_by_commands(run, small, tmp_path):
+    told(run("assign", "--items", "1", "--readers", "1", "--reader", IMANI, "--seed", "3"))
+    queue = tmp_path / "queue.json"
+    said = told(run("assignments", "freeze", "1", "--file", str(queue)))
+    assert hashlib.sha256(queue.read_bytes()).hexdigest() in said.replace("\n", "")
+    told(run("assignments", "pause", "1"))
+    told(run("assignments", "resume", "1"))
+    assert "can take 1 of 1 response" in told(run("assignments", "add-readers", "1", TOVE))
+    assert "can take 1 of 1 response" in told(run("assignments", "hand-over", "--from", IMANI, "--to", TOVE))
+    assert "Assignment 2." in told(run("assignments", "extend", "1", "--items", "1"))
+    assert "0 locked reads stay" in told(run("assignments", "cancel", "2", "--reason", "Enough."))
+    listed = json.loads(told(run("assignments", "list", "--json")))
+    assert [(one["assignment_id"], one["readers"], one["cancelled_at"] is None) for one in listed["assignments"]] == [
+        (2, TOVE, False), (1, TOVE, True),
+    ]  # fmt: skip
+    assert [(one["reader"], one["n_waiting"], one["days"]) for one in listed["readers"]] == [(TOVE, 1, None)]
+    assert "cancelled" in told(run("assignments", "list"))

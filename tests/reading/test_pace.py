@@ -40,11 +40,11 @@ def test_a_day_of_another_year_is_said_with_it_and_what_is_finished_has_none():
 
 
 def test_each_assignment_and_each_reader_has_a_row_and_nothing_read_has_no_pace():
-    made = {"created_at": AT, "n_readers": 2}
+    made = {"created_at": AT, "cancelled_at": pd.NaT, "paused_at": pd.NaT}
     assignments = pd.DataFrame(
         [
-            {"assignment_id": 2, "ask": "rubric", "n_tasks": 5, "n_reads": 10, "n_skipped": 0, **made},
-            {"assignment_id": 1, "ask": "gold_acuity", "n_tasks": 4, "n_reads": 0, "n_skipped": 1, **made},
+            {"assignment_id": 2, "ask": "rubric", "n_wanted": 10, "n_reads": 10, "n_skipped": 0, **made},
+            {"assignment_id": 1, "ask": "gold_acuity", "n_wanted": 8, "n_reads": 0, "n_skipped": 1, **made},
         ]
     )
     reads = pd.DataFrame({"assignment_id": 2, "reader": ["A"] * 6 + ["B"] * 4, "locked_at": locked(*[2] * 10)})
