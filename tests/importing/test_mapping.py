@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import ImportFailed, OverreadError
-from evalcore.importing import staging
+from evalcore.importing import kept, staging
 from evalcore.importing.mapping import OwnNames, parse
+from evalcore.study.db import open_study
+from evalcore.study.schema import Administrator
 from tests.importing.test_own_data import ANSWER, ASKED, FEVER, as_file, row, scores
 from tests.invented import bring, dump, lines, rows, study, verdicts, write
 from tests.part_steps import Killed, in_parts
@@ -49,7 +51,9 @@ def test_a_path_goes_into_objects_and_lists(tmp_path, sqlite_database_url):
         assert rows(engine, "SELECT text, first_words FROM response JOIN example ON example.id = example_id") == [
             (ANSWER, ASKED)
         ]
-        with pytest.raises(ImportFailed, match="line 1: text: expected the response, got nothing"):
+        with pytest.raises(
+            ImportFailed, match=r"line 1: text \(from out.choices.1.text\): expected the response, got nothing"
+        ):
             bring(engine, write(tmp_path / "u", lines(nested | {"out": {"choices": []}})), names=parse(text, "m"))
 
 
@@ -117,7 +121,7 @@ def test_every_cell_is_under_its_field_and_no_field_is_left_over_from_elsewhere(
     fields = list(columns.values())
     if len(set(fields)) < len(fields):
         return
-    named = OwnNames("responses", columns).named(cells)
+    (named,) = OwnNames("responses", columns).rows_of(cells)
     assert {field: named[field] for field in fields} == {
         field: cells.get(column, "") for column, field in columns.items()
     }
@@ -133,4 +137,11 @@ def test_the_command_takes_a_mapping(overread):
     assert "expected --mapping or --format, got both" in overread.bad(
         "import", "mine.csv", "--mapping", "mine.yaml", "--format", "responses"
     )
-    assert "no.yaml" in overread.bad("import", "mine.csv", "--mapping", "no.yaml")
+    assert "expected a file or one of the study's mappings (it keeps none), got no.yaml" in overread.bad(
+        "import", "mine.csv", "--mapping", "no.yaml"
+    )
+    engine = open_study(f"sqlite:///{overread.folder / 'overread.db'}")
+    kept.keep(engine, "ours", OWN, actor=Administrator(name="tester"))
+    assert not kept.keep(engine, "ours", OWN, actor=Administrator(name="tester"))
+    engine.dispose()
+    assert "It adds nothing" in overread.good("import", "mine.csv", "--mapping", "ours")
