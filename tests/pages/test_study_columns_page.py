@@ -10,7 +10,7 @@ from evalcore.study import frames, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import RaterKind
 from tests.importing.shapes import SCORES, long_table, workbook
-from tests.invented import rows, verdicts
+from tests.invented import bring, rows, verdicts
 from tests.page_steps import LEAD, check
 
 
@@ -93,3 +93,17 @@ def test_what_is_no_file_of_rows_is_told_in_a_sentence(engine, location, open_pa
     shown = unescape(check(app))
     assert "notes.xlsx: expected CSV, JSON Lines, JSON, Parquet or XLSX, got a zip that is no workbook" in shown
     assert [button.key for button in app.button if button.key == "import"] == []
+
+
+@pytest.mark.parametrize(("who", "is_told"), [(LEAD, True), ("Dr. Ines Vale", False)])
+def test_how_an_answer_ended_is_told_to_a_lead_and_to_no_reader(engine, location, open_page, tmp_path, who, is_told):
+    with writing(engine) as session:
+        store.add_person(session, "Dr. Ines Vale", roles=["reviewer"], actor="set-up")
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "conversation,model,text,finish_reason,date\nCan I swim?,wren,With a light cold,length,2026-11-18\n"
+    )
+    bring(engine, path)
+    shown = check(open_page(location, "browse", who, example="1"))
+    assert "With a light cold" in shown
+    assert ("made on 2026-11-18 · ended by length" in shown) is is_told
