@@ -26,7 +26,7 @@ FORMAT = "See `overread formats`; default: detected from the content."
 FIELDS = (
     "Model, Judge and Data set are fields of the Study page, and --model, --judge and --dataset of `overread import`."
 )
-MAPPING = "A YAML file that says which column of a file with names of its own is which field; see docs/own-data.md."
+MAPPING = "Which column of a file with names of its own is which field: a YAML file, or the name of a mapping that the study keeps; see docs/own-data.md."
 MEANS = "What a judge's confidence refers to: met (the criterion is met) or right (its own label is right)."
 READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
 GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
@@ -43,7 +43,7 @@ COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     paths: Annotated[list[Path] | None, Argument(help="Files, plain or .gz.")] = None,
     format_name: Annotated[str | None, Option("--format", help=FORMAT)] = None,
-    mapping: Annotated[Path | None, Option(help=MAPPING)] = None,
+    mapping: Annotated[str | None, Option(help=MAPPING)] = None,
     model: Annotated[str | None, Option(help="Who answered, where the file does not say.")] = None,
     judge: Annotated[str | None, Option(help="Who judged, where the file does not say.")] = None,
     dataset: Annotated[str | None, Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
@@ -63,7 +63,6 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     meanings_missing, levels_read (sentences), samples_left_out of logs, unread (fields of the file that its format does not read: the number of rows that
     hold something there) and notes (sentences).
     """
-    from evalcore.importing.mapping import parse
     from evalcore.importing.staging import give_up as leave
 
     if give_up == bool(paths):
@@ -72,8 +71,8 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     if mapping is not None and format_name is not None:
         msg = "expected --mapping or --format, got both: the mapping names its format"
         raise OverreadError(msg)
-    names = None if mapping is None else parse(console.content(mapping).decode(errors="replace"), mapping.name)
     with console.study(db) as engine:
+        names = None if mapping is None else _mapping(engine, mapping)
         if give_up:
             left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
@@ -84,6 +83,21 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
         reports = [_import_one(engine, path, options | rest, quiet=as_json) for path in paths or ()]
         if as_json:
             console.print_json(reports)
+
+
+def _mapping(engine: Engine, name: str) -> Any:
+    from evalcore.importing import kept
+    from evalcore.importing.mapping import parse
+
+    path = Path(name)
+    with reading(engine) as session:
+        known = kept.mappings(session)
+    if name in known and not path.exists():
+        return known[name]
+    if not path.exists():
+        msg = f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
+        raise OverreadError(msg)
+    return parse(console.content(path).decode(errors="replace"), path.name)
 
 
 def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:

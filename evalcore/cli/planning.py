@@ -39,6 +39,7 @@ RESPONSE = (
     "The number of a response that you choose; may be repeated. It is read among as many others drawn at random, at least three, "
     "and enters no estimate."
 )
+OF_TASK = "Only tasks of HealthBench Professional with this tag."
 PRACTICE = "Each reader begins with a practice round: three responses with settled labels, with feedback, not counted."
 ALONE = "Chosen responses without others among them: readers may guess why."
 
@@ -206,6 +207,10 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     source: Annotated[str | None, Option(help="Only cases of triage from this source.")] = None,
     asked_as: Annotated[str | None, chosen("--format", list(Format), FORMAT)] = None,
     level: Annotated[str | None, chosen("--level", (*Acuity, Label.CANNOT_ASSESS), LEVEL)] = None,
+    use_case: Annotated[str | None, Option(help=OF_TASK)] = None,
+    task_type: Annotated[str | None, Option("--type", help=OF_TASK)] = None,
+    difficulty: Annotated[str | None, Option(help=OF_TASK)] = None,
+    task_specialty: Annotated[str | None, Option(help=f"{OF_TASK} --specialty is of readers.")] = None,
     response: Annotated[list[int] | None, Option(help=RESPONSE)] = None,
     alone: Annotated[bool, Option("--alone", help=ALONE)] = False,
     practice: Annotated[bool, Option("--practice", help=PRACTICE)] = False,
@@ -224,6 +229,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     filters = Filters(
         search=search, dataset=dataset, subset=subset, theme=theme, category=category, language=language, axis=axis, model=model, judge=judge,
         label=label, reads=reads, judges_differ=judges_differ, points_from=points_from, points_to=points_to, source=source, format=asked_as, level=level,
+        use_case=use_case, type=task_type, difficulty=difficulty, specialty=task_specialty,
     )  # fmt: skip
     choice = assigning.Choice(
         ask=ask,

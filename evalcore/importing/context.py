@@ -67,6 +67,8 @@ class Kind(StrEnum):
     PARQUET = "Parquet"
     DOCUMENT = "one JSON document"
     LOG = "a log of inspect_ai"
+    OBJECTS = "JSON"
+    SHEET = "XLSX"
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,8 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str | None = None
     canary: str | None = None
     tags: tuple[str, ...] = ()  # of the example
+    finish_reason: str | None = None
+    made_on: str | None = None  # a day
     n_ungraded: int = 0  # criteria of the row without a grade
     is_row_of_table: bool = (
         False  # the response is known by its text, and a judge grades each criterion once in the file
@@ -381,7 +385,13 @@ class ImportContext:
     def __init__(self, file: "Opened", options: Options, session: Session, report: ImportReport) -> None:
         self.file, self.options, self.session, self.report = file, options, session, report
         self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
-        words = {Kind.PARQUET: "row", Kind.DOCUMENT: "entry", Kind.LOG: "sample"}
+        words = {
+            Kind.PARQUET: "row",
+            Kind.SHEET: "row",
+            Kind.DOCUMENT: "entry",
+            Kind.OBJECTS: "entry",
+            Kind.LOG: "sample",
+        }
         self.faults = Faults(file.name, row_word=words.get(file.kind, "line"))
         self.at = now()  # when its verdicts were given that do not say it
         self._people = {_folded(person.name): person.name for person in contents.people(session, everybody=True)}

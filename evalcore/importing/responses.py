@@ -33,6 +33,8 @@ class KnownResponse(msgspec.Struct, eq=False, gc=False):
     completion_id: str | None
     sent_messages: str | None = None
     n_criteria: int | None = None
+    finish_reason: str | None = None
+    made_on: str | None = None
     number: int | None = None
     takers: set[str] = set()  # judges whose rows were found to be this one, while it has no number
 
@@ -288,6 +290,8 @@ class GradedRows(RowWriter):
             completion_id=record.completion_id,
             sent_messages=None if sent == example.messages else sent,
             n_criteria=(len(record.rubric) or None) if record.scored_rubric else None,
+            finish_reason=record.finish_reason,
+            made_on=record.made_on,
         )
 
     def _write_responses(self, joined: Sequence[Joined]) -> dict[int, list[str]]:

@@ -209,6 +209,8 @@ def open_example(session: Session, example_id: int) -> Opened | None:
             response.text,
             response.sent_messages,
             response.n_criteria,
+            response.finish_reason,
+            response.made_on,
         )
         .join(Model, col(Model.id) == response.model_id)
         .where(response.example_id == example_id)

@@ -234,6 +234,15 @@ class ImportedFile(Numbered, table=True):
     created_at: datetime = moment()
 
 
+class ColumnMapping(Row, table=True):
+    """Which column of a file is which field, as YAML (`importing.mapping`), by a name."""
+
+    name: str = Field(primary_key=True)
+    text: str = text_column()
+    kept_by: str
+    kept_at: datetime = moment()
+
+
 class UnfinishedImport(Row, table=True):
     """The import that is being written in parts, or was broken off; at most one. `n_rows`, `n_done`: of the file, and those of them that are in the study."""
 
@@ -330,7 +339,7 @@ class Model(Numbered, table=True):
 class Response(Numbered, table=True):
     """One model's answer to one example, made for an evaluation (`dataset`). `sent_messages`: what was sent, where it is not the example's conversation.
 
-    `n_criteria`: how many criteria a judge is asked on it; with fewer verdicts there is no score.
+    `n_criteria`: how many criteria a judge is asked on it; with fewer verdicts there is no score. `finish_reason`, and the day `made_on`: as a file says.
     """
 
     __table_args__ = (sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
@@ -343,6 +352,8 @@ class Response(Numbered, table=True):
     completion_id: str | None = None
     sent_messages: str | None = text_column(nullable=True)
     n_criteria: int | None = None
+    finish_reason: str | None = None
+    made_on: str | None = None
 
 
 class SearchEntry(Numbered, table=True):

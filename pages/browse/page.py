@@ -17,7 +17,7 @@ from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
+from evalcore.study.policies import allows, check_can_import, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, TASK_TAGS, Format, Viewer, tag
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
@@ -126,6 +126,8 @@ def _detail(
     with row:
         _steps(listed, example_id)
         chosen, as_markdown = _choose(opened, filters)
+        if not allows(check_can_import, viewer):
+            chosen = chosen.assign(finish_reason=None, made_on=None)
     example = opened.example
     example["is_answered"] = not opened.responses.empty
     of_task = [tag(tuple(json.loads(example["tags"])), kind) for kind in TASK_TAGS]
@@ -192,6 +194,8 @@ def _choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
     words = FORMATS.get(row["evaluation"]) or _score_words(row["response_id"], judge)
+    ended = {"made on": row["made_on"], "ended by": row["finish_reason"]}
+    words = " · ".join([words, *(f"{how} {told}" for how, told in ended.items() if isinstance(told, str))])
     st.html(html.response(row["name"], words, row["text"], as_markdown=as_markdown))
     if isinstance(row["sent_messages"], str):
         with st.expander("This model was sent another prompt than the conversation above", icon=":material/warning:"):

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import import_file, told_by_name
+from evalcore.importing import Options, import_file, kept, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.importing.templates import template
 from evalcore.importing.uploads import path_of
@@ -24,9 +24,9 @@ from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, freezing, people, planning, runs
+from pages.study import analysis, assigning, cases, columns, freezing, people, planning, runs
 
-DETECT = "detect automatically"
+DETECT, OWN, MAPPING = "detect automatically", "columns of your own", "mapping: "
 MEANINGS = {
     "not specified": None,
     "the criterion is met": ConfidenceMeaning.MET,
@@ -45,7 +45,7 @@ def _importing(viewer: Viewer) -> None:
         "Files of examples, results, verdicts, or cases of triage",
         key="upload",
         accept_multiple_files=True,
-        help="JSON Lines, JSON, CSV, Parquet or a log of inspect_ai, plain or .gz. Several are imported one after the other.",
+        help="JSON Lines, JSON, CSV, XLSX, Parquet or a log of inspect_ai, plain or .gz. Several are imported one after the other.",
     )
     if not uploads:
         with st.expander("What can be imported", icon=":material/list:"):
@@ -61,7 +61,9 @@ def _importing(viewer: Viewer) -> None:
     if len(uploads) > 1:  # what is filled in counts for all of them
         number, unsaid, evaluation, answered = "several", "as each file or its name says", "", ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        format_name = st.selectbox("Format", [DETECT, *FORMATS], key="import_format")
+        mappings = common.ask(kept.mappings)
+        ways = [DETECT, *([OWN] if len(uploads) == 1 else []), *(MAPPING + name for name in mappings), *FORMATS]
+        way = st.selectbox("Format", ways, key="import_format")
         own_name = "For example healthbench, healthbench_hard, or a name of your own."
         dataset = st.text_input(
             "Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own_name
@@ -79,16 +81,32 @@ def _importing(viewer: Viewer) -> None:
         help=unmapped
         or "Reads under the name of somebody with an account come in only if a lead names them here. The audit trail keeps it.",
     )
+    names, choice = mappings.get(way.removeprefix(MAPPING)) if way.startswith(MAPPING) else None, None
+    if len(uploads) == 1 and way in (DETECT, OWN):
+        with _on_disk(uploads[0]) as path:
+            if way == OWN or not columns.is_known(path, uploads[0].name):
+                told = Options(model=model.strip() or None, judge=judge.strip() or None)
+                choice = columns.ask(path, uploads[0].name, number, told)
+                if choice is None:
+                    return
+                names = choice.names
+    lacks = choice.missing if choice is not None else ""
     with st.container(horizontal=True):
-        go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
-        check = st.button("Check only", key="check")
+        go = st.button(
+            "Import", type="primary", icon=":material/database_upload:", key="import", disabled=bool(lacks), help=lacks or None
+        )  # fmt: skip
+        check = st.button("Check only", key="check", disabled=bool(lacks), help=lacks or None)
+    if go and choice is not None and choice.keep_as:
+        with common.shown_errors():
+            kept.keep(common.engine(), choice.keep_as, choice.names, actor=viewer)
     if go or check:
         for place, upload in enumerate(uploads):
             _run(
                 upload,
                 place,
                 actor=viewer,
-                format_name=None if format_name == DETECT else format_name,
+                format_name=way if way in FORMATS else None,
+                names=names,
                 dataset=dataset.strip() or None,
                 model=model.strip() or None,
                 judge=judge.strip() or None,

@@ -10,7 +10,7 @@ from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters, examples
-from evalcore.study.db import reading, writing
+from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import TASK_TAGS, Administrator
 from tests import invented as made
 from tests.invented import bring, rows, study, write
@@ -178,3 +178,28 @@ def test_the_physicians_response_is_read_blind_as_a_models_is(tmp_path, database
                 reviewing.mark(engine, reader, desk.reading.id, key, "met")
             reviewing.submit(engine, reader, desk.reading.id)
         assert set(given) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("option", "n"),
+    [
+        ("--use-case=consult", 2),
+        ("--type=red_teaming", 1),
+        ("--difficulty=hard", 0),
+        ("--task-specialty=Cardiology", 1),
+    ],
+)
+def test_reading_is_assigned_by_the_tags_of_the_tasks(overread, option, n):
+    write(
+        overread.folder / NAME,
+        [task(), task("t2", type="red_teaming", specialty="Cardiology"), task("t3", use_case="writing")],
+    )
+    overread.good("import", NAME)
+    engine = open_study(str(overread.folder / "overread.db"))
+    with writing(engine) as session:
+        store.add_person(session, "Dr. Ines Vale", roles=["reviewer"], actor="set-up")
+    engine.dispose()
+    said = overread.good if n else overread.bad
+    assert (f"{n} of {n} items that fit" if n else "no item fits") in said(
+        "assign", option, "--readers", "1", "--dry-run"
+    )

@@ -125,6 +125,8 @@ def test_responses_wait_for_grades_that_come_with_either_format(tmp_path, databa
             "The responses were made from 2026-11-18 to 2026-11-20, by the file",
         ]
         assert kept(engine) == [("wren", "healthbench", 0, ANSWER), ("wren", "healthbench", 1, OTHER)]
+        ended = rows(engine, "SELECT text, finish_reason, made_on FROM response ORDER BY sample_index")
+        assert ended == [(ANSWER, "stop", "2026-11-20"), (OTHER, "length", "2026-11-18")]
         report = bring(engine, write(tmp_path / "graded", [line()]))
         assert (report.responses_new, report.responses_known, report.verdicts_new) == (0, 1, 2)
         report = bring(

@@ -31,7 +31,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "10"
+HEAD = "11"
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 import csv
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
-from evalcore.importing.files import parquet, unread
+from evalcore.importing.files import parquet, sheets, unread
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import cells_of, not_utf8
+from evalcore.importing.formats.values import cells_of, check_entries, decode, not_utf8, refuse
 from evalcore.importing.mapping import OwnNames
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
@@ -26,6 +28,9 @@ Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what
 LONGEST_KEY = 64
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
+_OF_CELLS = (Kind.TABLE, Kind.PARQUET, Kind.SHEET)
+MOST_SAMPLED = 1 << 22
+_ANY_ROWS = "CSV, JSON Lines, JSON, Parquet or XLSX"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
 _AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
@@ -43,18 +48,18 @@ class Opened:
 
     def rows(self, options: Options, progress: Progress, left: unread.Counts) -> Rows:
         """The rows; progress is told the bytes read, and `left` the fields of what could be read that the format does not read."""
-        told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
-        source = told | {Kind.LOG: self._samples, Kind.TABLE: self._csv, Kind.LINES: self._json_lines}
         read: Callable[..., Iterator[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
-        elif self.kind in (Kind.TABLE, Kind.PARQUET) or read is None:
+        elif self.kind in _OF_CELLS or read is None:
             read = self.format.read_cells
-        for number, given in source[self.kind](progress):
+        for number, given in self._given(progress, left):
             is_fault = isinstance(given, RowFault)
-            row: Any = self.names.named(given) if self.names is not None and not is_fault else given
             try:
-                found = row if read is None or is_fault else list(read(row, number, options))
+                if self.names is not None and not is_fault:
+                    found = self._by_names(self.names, given, number, options)
+                else:
+                    found = given if read is None or is_fault else list(read(given, number, options))
             except RowFault as fault:
                 yield number, fault
                 continue
@@ -65,6 +70,46 @@ class Opened:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
+
+    def first_rows(self, n: int) -> list[tuple[int, dict[str, str]]]:
+        """The first rows as cells, each with its number, up to some megabytes; ImportFailed: one cannot be read."""
+        found, n_bytes = [], 0
+        for number, given in islice(self._given(lambda _done: None, {}), n):
+            if isinstance(given, RowFault):
+                word = (
+                    "entry"
+                    if self.kind is Kind.OBJECTS
+                    else "row"
+                    if self.kind in (Kind.PARQUET, Kind.SHEET)
+                    else "line"
+                )
+                raise ImportFailed([f"{self.name}{f' {word} {number}' if number else ''}: {given}"])
+            found.append((number, given))
+            n_bytes += sum(map(len, given.values()))
+            if n_bytes > MOST_SAMPLED:
+                break
+        return found
+
+    def _given(self, progress: Progress, left: unread.Counts) -> Given:
+        told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
+        source = {
+            Kind.LOG: self._samples,
+            Kind.TABLE: self._csv,
+            Kind.LINES: self._json_lines,
+            Kind.OBJECTS: self._objects,
+            Kind.SHEET: self._sheet,
+        }
+        return (told | source)[self.kind](progress)
+
+    def _by_names(self, names: OwnNames, given: dict[str, str], number: int, options: Options) -> list[Any]:
+        if self.kind in _OF_CELLS and (missing := names.missing(given)):
+            came = ", ".join(given)[:MAX_SHOWN]
+            refuse(missing[0], f"a column of the file, which are {came}", "none of this name: correct the mapping")
+        read = self.format.read_cells or refuse("format", "a format of tables", self.format.name)
+        try:
+            return [found for row in names.rows_of(given) for found in read(row, number, options)]
+        except RowFault as fault:
+            raise names.explained(fault) from fault
 
     @cached_property
     def log(self) -> inspect_logs.LogFile:
@@ -138,10 +183,47 @@ class Opened:
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
             for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
                 unread.note(left, [(column, True)], parquet.n_filled(table, column))
-            yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
+            if self.names is None:
+                yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
+                return
+            columns = None if self.names.is_blank else known | self.format.column_names
+            yield from parquet.rows(table, self.name, known=None, columns=columns, longest=longest, progress=progress)
+
+    def _objects(self, progress: Progress) -> Given:
+        """The objects of a JSON document, as cells."""
+        rows = self.names.rows if self.names is not None else ""
+        with opened(self.path, self.name) as stream:
+            document = whole_document(stream, self.name)
+        check_entries(document, *rows.split(".") * bool(rows))
+        value: Any = msgspec.Raw(document)
+        for key in rows.split(".") * bool(rows):
+            try:
+                value = decode(value, dict[str, msgspec.Raw])[key]
+            except (RowFault, KeyError):
+                yield 0, RowFault(f"rows: expected the key {rows} with a list of objects, got no {key}")
+                return
+        either: Any = list[msgspec.Raw] | dict[str, msgspec.Raw]
+        try:
+            entries = decode(value, either)
+        except RowFault as fault:
+            yield 0, fault
+            return
+        raws = [value] if isinstance(entries, dict) else entries
+        for number, raw in enumerate(raws, 1):
+            try:
+                yield number, cells_of(bytes(raw), ())
+            except RowFault as fault:
+                yield number, fault
+            progress(len(document) * number // len(raws))
+
+    def _sheet(self, progress: Progress) -> Given:
+        sheet = self.names.rows if self.names is not None else ""
+        with opened(self.path, self.name) as stream:
+            yield from sheets.rows(stream, self.name, sheet, longest=settings().max_line_bytes, progress=progress)
 
     def _json_lines(self, progress: Progress) -> Given:
         known, as_cells = self.format.column_names - self.format.json_columns, self.format.read is None
+        known = known if self.names is None else frozenset()
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
@@ -153,7 +235,8 @@ class Opened:
 
     def _csv(self, progress: Progress) -> Given:
         csv.field_size_limit(settings().max_line_bytes)
-        reader = csv.reader(self._texts(progress), strict=True)
+        between = "," if self.names is None else _between(self.path, self.name)
+        reader = csv.reader(self._texts(progress), strict=True, delimiter=between)
         columns: list[str] = []
         while True:
             number = reader.line_num + 1
@@ -205,9 +288,9 @@ class Opened:
 
 def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames | None = None) -> Opened:
     """Open a file and tell its format from its content, or from what says its own names; ImportFailed: it is empty, unreadable, or of no known format."""
-    if names is not None:
-        return replace(recognise(path, name=name, format_name=names.format), names=names)
     name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
+    if names is not None:
+        return _with_own_names(path, name, names)
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
@@ -216,6 +299,13 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     if head.startswith(parquet.MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
+    if is_zip:
+        with opened(path, name) as stream:
+            if sheets.is_workbook(stream):
+                by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
+                raise ImportFailed(
+                    [f"{name}: expected {wanted.name if wanted else 'a format'}, got a workbook (XLSX), {by_names}"]
+                )
     if wanted is None:
         begins = inspect_logs.BEGINS.match(head.removeprefix(BOM)) is not None
         is_log = is_zip or (begins and b'"eval"' in head and b'"task"' in head)
@@ -235,6 +325,60 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     found = wanted or _format_of(first, path, name, longest)
     is_table = found.read_cells is not None and not first.startswith(b"{")
     return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
+
+
+def _with_own_names(path: Path, name: str, names: OwnNames) -> Opened:
+    """A file of rows of whatever names."""
+    first, is_one_line = b"", True
+    with opened(path, name) as stream:
+        head = stream.read(BLOCK)
+    if head.startswith(ZIP_MAGIC):
+        with opened(path, name) as stream:
+            if not sheets.is_workbook(stream):
+                raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
+    for magic, found in ((parquet.MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
+        if head.startswith(magic):
+            return Opened(path, name, FORMATS[names.format], found, names)
+    if head.startswith(sheets.OLD_EXCEL):
+        raise ImportFailed(
+            [f"{name}: expected {_ANY_ROWS}, got a workbook of an old Excel (.xls): save it as .xlsx or CSV"]
+        )
+    with opened(path, name) as stream:
+        longest = settings().max_line_bytes
+        while not first and (line := stream.readline(longest + 1)):
+            first = line.removeprefix(BOM).strip()
+        is_one_line = not stream.read(BLOCK).strip()
+    if not first:
+        raise ImportFailed(
+            [f"{name}: expected {_ANY_ROWS}, got {'only blank lines' if path.stat().st_size else '0 bytes'}"]
+        )
+    kind = Kind.TABLE
+    if first.startswith(b"["):
+        kind = Kind.OBJECTS
+    elif first.startswith(b"{"):
+        kind = Kind.LINES
+        try:
+            object_ = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
+            if is_one_line and names.rows.partition(".")[0] in object_:
+                kind = Kind.OBJECTS
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            kind = Kind.LINES if len(first) > longest or _ends_as_object(first) else Kind.OBJECTS
+    return Opened(path, name, FORMATS[names.format], kind, names)
+
+
+def _ends_as_object(line: bytes) -> bool:
+    """Whether a faulty first line is meant as a whole object: then the file is of lines, of which this one is broken."""
+    return line.endswith(b"}")
+
+
+def _between(path: Path, name: str) -> str:
+    """What stands between the cells of a table: Excel writes semicolons where the comma is a decimal sign."""
+    with opened(path, name) as stream:
+        first = next(
+            (line for line in iter(lambda: stream.readline(settings().max_line_bytes), b"") if line.strip()), b""
+        )
+    bare = re.sub(rb'"[^"]*"', b"", first)
+    return max((",", ";", "\t"), key=lambda sign: bare.count(sign.encode()))
 
 
 def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat:
@@ -273,7 +417,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
             raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
-    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys, FORMATS)}"])
+    own = "; or say which column is what: on the Study page, or by --mapping"
+    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys, FORMATS)}{own}"])
 
 
 def _closest(keys: set[str], formats: Mapping[str, FileFormat]) -> str:

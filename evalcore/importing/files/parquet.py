@@ -30,6 +30,7 @@ class Table:
     file: pq.ParquetFile
     size: int
     bound: int
+    kinds: pa.Schema  # as the file has them
 
 
 @contextmanager
@@ -40,27 +41,39 @@ def table(stream: BinaryIO, name: str) -> Iterator[Table]:
         size = whole.tell()
         try:
             whole.seek(0)
-            schema = pq.read_schema(whole)
-            texts = [field.name for field in schema if _is_text(field.type)]
+            plain = pq.ParquetFile(whole)
+            leaves, kinds = plain.schema, plain.schema_arrow
+            texts = [leaves.column(index).path for index in range(len(leaves))]
             whole.seek(0)
-            opened = pq.ParquetFile(whole, read_dictionary=texts)
+            opened = pq.ParquetFile(whole, read_dictionary=texts)  # those that are texts, however deep
         except _UNREADABLE as error:
             raise _damaged(name, error) from error
-        yield Table(opened, size, bound_of(stream, size))
+        yield Table(opened, size, bound_of(stream, size), kinds)
 
 
 def rows(
-    table: Table, name: str, *, known: Collection[str], longest: int, progress: Callable[[int], None]
+    table: Table,
+    name: str,
+    *,
+    known: Collection[str] | None,
+    longest: int,
+    progress: Callable[[int], None],
+    columns: Collection[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str] | RowFault]]:
     """Each row's number, from 1, with its cells; or with what is wrong with it. `longest`: bytes that one row may come to.
 
-    `known`: columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
+    `known`: columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others. None: any `columns` are read (None:
+    all), lists and objects as JSON.
     """
     number, left = 0, table.bound
     n_rows = table.file.metadata.num_rows
-    columns = [column for column in table.file.schema_arrow.names if column in known or is_vote(column)]
-    _check_sizes(table, name, set(columns))
-    batches = table.file.iter_batches(batch_size=_ROWS, columns=columns)
+    there = table.file.schema_arrow.names
+    if known is not None:
+        read = [column for column in there if column in known or is_vote(column)]
+    else:
+        read = there if columns is None else [column for column in there if column in columns]
+    _check_sizes(table, name, set(read), are_flat=known is not None)
+    batches = table.file.iter_batches(batch_size=_ROWS, columns=read)
     while True:
         try:
             batch = next(batches, None)
@@ -78,7 +91,7 @@ def rows(
                 for line in lines:
                     number += 1
                     try:
-                        yield number, {column: cell(column, value, known) for column, value in line.items()}
+                        yield number, {column: cell(column, value, known or ()) for column, value in line.items()}
                     except RowFault as fault:
                         yield number, fault
         except UnicodeDecodeError as error:
@@ -102,13 +115,13 @@ def n_filled(table: Table, column: str) -> int:
     return n_rows - n_empty
 
 
-def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
+def _check_sizes(table: Table, name: str, columns: set[str], *, are_flat: bool) -> None:
     metadata = table.file.metadata
     if metadata.num_rows > MAX_ROWS:
         raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
-    for field in table.file.schema_arrow:
+    for field in table.kinds:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        is_cell = _is_text(kind) or not (pa.types.is_nested(kind) or str(kind).endswith("_view"))
+        is_cell = _is_text(kind) or not ((pa.types.is_nested(kind) and are_flat) or str(kind).endswith("_view"))
         if field.name in columns and not is_cell:
             raise ImportFailed([f"{name}: {field.name}: expected text or a number, got {field.type}"])
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
@@ -121,14 +134,30 @@ def _row_sizes(batch: pa.RecordBatch) -> np.ndarray:
     """Bytes of each row's cells, told by Arrow's offsets; texts of a dictionary counted in each row where they stand."""
     sizes = np.zeros(batch.num_rows, dtype=np.int64)
     for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
-        elif _is_text(column.type):
-            lengths = pc.binary_length(column)
-        else:
-            continue  # of a fixed length
-        sizes += pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
+        sizes += _sizes(column)
     return sizes
+
+
+def _sizes(column: pa.Array) -> np.ndarray:
+    """Bytes of each value: texts by their length, lists and objects by what is in them, anything else a few."""
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
+    elif _is_text(column.type):
+        lengths = pc.binary_length(column)
+    elif pa.types.is_struct(column.type):
+        sizes = np.full(len(column), 8)
+        for index in range(column.type.num_fields):
+            sizes += _sizes(column.field(index))
+        return sizes
+    elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_map(column.type):
+        offsets = column.offsets.to_numpy(zero_copy_only=False)
+        items = column.values[offsets[0] : offsets[-1]] if len(offsets) else column.values
+        ends = np.concatenate([[0], np.cumsum(_sizes(items) + 8)])
+        return np.diff(ends[offsets - offsets[0]]) if len(offsets) else np.zeros(len(column), dtype=np.int64)
+    else:
+        return np.zeros(len(column), dtype=np.int64)  # of a fixed length
+    told: np.ndarray = pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return told
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -9,14 +9,7 @@ from evalcore.importing.formats import own, values
 from evalcore.importing.formats.values import refuse
 
 
-class Given(Graded, frozen=True, kw_only=True, gc=False):
-    """A response as a row gives it."""
-
-    finish_reason: str | None
-    date: str | None
-
-
-def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Given]:
+def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
     """One response."""
     asked = own.conversation(cells.get("conversation"), "conversation")
     which = own.response_of(cells, options)
@@ -26,7 +19,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Given]:
         day = date and datetime.fromisoformat(date).date().isoformat()
     except ValueError:
         refuse("date", "a day or time such as 2026-11-20 or 2026-11-20T10:00:00+00:00", shown(date))
-    yield Given(
+    yield Graded(
         line=number,
         messages=asked,
         sent=own.conversation(cells.get("sent"), "sent", is_asked=False),
@@ -35,7 +28,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Given]:
         criteria=(),
         verdicts=(),
         finish_reason=values.name(cells, "finish_reason"),
-        date=day,
+        made_on=day,
         **which,  # type: ignore[arg-type]
     )
 
@@ -49,12 +42,12 @@ class Responses(own.OwnRows):
         self._days: tuple[str, str] | None = None
 
     def _prepared(self, row: Graded) -> Graded:
-        if isinstance(row, Given) and row.finish_reason is not None:
+        if row.finish_reason is not None:
             is_named = row.finish_reason in self._ended or len(self._ended) < MAX_NAMED
             self._ended[row.finish_reason if is_named else "another reason"] += 1
-        if isinstance(row, Given) and row.date is not None:
-            first, last = self._days or (row.date, row.date)
-            self._days = min(first, row.date), max(last, row.date)
+        if row.made_on is not None:
+            first, last = self._days or (row.made_on, row.made_on)
+            self._days = min(first, row.made_on), max(last, row.made_on)
         return super()._prepared(row)
 
     def finish(self) -> None:
@@ -74,8 +67,8 @@ FORMAT = FileFormat(
         "conversation": f"{own.CONVERSATION}; or example_id",
         **own.OF_A_RESPONSE,
         "sent": "what was sent to the model, where that is not the conversation alone: a list of {role, content}",
-        "finish_reason": "how the response ended; counted in the report, and not kept for each response",
-        "date": "when it was made, such as 2026-11-20; the first and the last stand in the report",
+        "finish_reason": "how the response ended, such as stop or length",
+        "date": "when it was made, such as 2026-11-20; the day is kept",
     },
     keys=frozenset({"text"}),
     one_of=(frozenset({"example_id", "conversation"}),),

@@ -13,7 +13,8 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
     asked = own.conversation(cells.get("question"), "question")
     which = own.response_of(cells, options)
     own.check_example(str(which["prompt_id"]), asked, "question")
-    text = own.needed(cells, "criterion", "the criterion's text")
+    is_graded = any(cells.get(column, "").strip() for column in ("criterion", "grade", "points"))
+    text = own.needed(cells, "criterion", "the criterion's text") if is_graded else ""
     met = own.grade(cells.get("grade", ""), "grade")
     judge = values.name(cells, "judge") or options.judge
     if met is not None and judge is None:
@@ -22,12 +23,13 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
     yield Graded(
         line=number,
         messages=asked,
-        rubric=(Criterion(text, own.points(cells.get("points", ""), "points")),),
+        rubric=(Criterion(text, own.points(cells.get("points", ""), "points")),) if is_graded else (),
+        scored_rubric=not is_graded,
         is_row_of_table=True,
         text=own.needed(cells, "answer", "the response"),
         criteria=() if verdict is None else (CriterionRef(row=0, text=text),),
         verdicts=() if verdict is None else (verdict,),
-        n_ungraded=verdict is None,
+        n_ungraded=is_graded and verdict is None,
         **which,  # type: ignore[arg-type]
     )
 
@@ -38,7 +40,7 @@ FORMAT = FileFormat(
     columns={
         "question": f"{own.CONVERSATION}; or example_id",
         "answer": "the response",
-        "criterion": "the criterion's text; once for each response and judge",
+        "criterion": "the criterion's text; once for each response and judge; empty with the grade: an answer that nobody graded",
         "grade": own.GRADES,
         "points": f"{own.POINTS}; empty: the criterion can be read, and is never scored",
         "reason": "the judge's own words (optional)",

@@ -1,0 +1,267 @@
+"""A file with names of its own on the Study page: its first rows, what each column is, three conversations as they will stand in Browse, what is missing."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import streamlit as st
+
+from evalcore.errors import ImportFailed
+from evalcore.importing import kept
+from evalcore.importing.context import Graded, Options
+from evalcore.importing.files.opening import recognise
+from evalcore.importing.mapping import GRADE, MAPPED, OwnNames, constant, said_constant, to_yaml
+from evalcore.importing.proposing import (
+    GRADES,
+    RESPONSES,
+    Sample,
+    Shown,
+    as_wide,
+    conversations,
+    foreign_words,
+    grade_columns,
+    missing,
+    propose,
+    sample,
+    scale,
+    told_grades,
+)  # fmt: skip
+from evalcore.stats.wording import counted
+from pages.shared import common, html, tables
+
+PROPOSED, NOTHING, ROWS = "what is proposed", "nothing", "the file"
+HOLDS = {GRADES: "grades of a judge", RESPONSES: "answers without grades"}
+FIELDS = {
+    "conversation": "Conversation",
+    "question": "Conversation",
+    "text": "Answer",
+    "answer": "Answer",
+    "model": "Model",
+    "criterion": "Criterion",
+    "points": "Points",
+    GRADE: "Grade",
+    "reason": "Reason",
+    "judge": "Judge",
+}
+MORE = {
+    "example_id": "Name of the example",
+    "sample_index": "Number of the repeat",
+    "completion_id": "Name of the answer",
+    "evaluation": "Made for",
+    "sent": "Sent to the model",
+    "finish_reason": "How it ended",
+    "date": "When it was made",
+}
+WIDE = {"judge": "judges", "criterion": "criteria"}
+TYPED = ("criterion", "points")
+N_ROWS, LONGEST_CELL, MOST_COLUMNS = 5, 80, 30
+_SAMPLE = "import_sample"
+
+
+class Choice(NamedTuple):
+    """What a person has said of the columns so far."""
+
+    names: OwnNames
+    missing: str
+    keep_as: str
+
+
+def is_known(path: Path, name: str) -> bool:
+    """Whether a format recognises a file."""
+    try:
+        recognise(path, name=name, format_name=None)
+    except ImportFailed:
+        return False
+    return True
+
+
+def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
+    """What each column is; None: the file cannot be read, and a sentence says why. `number`: of the upload."""
+    key = f"columns_{number}"
+    try:
+        given = _sampled(path, name, number, st.session_state.get(f"{key}_rows"))
+    except ImportFailed as failed:
+        st.html(html.notice(f"Nothing can be imported of {name}.", kind="error"))
+        st.html(html.items(failed.faults))
+        return None
+    st.subheader("What each column is", anchor=False)
+    _first_rows(given)
+    known = common.ask(kept.mappings)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        begin = st.selectbox("Begin with", [PROPOSED, *known], key=f"{key}_begin") if known else PROPOSED
+        if given.others:
+            st.selectbox("Sheet", given.others, given.others.index(given.at), key=f"{key}_rows")
+        names = known.get(begin) or propose(given)
+        holds = st.segmented_control(
+            "The file holds", list(HOLDS), default=names.format, required=True, format_func=HOLDS.__getitem__, key=f"{key}_{begin}_holds"
+        )  # fmt: skip
+        lists = list(dict.fromkeys(["", *given.lists, names.each]))
+        each = st.selectbox(
+            "One row for each of", lists, lists.index(names.each), format_func=lambda one: one or ROWS, key=f"{key}_{begin}_each"
+        ) if len(lists) > 1 else names.each  # fmt: skip
+    if begin == PROPOSED and each != names.each:
+        names = propose(given, each or "")
+    key = f"{key}_{begin}_{holds}_{each}"
+    names = _named(given, msgspec.structs.replace(names, each=each or ""), str(holds), key)
+    if names.format == GRADES:
+        names = _graded(given, names, key)
+    lacks = missing(given, names, options)
+    st.html(
+        html.notice(lacks, kind="warning")
+        if lacks
+        else html.quiet("Nothing is missing: this is what will be imported.")
+    )
+    _shown(given, names, options)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        keep_as = st.text_input(
+            "Keep the mapping as", begin if begin != PROPOSED else name.partition(".")[0], key=f"{key}_keep"
+        )
+        st.download_button(
+            "Download the mapping", to_yaml(names), f"{name.partition('.')[0]}.yaml", "application/yaml", icon=":material/download:",
+            key=f"{key}_yaml", on_click="ignore", help="For overread import FILE --mapping THIS.yaml",
+        )  # fmt: skip
+    return Choice(names, lacks, keep_as.strip())
+
+
+def _sampled(path: Path, name: str, number: str, rows: str | None) -> Sample:
+    held: tuple[str, str | None, Sample] | None = st.session_state.get(_SAMPLE)
+    if held is None or held[:2] != (number, rows):
+        held = st.session_state[_SAMPLE] = (number, rows, sample(path, name, rows=rows))
+    return held[2]
+
+
+def _first_rows(given: Sample) -> None:
+    rows = [cells for _, cells in given.rows[:N_ROWS]]
+    names = list(dict.fromkeys(name for cells in rows for name in cells))[:MOST_COLUMNS]
+    shown = {name: [_short(cells.get(name, "")) for cells in rows] for name in names}
+    tables.show(shown, key="columns_first", alt=f"The first {counted(len(rows), 'row')} of the file", names=names)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_CELL else line[:LONGEST_CELL] + "…"
+
+
+def _named(given: Sample, names: OwnNames, holds: str, key: str) -> OwnNames:
+    """A choice for each field."""
+    if names.format != holds:
+        swap = {"conversation": "question", "text": "answer"}
+        swap = swap if holds == GRADES else {new: old for old, new in swap.items()}
+        fields = MAPPED[holds].column_names
+        columns = {path: swap.get(field, field) for path, field in names.columns.items()}
+        several = names.several if holds == GRADES else ()
+        names = OwnNames(
+            holds, {path: field for path, field in columns.items() if field in fields}, rows=names.rows, each=names.each if several else "", several=several
+        )  # fmt: skip
+    fields = MAPPED[holds].column_names
+    in_several = {field for one in names.several for field in one.values()}
+    columns = _fields(given, names, [field for field in FIELDS if field in fields and field not in in_several], key)
+    with st.expander("More fields", key=f"{key}_more"):
+        columns |= _fields(given, names, [field for field in MORE if field in fields], key)
+    return msgspec.structs.replace(names, columns=columns)
+
+
+def _fields(given: Sample, names: OwnNames, fields: Iterable[str], key: str) -> dict[str, str]:
+    places = given.all_places(names.each)
+    chosen = {field: path for path, field in names.columns.items()}
+    found: dict[str, str] = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for field in fields:
+            path = chosen.get(field)
+            said = None if path is None else said_constant(path)
+            paths = list(dict.fromkeys([NOTHING, *([path] if path is not None and said is None else []), *places]))
+            label = (FIELDS | MORE)[field]
+            picked = st.selectbox(
+                label, paths, 0 if path is None or said is not None else paths.index(path), key=f"{key}_{field}", width=300,
+                format_func=lambda one: f"{one} · {places[one].first}" if one in places else one,
+            )  # fmt: skip
+            typed = ""
+            if picked == NOTHING and field in TYPED:
+                typed = st.text_input(f"{label} of every row", said or "", key=f"{key}_{field}_typed", width=300)
+            if picked != NOTHING:
+                found[str(picked)] = field
+            elif typed.strip() or field in places:  # else it would be read by its name
+                found[constant(typed.strip())] = field
+    return found
+
+
+def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
+    """Several columns of grades, and what their words mean."""
+    graded = grade_columns(given, names)
+    wide = [path for one in names.several for path, field in one.items() if field == GRADE]
+    if len(graded) > 1 or wide:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            options = list(dict.fromkeys([*wide, *graded]))
+            picked = st.multiselect(
+                "Several columns of grades", options, wide, key=f"{key}_wide", placeholder="one column, chosen above"
+            )
+            kinds = {field for one in names.several for path, field in one.items() if said_constant(path) is not None}
+            what = st.segmented_control(
+                "Their names are", list(WIDE), default="judge" if "judge" in kinds else "criterion", required=True, format_func=WIDE.__getitem__,
+                key=f"{key}_what", disabled=not picked,
+            )  # fmt: skip
+        if (picked, what) != (wide, "judge" if "judge" in kinds else "criterion"):
+            names = as_wide(given, names, picked, str(what))
+    bare = msgspec.structs.replace(names, met=(), not_met=(), met_from=None)
+    words = foreign_words(given, bare)
+    if not words:
+        return bare
+    proposed = {"met": names.met, "not_met": names.not_met, "met_from": names.met_from}
+    if not any(proposed.values()):
+        proposed |= told_grades(words)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if (least := scale(words)) is not None:
+            found = st.number_input(
+                "Met from", value=float(proposed["met_from"] or least), step=1.0, key=f"{key}_from", help="A grade of this number or a higher one is met."
+            )  # fmt: skip
+            return msgspec.structs.replace(bare, met_from=found)
+        met = st.multiselect("Means met", words, _of(words, proposed["met"]), key=f"{key}_met")
+        rest = [word for word in words if word not in met]
+        not_met = st.multiselect("Means not met", rest, _of(rest, proposed["not_met"]), key=f"{key}_not_met")
+    return msgspec.structs.replace(bare, met=tuple(met), not_met=tuple(not_met))
+
+
+def _of(words: list[str], known: Iterable[str]) -> list[str]:
+    folded = {word.casefold() for word in known}
+    return [word for word in words if word.casefold() in folded]
+
+
+def _shown(given: Sample, names: OwnNames, options: Options) -> None:
+    """The first conversations, as they will stand in Browse."""
+    found, fault = conversations(given, names, options)
+    if fault:
+        st.html(html.notice(fault, kind="warning"))
+    for place, one in enumerate(found):
+        with st.expander(f"Conversation {place + 1} of the file", expanded=place == 0, key=f"columns_shown_{place}"):
+            st.html(_drawn(one))
+
+
+def _drawn(one: Shown) -> str:
+    turns: list[Mapping[str, str]] = [{"role": turn.role, "content": turn.content} for turn in one.messages]
+    parts = (
+        [html.conversation(turns, as_markdown=False)]
+        if turns
+        else [html.quiet(f"The conversation of {one.name}, which must be in the study already")]
+    )
+    for (model, text), records in one.answers.items():
+        parts.append(html.response(model, "", text, as_markdown=False))
+        parts += [
+            _criterion(number, criterion, of)
+            for number, (criterion, of) in enumerate(_by_criterion(records).items(), 1)
+        ]
+    return "".join(parts)
+
+
+def _by_criterion(records: Iterable[Graded]) -> dict[str, list[Graded]]:
+    found: dict[str, list[Graded]] = {}
+    for one in records:
+        for criterion in one.rubric:
+            found.setdefault(criterion.text, []).append(one)
+    return found
+
+
+def _criterion(number: int, text: str, records: list[Graded]) -> str:
+    verdicts: list[Any] = [verdict for one in records for verdict in one.verdicts]
+    told = "".join(html.judge_verdict(one.rater, str(one.label), one.explanation) for one in verdicts)
+    return html.criterion(number, text, records[0].rubric[0].points, ()) + (told or html.quiet("No grade: no verdict."))
