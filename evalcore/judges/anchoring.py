@@ -67,7 +67,8 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         "toward": revised.eq(reads["judge_label"]),
         "away": revised.ne(reads["judge_label"]),
     }
-    moved = reads.assign(**columns)
+    # no more than is counted: each group's rows are copied, and the reads are wide
+    moved = reads.assign(**columns)[[*dict.fromkeys(("judge", "rater", "example_id", *by)), *columns]]
     rows = [
         {"judge": judge, "grouping": grouping, "group": group, **row}
         for judge, of_judge in moved.groupby("judge", sort=True)

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import declared_attr
+from sqlalchemy.sql.selectable import NamedFromClause
 from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
@@ -21,7 +22,7 @@ TABLES = SQLModel.metadata.tables
 
 
 @cache
-def alias(table: str, name: str) -> sa.Alias:
+def alias(table: str, name: str) -> NamedFromClause[Any]:
     """A table under another name, for a statement that needs it twice: SQLAlchemy copies all of its columns for each one made."""
     return TABLES[table].alias(name)
 

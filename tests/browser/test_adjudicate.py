@@ -4,6 +4,7 @@ import re
 import sqlite3
 from contextlib import closing
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import steps
@@ -64,6 +65,7 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     expect(desk).to_contain_text("Magpie")
 
 
+@pytest.mark.slow
 def test_words_selected_in_the_response_go_into_the_rationale_with_their_place(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, ADJUDICATOR, path="/adjudicate")
     expect(steps.table(page)).to_be_visible()

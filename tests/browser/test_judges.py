@@ -63,6 +63,7 @@ def test_every_section_shows_a_finding_with_its_figure_and_the_judge_is_kept_ove
             expect(chosen).to_have_value("Wren")
 
 
+@pytest.mark.slow
 def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page: Page, contrary: AppServer):
     query = f"?judges_show=Criteria&judges_judge={CONTRARY}&criteria_by=Axis"
     steps.choose_reader(page, contrary, LEAD, path=f"/judges{query}")

@@ -118,6 +118,7 @@ def test_the_keyboard_alone_reaches_and_sets_a_verdict(page: Page, app_server: A
     expect(steps.stamp(page, item)).to_contain_text("saved")
 
 
+@pytest.mark.slow
 def test_a_letter_typed_in_a_note_moves_nothing(page: Page, app_server: AppServer):
     # Left and Right step through the conversations; in a text field they move the cursor.
     steps.choose_reader(page, app_server, PHYSICIAN, path="/browse?example=3")

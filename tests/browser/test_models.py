@@ -22,6 +22,7 @@ def show(page: Page, section: str) -> None:
     expect(page.locator(".or-foot").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_forest_is_drawn_with_its_finding_and_the_address_keeps_the_choice(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, LEAD, path="/models")
     expect(page.locator(".or-heading h1")).to_contain_text("Model scores")

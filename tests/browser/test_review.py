@@ -333,6 +333,7 @@ def in_hand(page: Page, place: int) -> None:
     expect(page.locator(".or-row").nth(place)).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.slow
 def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on_the_next_response(
     page: Page, clicking: AppServer
 ):
@@ -357,6 +358,7 @@ def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on
     in_hand(page, 1)
 
 
+@pytest.mark.slow
 def test_a_response_is_skipped_by_keyboard_alone_with_a_line_to_the_lead(page: Page, clicking: AppServer):
     begin(page, clicking, IMANI)
     line = page.get_by_label("Line to the lead")

@@ -228,6 +228,7 @@ def test_a_click_on_a_verdict_that_another_tab_has_changed_is_not_saved_and_says
     expect(steps.verdict(page, item, "Cannot assess")).to_be_checked()
 
 
+@pytest.mark.slow
 def test_two_clicks_in_one_breath_are_both_saved(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, "Dr. Leila Haddad", path="/browse?example=12")
     chosen = steps.items(page)[:3]

@@ -109,15 +109,23 @@ def two_conversations(location: str) -> Iterator[world.World]:
 
 
 @pytest.fixture
-def open_judges(two_conversations: world.World, open_page: Open) -> Open:
+def open_judges(location: str, open_page: Open) -> Open:
     """Opens the page as somebody; `alone`: its file without app.py."""
-    return partial(open_page, two_conversations.location, "judges")
+    return partial(open_page, location, "judges")
+
+
+@pytest.fixture(scope="session")
+def both_read_file(tmp_path_factory: pytest.TempPathFactory) -> world.World:
+    made = world.made(str(tmp_path_factory.mktemp("both_read") / "made.db"), judged="+-++")
+    world.assigned(made)
+    read_all(made, IMANI, {1: "--", 2: "++"}, {1: "+"})  # differs on 1.1, and follows the judge there
+    read_all(made, TOVE, {1: "-+", 2: "-+"}, {})  # differs on 1.1, 1.2 and 2.1, and keeps
+    return world.at_rest(made)
 
 
 @pytest.fixture
-def both_read(two_conversations: world.World) -> world.World:
+def both_read(location: str, both_read_file: world.World) -> Iterator[world.World]:
     """Both physicians read everything; one takes the judge's label once."""
-    world.assigned(two_conversations)
-    read_all(two_conversations, IMANI, {1: "--", 2: "++"}, {1: "+"})  # differs on 1.1, and follows the judge there
-    read_all(two_conversations, TOVE, {1: "-+", 2: "-+"}, {})  # differs on 1.1, 1.2 and 2.1, and keeps
-    return two_conversations
+    made = world.copied(both_read_file, location)
+    yield made
+    made.engine.dispose()

@@ -112,7 +112,7 @@ def test_the_chosen_model_is_the_same_in_every_section_under_one_name_in_the_add
     for section in (*OF_ALL, "Harm", *OF_ONE_MODEL, *OF_ALL):
         app.segmented_control(key="triage_show").set_value(section).run()
         assert section == "Harm" or app.selectbox(key="triage_model").value == "Briar-1"
-    for section in (*OF_ALL, *OF_ONE_MODEL):
+    for section in (OF_ALL[0], OF_ONE_MODEL[0]):
         opened = look_at_triage(triage_show=section, triage_model="Briar-1")
         assert opened.selectbox(key="triage_model").value == "Briar-1"
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.judges.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
 from evalcore.judges.record import judge_record
@@ -111,7 +111,6 @@ def test_a_criterion_that_the_judge_has_not_labelled_is_there_without_a_label(sm
     assert judge_record(found_reads(small))["n_without_label"].tolist() == [1, 1, 1]
 
 
-@settings(max_examples=8, deadline=None)
 @given(labels=st.lists(st.tuples(sign, sign), min_size=4, max_size=4))
 def test_reads_made_in_review_give_the_record_that_their_labels_say(labels, tmp_path_factory):
     small = world.made(str(tmp_path_factory.mktemp("study") / "overread.db"), judged="+-+-")
@@ -265,7 +264,6 @@ def test_only_the_judge_that_was_shown_moves_a_reader(small):
     assert not other["revealed"].any()
 
 
-@settings(max_examples=8, deadline=None)
 @given(firsts=st.tuples(sign, sign, sign, sign), ends=st.tuples(sign, sign, sign, sign))
 def test_what_is_said_in_review_comes_back_as_the_shift(firsts, ends, tmp_path_factory):
     judged = "+-++"

@@ -1,7 +1,7 @@
 """Who has seen others' verdicts on what: recorded once, never changed, and their reads are not blind."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from sqlalchemy import create_engine
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
@@ -224,7 +224,6 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=8)
 @given(ACTS)
 def test_no_read_counts_as_blind_after_its_reader_has_seen_verdicts(acts):
     study = world.made("sqlite://")

@@ -104,7 +104,6 @@ def practised_all(made, labels="++", name=THIRD, number=1):
 SAID = st.sampled_from(["nothing", "one read", "two alike", "two apart", "settled", "half settled"])
 
 
-@settings(max_examples=12)
 @given(data=st.data())
 def test_a_round_is_made_of_wholly_settled_responses_that_are_never_the_readers_own_to_read(data, tmp_path_factory):
     """Whatever was said before, whoever said it, and whatever is assigned before and after."""
@@ -342,14 +341,22 @@ def counted(made):
     return version, verdicts, files, meta, sizes
 
 
-@settings(max_examples=6)
-@given(labels=st.lists(st.text("+-?", min_size=2, max_size=2), min_size=3, max_size=3), again=st.booleans())
-def test_a_practice_round_changes_no_number_and_no_byte_of_a_file(labels, again, tmp_path_factory):
-    made = _made(f"sqlite:///{tmp_path_factory.mktemp('practice') / 'study.db'}")
+@pytest.fixture(scope="module")
+def before_practice(tmp_path_factory):
+    """A study in which a round waits for its reader, and all that is counted in it."""
+    made = _made(str(tmp_path_factory.mktemp("practice") / "study.db"))
     agreed(made, 0, 1, 2, 3)
     settle(made, Label.NOT_MET, example=4, criterion=0)
     hand_over(made, 6)
     before = counted(made)
+    return world.at_rest(made), before
+
+
+@settings(max_examples=4)
+@given(labels=st.lists(st.text("+-?", min_size=2, max_size=2), min_size=3, max_size=3), again=st.booleans())
+def test_a_practice_round_changes_no_number_and_no_byte_of_a_file(labels, again, before_practice, tmp_path_factory):
+    at_rest, before = before_practice
+    made = world.copied(at_rest, str(tmp_path_factory.mktemp("practice") / "study.db"))
     for _ in range(1 + again):
         for response, given_ in zip(rounds(made)[1].responses, labels, strict=True):
             practised(made, response, given_)

@@ -119,7 +119,7 @@ def template():
         yield world.at_rest(made)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(acts=ACTS)
 def test_after_any_history_a_response_is_open_or_skipped_or_locked_and_the_counts_add_up(template, acts):
     folder = Path(tempfile.mkdtemp())
