@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 from streamlit.runtime.context import ContextProxy
+from streamlit.testing.v1 import local_script_runner
 
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
@@ -21,6 +22,17 @@ from tests.page_steps import Open
 from tests.pages.test_judges_page import IMANI, TOVE, read_all
 from tests.triage_cases import drawn, stored
 from tests.triage_page_steps import HOSTILE, LEAD, Look, people
+
+_ask_until_it_ended = local_script_runner.require_widgets_deltas
+
+
+def _wait_until_it_ended(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+    """AppTest asks a thousand times a second whether the script has ended, which takes a tenth of the script's time from it."""
+    runner._script_thread.join(timeout)
+    _ask_until_it_ended(runner, timeout=0.05)
+
+
+local_script_runner.require_widgets_deltas = _wait_until_it_ended
 
 
 @pytest.fixture(scope="module")
