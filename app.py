@@ -58,6 +58,7 @@ with common.guarded():
             ],
         },
         position="hidden" if viewer is None else "sidebar",
+        expanded=True,  # whoever has every role sees every page
     )
     if viewer is None and page.url_path == routes.HELP_NAME:
         st.page_link(routes.OVERVIEW, label="Start page", icon=":material/arrow_back:")

@@ -19,7 +19,8 @@ GONE = (
     "as staying at home", "Which view answers", "Who read the level", "takes the role", "At most so many questions", "What this would take",
     "one question at a time", "Go on by", "did not take the question", "asking again is of no use", "leans too", "cannot be triage_data",
     "ight verdict for the wrong reason", "right, reason wrong", "What is wrong?", "agree throughout", "Remove the case", "error none",
-    "Severe harm claimed", "nobody of these readers", "of 2 in question here", "items wait for your",
+    "Severe harm claimed", "nobody of these readers", "of 2 in question here", "items wait for your", "revised to", "Something is missing",
+    "Something wrong is said", "Keys rest", "; this map",
 )  # fmt: skip
 """Short and particular enough that no other sentence holds them by accident."""
 OPTIONS = ("--judge", "--model", "--dataset", "--confidence-means", "--reads-of")

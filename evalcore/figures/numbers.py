@@ -23,7 +23,12 @@ def numbers(figure: go.Figure) -> pd.DataFrame:
         up_is (the axes' titles), the ends of their intervals (_low, _high), value (of a cell), words (beside a mark), and told (what a pointer is told of
         it). Columns that hold nothing are left out.
     """
-    rows = [row for trace in figure.data if trace.hoverinfo != "skip" or trace.text for row in _rows(figure, trace)]
+    rows = [
+        row
+        for trace in figure.data
+        if trace.hoverinfo != "skip" or trace.text is not None
+        for row in _rows(figure, trace)
+    ]
     return pd.DataFrame(rows).replace({"": None}).dropna(axis="columns", how="all")
 
 

@@ -63,7 +63,7 @@ def faults(page: Page, where: str) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """What scrolls sideways and should not."""
     return page.evaluate(
-        """() => [document.documentElement, ...document.querySelectorAll("[data-testid=stMain], .st-key-reading, .st-key-rubric, .st-key-rows, .st-key-desk")]
+        """() => [document.documentElement, ...document.querySelectorAll("[data-testid=stMain], .st-key-reading, .st-key-rubric, .st-key-rows, .st-key-desk, .stButtonGroup [role=radiogroup]")]
             .filter(e => e.scrollWidth > e.clientWidth).map(e => `${e.className || e.tagName}: ${e.scrollWidth} > ${e.clientWidth}`)"""
     )
 

@@ -48,6 +48,12 @@ def test_cells_bars_and_words_are_rows_and_what_only_the_legend_shows_is_none():
     assert found["words"].tolist()[1] == "2 of 4"
 
 
+def test_words_beside_several_marks_are_a_row_each_though_a_pointer_is_told_nothing():
+    figure = go.Figure()
+    figure.add_scatter(x=[3, 5], y=["a", "b"], mode="text", text=pd.Series(["fewer", "more"]), hoverinfo="skip")
+    assert numbers(figure)["words"].tolist() == ["fewer", "more"]
+
+
 def test_what_a_pointer_is_told_is_written_as_plotly_writes_it_and_an_axis_that_is_not_drawn_has_no_places():
     figure = go.Figure()
     told = "%{fullData.name}, %{y}: %{x:.0%} [%{customdata[0]:+.2f}] of %{customdata[1]:,}<extra>more</extra>"
