@@ -31,7 +31,10 @@ MEANS = "What a judge's confidence refers to: met (the criterion is met) or righ
 READS_OF = "A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
 GIVE_UP = "Import nothing: leave a large import that was broken off as it is, where its file is lost."
 WHAT = "labels, verdicts, scores, criteria (those at fault), acuity or cases"
-AS = "csv, parquet, jsonl, meta-eval, or inspect (scores by physicians for inspect_ai); else by the file's ending."
+AS = (
+    "csv, parquet, jsonl; meta-eval; inspect (scores by physicians for inspect_ai); examples or responses (JSON Lines that can be imported); else by the "
+    "file's ending."
+)
 MODEL = "Only this model's responses; inspect needs it where the study has several models."
 SEED = "Draws the set of each conversation; the same seed gives the same sets, whatever is read later."
 SPLIT_SHARES = "Percentages of train, dev and test, which add up to 100."
@@ -268,10 +271,11 @@ def export(
     from evalcore.export import judging_material, tables as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
-    if file_format not in (*exporting.WRITERS, "meta-eval", "inspect"):
-        msg = f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval or inspect, got {file_format!r}"
+    material = {"examples": exporting.example_rows, "responses": exporting.response_rows}
+    if file_format not in (*exporting.WRITERS, "meta-eval", "inspect", *material):
+        msg = f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval, inspect, examples or responses, got {file_format!r}"
         raise OverreadError(msg)
-    is_table, scored, named = file_format in exporting.WRITERS, None, None
+    is_table, scored, named, n_left_out = file_format in exporting.WRITERS, None, None, 0
     with console.study(db) as engine:
         who = console.actor(engine)
         exporting.check(engine, who)
@@ -285,6 +289,9 @@ def export(
         elif file_format == "inspect":
             scored = judging_material.inspect_scores(engine, part)
             content, n_rows, named = scored.content, scored.n_rows, scored.named
+        elif file_format in material:
+            lines = material[file_format](engine, part)
+            content, n_rows, n_left_out = lines.content, lines.content.count(b"\n"), lines.n_left_out
         else:
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")
@@ -295,6 +302,8 @@ def export(
         told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
         exporting.record(engine, actor=who, what=what, file_format=file_format, **told)
     console.say(f"{path}: {counted(n_rows, 'row')}")
+    if n_left_out:
+        console.say(f"Left out, since they have no rubric with points from -10 to 10: {counted(n_left_out, 'example')}")
     if scored is not None and scored.n_left_out:
         console.say(judging_material.left_out_sentence(scored))
 

@@ -14,11 +14,11 @@ from evalcore.errors import OverreadError
 from evalcore.export.tables import Part, check as check_export, in_part, record, records
 from evalcore.importing.formats.inspect_logs import sample_id_of
 from evalcore.judges.splits import SETS, SPLIT_WHAT, Split
-from evalcore.reading import adjudication
+from evalcore.reading.queries import awaited_examples
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, current_reads, item_labels
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.stats.wording import counted
-from evalcore.study import contents, frames
+from evalcore.study import frames
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.policies import check_can_split, visible_verdicts
@@ -142,8 +142,7 @@ def split_sets(engine: Engine, split: Split, part: Part | None = None) -> Sets:
     """
     part = part or Part()
     with reading(engine) as session:
-        people = contents.people(session)
-        waiting = frozenset[int]().union(*(adjudication.hidden_examples(session, person) for person in people))
+        waiting = awaited_examples(session)
         reads, items, texts = _settled(session, part)
     words = _rationales(reads)
     items = items.loc[items["reference_source"].isin(SOURCES)]
@@ -222,9 +221,7 @@ def left_out_words(sets: Sets) -> list[str]:
     parts = ", ".join(f"{name} {counts[name]:,}" for name in SETS)
     sentences = [f"{sets.n_rows:,} labelled items; conversations: {parts}."]
     if sets.n_waiting:
-        sentences.append(
-            f"Conversations that wait for a blind read or a settlement, and are in no set: {sets.n_waiting:,}."
-        )
+        sentences.append(f"Conversations that wait for somebody's blind read, and are in no set: {sets.n_waiting:,}.")
     if sets.n_unassessed:
         sentences.append(f"Items that physicians could not assess, and that are in no set: {sets.n_unassessed:,}.")
     return sentences

@@ -107,3 +107,36 @@ def rubric_examples(session: Session, hidden: frozenset[int] = frozenset()) -> p
     columns: list[Any] = [col(Example.id).label("example_id")]
     of_rubric = col(Example.id).in_(select(criterion.example_id).distinct())
     return frame(session, select(*columns).where(of_rubric, *_shown(Example.id, hidden)))
+
+
+def examples(session: Session, dataset: str, hidden: frozenset[int] = frozenset()) -> list[dict[str, Any]]:
+    """The examples of a data set as they came, with their criteria in order: messages, tags and ideal_completions are JSON."""
+    example, criterion = TABLES["example"].c, TABLES["criterion"].c
+    named = (example.id, example.prompt_id, example.messages, example.tags, example.ideal_completions, example.canary)
+    statement = select(*named).where(example.dataset == dataset, *_shown(Example.id, hidden)).order_by(example.id)
+    found = session.connection().execute(statement).mappings()
+    rows: dict[int, dict[str, Any]] = {int(row["id"]): {**row, "criteria": []} for row in found}
+    lines = select(criterion.example_id, criterion.text, criterion.points, criterion.tags)
+    of_dataset = criterion.example_id.in_(select(example.id).where(example.dataset == dataset))
+    for number, *line in session.connection().execute(
+        lines.where(of_dataset).order_by(criterion.example_id, criterion.position)
+    ):
+        if number in rows:
+            rows[number]["criteria"].append(line)
+    return list(rows.values())
+
+
+def responses(session: Session, dataset: str, hidden: frozenset[int] = frozenset()) -> list[dict[str, Any]]:
+    """The responses to the examples of a data set: example_id (its name), model, text, sample_index, evaluation, completion_id, sent (JSON)."""
+    response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
+    named = (
+        example.prompt_id.label("example_id"), model.name.label("model"), response.text, response.sample_index,
+        response.dataset.label("evaluation"), response.completion_id, response.sent_messages.label("sent"),
+    )  # fmt: skip
+    statement = (
+        select(*named)
+        .join(example.id.table, example.id == response.example_id)
+        .join(model.id.table, model.id == response.model_id)
+    )
+    statement = statement.where(example.dataset == dataset, *_shown(Example.id, hidden)).order_by(response.id)
+    return [dict(row) for row in session.connection().execute(statement).mappings()]

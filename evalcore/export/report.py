@@ -12,7 +12,7 @@ from datetime import datetime
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -47,7 +47,7 @@ LAST = ("Software", "To fill in")
 RATES = ("exact", "under", "over", "missed_emergencies")  # of triage, of all models: the page Triage has the others
 NO_BREAK = "\u00a0"
 _INTERVAL = re.compile(r"\[[^]]*\]")
-_Part = str | go.Figure
+_Part: TypeAlias = str | go.Figure
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif"
 
 

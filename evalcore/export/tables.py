@@ -17,6 +17,7 @@ import orjson
 import pandas as pd
 
 from evalcore.errors import OverreadError, ReadOnly
+from evalcore.export import queries
 from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
@@ -29,7 +30,7 @@ from evalcore.study.acting import allow
 from evalcore.study.csv_cells import guarded
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts
-from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
+from evalcore.study.schema import LABELS_EXPORTED, MAX_POINTS, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.cases import case_table
 from evalcore.triage.data import described
@@ -248,6 +249,65 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
         row |= {"canary": item["canary"]}
         rows.append(orjson.dumps(row) + b"\n")
     return b"".join(rows)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A file of JSON Lines that the importer reads, and how many examples could not be written in it."""
+
+    content: bytes
+    n_left_out: int = 0
+
+
+def example_rows(engine: Engine, part: Part | None = None) -> Lines:
+    """The examples of one data set in HealthBench's format; those without a rubric, or with points that it does not hold, are left out and counted."""
+    part = part or Part()
+    with reading(engine) as session:
+        examples = queries.examples(session, _one_dataset(session, part), part.blind)
+    lines, n_left_out = [], 0
+    for example in examples:
+        if not example["criteria"] or any(
+            points is None or abs(points) > MAX_POINTS for _, points, _ in example["criteria"]
+        ):
+            n_left_out += 1
+            continue
+        rubric = [
+            {"criterion": text, "points": points, "tags": json.loads(tags)}
+            for text, points, tags in example["criteria"]
+        ]
+        line = {"prompt_id": example["prompt_id"], "prompt": json.loads(example["messages"]), "rubrics": rubric}
+        line |= {"example_tags": json.loads(example["tags"]), "canary": example["canary"]}
+        if example["ideal_completions"]:
+            line["ideal_completions_data"] = json.loads(example["ideal_completions"])
+        lines.append(orjson.dumps(line) + b"\n")
+    return Lines(b"".join(lines), n_left_out)
+
+
+def response_rows(engine: Engine, part: Part | None = None) -> Lines:
+    """The responses to the examples of one data set, as the format `responses` has them."""
+    part = part or Part()
+    with reading(engine) as session:
+        found = queries.responses(session, _one_dataset(session, part), part.blind)
+    lines = []
+    for row in found:
+        sent = json.loads(row["sent"]) if row["sent"] else None
+        if part.model in {None, row["model"]}:
+            lines.append(
+                orjson.dumps({name: value for name, value in (row | {"sent": sent}).items() if value is not None})
+                + b"\n"
+            )
+    return Lines(b"".join(lines))
+
+
+def _one_dataset(session: Session, part: Part) -> str:
+    """A file of examples does not say of which data set they are: it holds one."""
+    known = contents.choices(session)["dataset"]
+    if part.dataset is None and len(known) == 1:
+        return known[0]
+    if part.dataset not in known:
+        msg = f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
+        raise OverreadError(msg)
+    return part.dataset
 
 
 def anonymous(name: str, *, key: str) -> str:

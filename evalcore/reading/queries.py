@@ -28,7 +28,7 @@ from sqlmodel import Session, col, select as select_rows
 
 from evalcore.errors import NotFound
 from evalcore.study import schema, tables
-from evalcore.study.contents import rules
+from evalcore.study.contents import people, rules
 from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers, slipped
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
@@ -364,6 +364,15 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
     if not chosen.blind or is_released or not (is_named or schema.Role.REVIEWER in viewer.roles):
         return blind
     return blind | of(unread, col(Example.id))
+
+
+def awaited_examples(session: Session) -> frozenset[int]:
+    """Conversations on which anybody has a blind first read in hand, or waiting for them: of those who read everything blind, what is assigned alone."""
+    in_hand, waiting, *_ = _blind()
+    is_open = rules(session).mode is schema.ReadingMode.OPEN
+    wanted = [in_hand] if is_open else [in_hand, waiting]
+    readers = [_reader(person) for person in people(session)]
+    return frozenset().union(*(numbers(session, statement, reader) for reader in readers for statement in wanted))
 
 
 @cache

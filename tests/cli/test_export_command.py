@@ -46,7 +46,10 @@ def test_export_knows_its_formats_by_name_and_by_ending(filled, tmp_path, argume
             ("x.csv", "--what", "marks"),
             "table: expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'",
         ),
-        (("x.csv", "--format", "docx"), "expected csv, parquet, jsonl, meta-eval or inspect, got 'docx'"),
+        (
+            ("x.csv", "--format", "docx"),
+            "expected csv, parquet, jsonl, meta-eval, inspect, examples or responses, got 'docx'",
+        ),
         (("x.csv", "--judge", "Owl"), "judge: expected one of Magpie, got 'Owl'"),
         (("nowhere/x.csv",), "nowhere/x.csv: cannot be written"),
     ],

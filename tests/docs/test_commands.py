@@ -55,6 +55,8 @@ def folder(overread, demo_file: Path) -> Path:
     (overread.folder / "plan.csv").write_text("\n".join(["prompt_id,model,inclusion_probability", *planned]), "utf-8")
     (mapping,) = [block for block in blocks(ROOT / "docs" / "own-data.md") if block.language == "yaml"]
     (overread.folder / "ours.yaml").write_text(mapping.text, "utf-8")
+    prompt = next(block for block in blocks(ROOT / "docs" / "compare-judges.md") if "{criterion}" in block.text)
+    (overread.folder / "strict.txt").write_text(prompt.text, "utf-8")
     (overread.folder / "ours.jsonl").write_text(json.dumps(OURS), "utf-8")
     models_file(overread.folder, "http://127.0.0.1:9", "Magpie")
     return overread.folder

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,8 +15,8 @@ from evalcore.export.tables import Part
 from evalcore.importing.examples import as_stored
 from evalcore.importing.formats.inspect_logs import sample_id_of
 from evalcore.judges.splits import SETS, SPLIT_WHAT, MadeWith, Split, check_unseen, made_with, parse_shares
-from evalcore.study import trail
-from evalcore.study.db import reading
+from evalcore.study import contents, store, trail
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import LABELS_EXPORTED, Administrator, Label, Message, Stage
 from tests import world
 
@@ -174,7 +175,15 @@ def test_a_conversation_that_waits_for_anybodys_blind_read_is_in_no_set(many):
     world.assigned(many, n_items=3, n_readers=1)
     sets = material.split_sets(many.engine, Split(3))
     assert (sets.n_rows, sets.n_waiting) == (37, 3)
-    assert "wait for a blind read or a settlement, and are in no set: 3." in " ".join(material.left_out_words(sets))
+    assert "wait for somebody's blind read, and are in no set: 3." in " ".join(material.left_out_words(sets))
+
+
+def test_what_a_blind_study_merely_hides_from_readers_waits_for_nobody(many):
+    with writing(many.engine) as session:
+        store.set_rules(session, msgspec.structs.replace(contents.rules(session), blind=True), actor="set-up")
+    assert material.split_sets(many.engine, Split(3)).n_waiting == 0
+    world.assigned(many, n_items=3, n_readers=1)
+    assert material.split_sets(many.engine, Split(3)).n_waiting == 3
 
 
 def test_what_physicians_could_not_assess_is_in_no_set_and_counted(settled):
