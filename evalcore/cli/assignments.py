@@ -7,6 +7,7 @@ import typer
 from typer import Argument, Option
 
 from evalcore.cli.console import Db, Json, actor, hidden, print_json, records, say, show, study, write_whole
+from evalcore.settings import settings
 from evalcore.study.db import reading
 
 app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
@@ -23,6 +24,8 @@ def list_(db: Db = None, as_json: Json = False) -> None:
     """
     from evalcore.reading import assignment_queries, pace
     from evalcore.study.tables import now
+    from evalcore.team.provider import provider
+    from evalcore.team.studies import review_link
 
     at = now()
     with study(db) as engine, reading(engine) as session:
@@ -48,6 +51,8 @@ def list_(db: Db = None, as_json: Json = False) -> None:
     show({**{word: made[name] for name, word in names.items()}, "state": state, "readers": made["readers"]})
     show({"reader": people["reader"], "locked": people["n_reads"], "begun": people["n_open"], "could take": people["n_waiting"],
           "a day": people["pace"].round(1), "days left": people["days"]})  # fmt: skip
+    if (signing_in := provider()) is not None:
+        say(f"Review, for whoever signs in: {review_link(signing_in.public_url, db or settings().db)}")
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument, Option, prompt
 
 from evalcore.cli.console import Db, Json, actor, print_json, say, study
+from evalcore.errors import OverreadError
 from evalcore.settings import settings
 from evalcore.study.db import reading
 
@@ -72,8 +73,13 @@ def delete_study(
     holds parts of the study: backups, exports, snapshots.
     """
     from evalcore.study import deleting
+    from evalcore.study.db import connect
     from evalcore.study.tables import now
 
+    place = connect(db or settings().db).url
+    if place.drivername == "sqlite" and not Path(place.database or "").is_file():
+        msg = f"--db: expected the file of a study, found none at {place.database}. Nothing was deleted."
+        raise OverreadError(msg)
     with study(db) as engine:
         name = deleting.name_of(engine)
         if yes_delete is None:

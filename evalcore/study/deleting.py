@@ -137,6 +137,7 @@ def _write(path: Path, told: dict[str, Any], *, mode: str) -> None:
 
 def _delete_file(engine: Engine) -> list[str]:
     path = Path(engine.url.database or "")
+    beside = {found for pattern in BESIDE for found in path.parent.glob(pattern.format(path.name))}
     engine.dispose()
     try:  # SQLite leaves WAL only where no other process has the file open
         with closing(sqlite3.connect(path, timeout=2)) as file:
@@ -147,8 +148,7 @@ def _delete_file(engine: Engine) -> list[str]:
     if not is_free:
         msg = f"{path.name} is open in another process. Stop the server and every command on it, then delete. Nothing was deleted."
         raise OverreadError(msg)
-    beside = [found for pattern in BESIDE for found in path.parent.glob(pattern.format(path.name))]
-    gone = [path, *sorted(set(beside))]
+    gone = [path, *sorted(beside)]
     for one in gone:
         one.unlink(missing_ok=True)
     return list(map(str, gone))

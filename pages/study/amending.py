@@ -75,18 +75,20 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
             return
         row, engine = rows[number], common.engine()
         names = [person.name for person in readers_of(common.read("people"))]
-        present = [name for name in row["readers"].split(", ") if name]
+        numbers = common.ask(assignment_queries.readers_of, number)
+        present = [person.name for person, _, _ in common.read("everybody") if person.person_id in numbers]
         if pd.isna(row["paused_at"]):
             act: Any = amending.pause
             verb, icon = "Pause", ":material/pause:"
         else:
             act = amending.resume
             verb, icon = "Resume", ":material/play_arrow:"
-        if st.button(verb, key=f"amend_pause_{number}", icon=icon):
-            with common.shown_errors():
-                act(engine, number, actor=viewer)
-                st.rerun()
-        _queue(viewer, number)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button(verb, key=f"amend_pause_{number}", icon=icon):
+                with common.shown_errors():
+                    act(engine, number, actor=viewer)
+                    st.rerun()
+            _queue(viewer, number)
         _form(f"hand_{number}", "Hand over", lambda: _hand_over(viewer, number, present, names))
         _form(
             f"add_{number}",
@@ -125,9 +127,9 @@ def _form(key: str, verb: str, fields: Any) -> None:
 
 def _hand_over(viewer: Viewer, number: int, present: list[str], names: list[str]) -> Any:
     giver = st.selectbox(
-        "What has not been locked by", present, index=None, key=f"hand_from_{number}", placeholder="Choose"
+        "Hand over what is not locked, of", present, index=None, key=f"hand_from_{number}", placeholder="Choose"
     )
-    taker = st.selectbox("goes to", names, index=None, key=f"hand_to_{number}", placeholder="Choose")
+    taker = st.selectbox("To", names, index=None, key=f"hand_to_{number}", placeholder="Choose")
     return lambda: amending.hand_over(
         common.engine(), giver or "", taker or "", number=number, actor=viewer
     ).sentences()
@@ -144,5 +146,5 @@ def _extend(viewer: Viewer, number: int, hidden: frozenset[int]) -> Any:
 
 
 def _cancel(viewer: Viewer, number: int) -> Any:
-    because = st.text_input("Reason", key=f"cancel_why_{number}", max_chars=MAX_LINE, help=REASON_HELP)
+    because = st.text_input("Reason that readers see", key=f"cancel_why_{number}", max_chars=MAX_LINE, help=REASON_HELP)
     return lambda: [amending.cancel(common.engine(), number, because or "", actor=viewer).sentence]

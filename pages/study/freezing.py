@@ -17,7 +17,8 @@ def show(viewer: Viewer) -> None:
     """The versions, and what a lead may do."""
     st.subheader("Freeze the study", anchor=False)
     found = common.ask(freezing.versions)
-    st.html(html.items(freezing.sentences(found)))
+    if found:
+        st.html(html.items(freezing.sentences(found)))
     st.html(html.quiet(SAYS))
     why_not = reason(check_can_freeze, viewer)
     if why_not:

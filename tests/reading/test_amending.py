@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.reading import amending, assigning, assignment_queries, pace, queries, reviewing, threads
@@ -399,16 +399,30 @@ def check_history(small, acts):
     assert holds(small)
 
 
-@pytest.mark.parametrize("kind", ["sqlite"])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(acts=st.lists(ACTS, min_size=4, max_size=24), data=st.data())
-def test_any_history_breaks_no_rule(kind, acts, data, tmp_path_factory):
-    made = world.made(str(tmp_path_factory.mktemp(kind) / "a.db"), points=((1,),) * 6, judged="++++++")
+def any_history(url, acts):
+    made = world.made(url, points=((1,),) * 6, judged="++++++")
     world.add_researcher(made.engine, THIRD, Role.REVIEWER)
     try:
         check_history(made, acts)
     finally:
         made.engine.dispose()
+
+
+HISTORY = st.lists(ACTS, min_size=8, max_size=24)
+
+
+@given(acts=HISTORY)
+def test_any_history_breaks_no_rule(acts, tmp_path_factory):
+    any_history(str(tmp_path_factory.mktemp("history") / "a.db"), acts)
+
+
+@pytest.mark.slow
+@given(acts=HISTORY)
+def test_any_history_breaks_no_rule_on_postgresql(acts, postgres_spare):
+    try:
+        any_history(postgres_spare.take(), acts)
+    finally:
+        postgres_spare.give_back()
 
 
 HISTORIES = (

@@ -20,6 +20,7 @@ from evalcore.reading import (
     exposing,
     overriding,
     practice,
+    queries,
     registering,
     reviewing,
     threads,
@@ -128,6 +129,8 @@ def test_who_looks_exports_or_comes_in_is_still_written_and_changes_no_number(fr
     ]  # fmt: skip
     with reading(engine) as session:
         assert verify(session, expected=version.hash).holds
+        assert queries.is_exposed(session, small.viewer("Dr. Co Author").person_id, 1)  # never to read it blind
+        assert not queries.is_exposed(session, small.viewer("Dr. Co Author").person_id, 2)
 
 
 def test_only_who_comes_in_or_looks_writes_past_it():
