@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -596,12 +596,20 @@ def grade_words(given: Sample, names: OwnNames) -> list[str]:
 
 
 def conversations(given: Sample, names: OwnNames, options: Options) -> tuple[list[Shown], str]:
-    """The first conversations as the study will have them, and what is wrong with the first row that cannot be read; it has to be read to be shown."""
+    """The first conversations as the study will have them, and what is wrong with the first row that cannot be read.
+
+    What `missing` tells is no fault here: it stands as not said, and a grade that nobody has explained as none.
+    """
     found: dict[str, Shown] = {}
     read = MAPPED[names.format].read_cells
+    told = replace(options, model=options.model or "model not said", judge=options.judge or "judge not said")
     for number, cells in given.rows:
         try:
-            records = [one for row in names.rows_of(cells) for one in read(row, number, options)] if read else []
+            rows = [
+                row | {GRADE: "" if _is_foreign(row.get(GRADE, "")) else row.get(GRADE, "")}
+                for row in names.rows_of(cells)
+            ]
+            records = [one for row in rows for one in read(row, number, told)] if read else []
         except RowFault as fault:
             return list(found.values())[:N_SHOWN], f"Row {number}: {names.explained(fault)}"
         for one in _told(records):

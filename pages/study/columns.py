@@ -55,7 +55,7 @@ MORE = {
 }
 WIDE = {"judge": "judges", "criterion": "criteria"}
 TYPED = ("criterion", "points")
-N_ROWS, LONGEST_CELL, MOST_COLUMNS = 5, 80, 30
+N_ROWS, LONGEST_CELL, MOST_COLUMNS = 3, 80, 30
 _SAMPLE = "import_sample"
 
 
@@ -112,7 +112,7 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
         if lacks
         else html.quiet("Nothing is missing: this is what will be imported.")
     )
-    _shown(given, names, options)
+    _shown(given, names, options, is_whole=not lacks)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_as = st.text_input(
             "Keep the mapping as", begin if begin != PROPOSED else name.partition(".")[0], key=f"{key}_keep"
@@ -227,10 +227,10 @@ def _of(words: list[str], known: Iterable[str]) -> list[str]:
     return [word for word in words if word.casefold() in folded]
 
 
-def _shown(given: Sample, names: OwnNames, options: Options) -> None:
-    """The first conversations, as they will stand in Browse."""
+def _shown(given: Sample, names: OwnNames, options: Options, *, is_whole: bool) -> None:
+    """The first conversations, as they will stand in Browse; a fault only once nothing is missing, which may be its cause."""
     found, fault = conversations(given, names, options)
-    if fault:
+    if fault and is_whole:
         st.html(html.notice(fault, kind="warning"))
     for place, one in enumerate(found):
         with st.expander(f"Conversation {place + 1} of the file", expanded=place == 0, key=f"columns_shown_{place}"):

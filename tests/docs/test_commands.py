@@ -9,7 +9,11 @@ import pytest
 from typer.main import get_command
 
 from evalcore.__main__ import app
+from evalcore.importing import kept
+from evalcore.importing.mapping import parse
 from evalcore.importing.templates import template
+from evalcore.study.db import connect
+from evalcore.study.schema import Administrator
 from tests.docs.blocks import DOCS, NOT_TESTED, ROOT, blocks, named
 from tests.run_commands import models_file
 from tests.team.test_docs import drill
@@ -27,10 +31,14 @@ WORDS = {
 }  # fmt: skip
 """What a reader writes in place of these words."""
 OURS = {
-    "prompt_text": "Can I swim with a cold?", "output": [{"text": "With a fever no."}], "system": "my-model", "rule": "Names fever.",
-    "weight": 6, "verdict": "fulfilled", "judge": "my-judge",
+    "results": {
+        "items": [{
+            "prompt_text": "Can I swim with a cold?", "log": {"messages": [{"role": "assistant", "content": "With a fever no."}]},
+            "system": "my-model", "scores": [{"name": "Names fever.", "value": "fulfilled"}, {"name": "Is friendly.", "value": 3}],
+        }]
+    }
 }  # fmt: skip
-"""A row with the names that the mapping in docs/own-data.md gives."""
+"""A document with the names that the mapping in docs/own-data.md gives."""
 ASKING = {"respond": ["--dataset", "overread-demo"], "judge": ["--dataset", "overread-demo"], "triage-run": []}
 """Would ask a model: tried without (`tests/runs/` has them with one); of the data sets that the folder's files make two."""
 SIGN_IN = {
@@ -53,10 +61,14 @@ def folder(overread, demo_file: Path) -> Path:
     lines = (demo / "demo_examples.jsonl").read_text("utf-8").splitlines()
     planned = [f"{json.loads(line)['prompt_id']},{model},0.5" for line in lines for model in ("Alder-2", "Briar-1")]
     (overread.folder / "plan.csv").write_text("\n".join(["prompt_id,model,inclusion_probability", *planned]), "utf-8")
-    (mapping,) = [block for block in blocks(ROOT / "docs" / "own-data.md") if block.language == "yaml"]
-    (overread.folder / "ours.yaml").write_text(mapping.text, "utf-8")
     prompt = next(block for block in blocks(ROOT / "docs" / "compare-judges.md") if "{criterion}" in block.text)
     (overread.folder / "strict.txt").write_text(prompt.text, "utf-8")
+    mapping, *others = [block.text for block in blocks(ROOT / "docs" / "own-data.md") if block.language == "yaml"]
+    assert [parse(text, "docs/own-data.md").format for text in others] == ["grade-table"]
+    (overread.folder / "ours.yaml").write_text(mapping, "utf-8")
+    engine = connect(str(overread.db))
+    kept.keep(engine, "ours", parse(mapping, "ours"), actor=Administrator(name="tester"))
+    engine.dispose()
     (overread.folder / "ours.jsonl").write_text(json.dumps(OURS), "utf-8")
     models_file(overread.folder, "http://127.0.0.1:9", "Magpie")
     return overread.folder
