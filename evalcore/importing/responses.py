@@ -11,6 +11,7 @@ from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Gra
 from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
+from evalcore.study.store import bring
 
 Key = tuple[int, int, int, str]  # response, criterion, rater, stage
 Labels = dict[int, tuple[str | None, str | None]]  # label and explanation by criterion
@@ -119,6 +120,10 @@ class GradedRows(RowWriter):
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
         partners = examples.match(record.rubric, example.rubric)
+        if record.messages is not None and (record.rubric or record.scored_rubric):  # enough for an example
+            example.is_brought = True
+            for partner in filter(None, partners):
+                partner.is_brought = True
         # a result may carry tags that a rebuilt examples file lacks
         if record.scored_rubric and examples.complete(record.rubric, partners):
             example.changed = True
@@ -261,6 +266,7 @@ class GradedRows(RowWriter):
     def _count_known(self, response: KnownResponse) -> None:
         if response.number is not None and response.number not in self._met:
             self._met.add(response.number)
+            bring(self._session, "response", [response.number])
             self._report.responses_known += 1
 
     def _new_response(self, row: Joined, responses: Sequence[KnownResponse]) -> KnownResponse:
@@ -331,6 +337,8 @@ class GradedRows(RowWriter):
                 said_before = _compared(pending) if pending is not None else before[1] if before is not None else None
                 if said_before is not None and said_before == _compared(given):
                     self._report.verdicts_known += 1
+                    if before is not None and pending is None:
+                        bring(self._session, "verdict", [before[0]])
                     continue
                 if row.record.is_row_of_table and (pending is not None or (before and before[2] == self._source_hash)):
                     self._faults.add(GRADED_TWICE, row.record.line)

@@ -1,15 +1,15 @@
 """The items of a run: which there are, which have an answer, and which are left to ask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, case, cast, exists, func, literal_column, null, select
+from sqlalchemy import ColumnElement, Float, Integer, Select, Table, case, cast, exists, func, literal_column, null, or_, select
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows
 from evalcore.runs.spec import Question, RunSpec
 from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import STORED, TABLES
 
 _NOTHING: Any = cast(null(), Integer)
 _QUESTION = TABLES["run_question"].c
@@ -124,14 +124,8 @@ def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
 
 def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any) -> ColumnElement[bool]:
     if spec.kind is not RunKind.JUDGE:
-        response, model = TABLES["response"].alias("given").c, TABLES["model"].c
-        named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
-        return exists().where(
-            response.example_id == example_id,
-            response.model_id == named,
-            response.dataset == evaluation(spec, part.format),
-            response.sample_index == part.sample_index,
-        )
+        # a hidden one is there too: its place is taken, and nobody asks for it anew
+        return or_(*(_is_given(tables, spec, part, example_id) for tables in (TABLES, STORED)))
     verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
     judge = select(rater.id).where(
         rater.kind == RaterKind.JUDGE.value,
@@ -143,6 +137,17 @@ def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, crit
         of_response = _or_0(verdict.response_id) == response_id
         return exists().where(verdict.example_id == example_id, of_response, verdict.criterion_id.is_(None), *by_judge)
     return exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
+
+
+def _is_given(tables: Mapping[str, Table], spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[bool]:
+    response, model = tables["response"].alias("given").c, tables["model"].c
+    named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
+    return exists().where(
+        response.example_id == example_id,
+        response.model_id == named,
+        response.dataset == evaluation(spec, part.format),
+        response.sample_index == part.sample_index,
+    )
 
 
 def _or_0(column: Any) -> Any:

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
+from sqlalchemy import BindParameter, RowMapping, Select, and_, bindparam, func, or_, select, tuple_
 from sqlmodel import Session
 
 from evalcore.study.schema import CASES, Stage
-from evalcore.study.tables import TABLES, ImportUnderWay, UnfinishedImport, now
+from evalcore.study.tables import STORED, TABLES, ImportUnderWay, UnfinishedImport, now
 
 LOST = timedelta(minutes=2)
 """An import that has not said for so long how far it is has died, or writes its last part."""
@@ -50,7 +50,7 @@ RESPONSES = (
 STANDING = _rows_of("verdict", "response_id").where(_IS_STANDING)
 """Verdicts on some responses that nothing has superseded."""
 MATRICES = _rows_of("published_matrix", "model")
-_MODELS = _rows_of("model", "name")
+_MODELS = select(STORED["model"]).where(STORED["model"].c.name.in_(_WANTED)).order_by("name")
 _IMPORTED = _rows_of("imported_file", "content_hash")
 CASES_NAMED = (
     select(
@@ -78,6 +78,13 @@ ACUITY = select(_VERDICT).where(_ITEM.in_(_WANTED), _VERDICT.c.criterion_id.is_(
 def model_ids(session: Session, names: Collection[str]) -> dict[str, int]:
     """Row numbers of models by name."""
     return {row["name"]: row["id"] for row in rows(session, _MODELS, names)}
+
+
+def withdrawn_import(session: Session, *, key: str, source_hash: str) -> RowMapping | None:
+    """The import of this content with this meaning, where it was withdrawn; of an older import the content alone is known."""
+    table = STORED["file_import"].c
+    same = or_(table.key == key, and_(table.source_hash == source_hash, ~table.keeps_rows))
+    return session.connection().execute(select(table).where(same, table.withdrawn_at.is_not(None))).mappings().first()
 
 
 def examples_by(session: Session, column: str, wanted: Collection[str]) -> list[RowMapping]:

@@ -31,7 +31,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "7"
+HEAD = "8"
 
 
 @pytest.fixture

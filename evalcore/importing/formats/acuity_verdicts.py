@@ -19,6 +19,7 @@ from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
 from evalcore.study import lookups, schema
 from evalcore.study.db import RowMapping
+from evalcore.study.store import bring
 
 COLUMNS = {
     "asked": f"{schema.Ask.RESPONSE_ACUITY}: the level that the response recommends; {schema.Ask.GOLD_ACUITY}: that the case needs",
@@ -117,6 +118,7 @@ class AcuityVerdicts(RowWriter):
                 before = earlier.get(key)
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
+                    bring(self._session, "verdict", [before["id"]])
                     continue
                 self._context.check_rater(key[1], row.line, has_own=key[:2] in own)
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
