@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from typer import Option
 
 from evalcore import __version__
-from evalcore.cli import analysis, calibration, compare, data, judging, planning, run, team, triage
+from evalcore.cli import analysis, calibration, compare, data, judging, mending, planning, run, team, triage
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -45,6 +45,7 @@ COMMANDS = (
     (triage.triage_settings, triage.label_maps, data.composition),
     (run.respond, run.judge, run.triage_run, run.runs),
     (planning.plan, planning.assign, planning.guideline, analysis.methods, analysis.bundle),
+    (mending.imports, mending.withdraw, mending.restore_import, mending.broken, mending.mark_broken, mending.rename),
     (team.people, team.migrate),
 )
 for of_a_room in COMMANDS:

@@ -267,7 +267,7 @@ def export(
             n_rows = content.count(b"\n")
         console.write_whole(path, content)
         if is_table:
-            codebook = exporting.codebook_text(what, trail_hash)
+            codebook = exporting.codebook_text(what, trail_hash, exporting.mended(engine))
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
     console.say(f"{path}: {counted(n_rows, 'row')}")

@@ -96,7 +96,7 @@ class Examples:
     """The examples that an import meets, by their prompt_id, within one batch of rows."""
 
     def __init__(self, context: ImportContext) -> None:
-        self._session = context.session
+        self._context, self._session = context, context.session
         self._bulk = context.bulk
         self._report = context.report
         self._seen: dict[str, tuple[int, int]] = {}  # prompt_id to line and hash of the content, in this file
@@ -105,7 +105,7 @@ class Examples:
 
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
-        self._dataset = dataset
+        self._dataset = self._context.stored("dataset", dataset)
         rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)

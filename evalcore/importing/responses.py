@@ -68,7 +68,7 @@ class GradedRows(RowWriter):
             if isinstance(row, GivenExample):
                 given.append(row)
                 continue
-            row = self._prepared(row)  # noqa: PLW2901 - filled in
+            row = self._called(self._prepared(row))  # noqa: PLW2901 - filled in
             groups[row.dataset or self._options.dataset].append(row)
             self._report.ungraded += row.n_ungraded
             for verdict in row.verdicts:
@@ -101,6 +101,13 @@ class GradedRows(RowWriter):
     def _prepared(self, row: Graded) -> Graded:
         """The row with what its format finds out about it."""
         return row
+
+    def _called(self, row: Graded) -> Graded:
+        """The row with the names that the study has for what it names."""
+        called = {name: self._context.called(name, getattr(row, name)) for name in ("dataset", "model", "evaluation")}
+        if all(getattr(row, name) == now for name, now in called.items()):
+            return row
+        return msgspec.structs.replace(row, **called)
 
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
@@ -172,6 +179,8 @@ class GradedRows(RowWriter):
                 row.response = row.response or self._partner(record, responses)
                 if row.response is not None:
                     self._count_known(row.response)
+                    if record.text is not None and row.response.number is not None:  # else the row speaks of it
+                        bring(self._session, "response", [row.response.number])
                 elif record.text is not None:
                     row.response = self._new_response(row, responses)
                     responses.append(row.response)
@@ -266,7 +275,6 @@ class GradedRows(RowWriter):
     def _count_known(self, response: KnownResponse) -> None:
         if response.number is not None and response.number not in self._met:
             self._met.add(response.number)
-            bring(self._session, "response", [response.number])
             self._report.responses_known += 1
 
     def _new_response(self, row: Joined, responses: Sequence[KnownResponse]) -> KnownResponse:
@@ -306,6 +314,7 @@ class GradedRows(RowWriter):
         for response, example in fresh.values():
             values = msgspec.structs.asdict(response)
             del values["number"], values["takers"]
+            values["dataset"] = self._context.stored("evaluation", response.dataset)
             rows.append({"example_id": example.number or 0, "model_id": models[values.pop("model")], **values})
         numbers = self._bulk.insert("response", rows)
         self._met.update(numbers)

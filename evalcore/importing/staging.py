@@ -161,7 +161,12 @@ class Work:
             )
             raise ImportFailed([f"{self.file.name}: {sentence}."])
         named = {"key": self.content_hash, "source_hash": self.source_hash, "name": self.file.name}
-        session.info[store.IMPORTING] = named | {"format": self.file.format.name, "actor": actor, "at": now(), "keeps_rows": True}
+        session.info[store.IMPORTING] = named | {
+            "format": self.file.format.name,
+            "actor": actor,
+            "at": now(),
+            "keeps_rows": True,
+        }
 
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""

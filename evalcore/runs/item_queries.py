@@ -3,7 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, Table, case, cast, exists, func, literal_column, null, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    Table,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+)
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows
@@ -64,7 +78,7 @@ def items(spec: RunSpec, part: Part) -> Items:
     order: tuple[Any, ...]
     if spec.kind is not RunKind.JUDGE:
         key, order = (example.id, _NOTHING, _NOTHING), (example.id,)
-        statement = select(*key).where(example.dataset == spec.dataset)
+        statement = select(*key).where(example.dataset == _called("dataset", spec.dataset))
         if spec.kind is RunKind.TRIAGE:
             statement = statement.where(exists().where(cases.example_id == example.id))
     elif spec.dataset == CASES:
@@ -79,11 +93,15 @@ def items(spec: RunSpec, part: Part) -> Items:
             .select_from(TABLES["response"])
             .join(TABLES["example"], example.id == response.example_id)
             .join(TABLES["criterion"], criterion.example_id == response.example_id)
-            .where(example.dataset == spec.dataset)
+            .where(example.dataset == _called("dataset", spec.dataset))
         )
     if spec.kind is RunKind.JUDGE and spec.of_models:
         model = TABLES["model"].c
-        statement = statement.where(response.model_id.in_(select(model.id).where(model.name.in_(spec.of_models))))
+        statement = statement.where(
+            response.model_id.in_(
+                select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
+            )
+        )
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
     # products of small numbers: below 2**31 in PostgreSQL's arithmetic
     factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
@@ -129,7 +147,7 @@ def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, crit
     verdict, rater = TABLES["verdict"].alias("given").c, TABLES["rater"].c
     judge = select(rater.id).where(
         rater.kind == RaterKind.JUDGE.value,
-        rater.name == spec.model.name,
+        rater.name == _called("judge", spec.model.name),
         rater.prompt_version == repeat_version(spec.prompt_version, part.repeat),
     )
     by_judge = (verdict.rater_id == judge.scalar_subquery(), verdict.stage == Stage.JUDGE.value)
@@ -139,13 +157,20 @@ def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, crit
     return exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
 
 
+def _called(kind: str, name: str) -> Any:
+    """The name that is shown for one of a run's specification, which keeps what was asked for."""
+    other = TABLES["other_name"].c
+    return func.coalesce(select(other.now).where(other.kind == kind, other.was == name).scalar_subquery(), name)
+
+
 def _is_given(tables: Mapping[str, Table], spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[bool]:
     response, model = tables["response"].alias("given").c, tables["model"].c
-    named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
+    name, made_for = spec.model.name, evaluation(spec, part.format)
+    named = select(model.id).where(model.name.in_([name, _called("model", name)]))
     return exists().where(
         response.example_id == example_id,
-        response.model_id == named,
-        response.dataset == evaluation(spec, part.format),
+        response.model_id.in_(named),
+        response.dataset.in_([made_for, _called("evaluation", made_for)]),
         response.sample_index == part.sample_index,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, String, and_, case, cast, func, literal_column, select
+from sqlalchemy import Select, String, TextualSelect, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
@@ -26,7 +26,7 @@ _ORIGIN: list[Any] = [
 ]
 
 
-def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
+def frame(session: Session, statement: Select[Any] | TextualSelect, columns: list[str] | None = None) -> pd.DataFrame:
     """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
     result = session.connection().execute(statement)
     rows = [tuple(row) for row in result.all()]  # row by row takes twice as long

@@ -31,7 +31,9 @@ from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
 
 MENDED = "mended"
 """Under this name an event's detail has the digest of all that is hidden or called otherwise since its act."""
-_HIDDEN, _IMPORT, _BROUGHT, _BROKEN = (STORED[name] for name in (HIDDEN, "file_import", "brought_rows", "broken_response"))
+_HIDDEN, _IMPORT, _BROUGHT, _BROKEN = (
+    STORED[name] for name in (HIDDEN, "file_import", "brought_rows", "broken_response")
+)
 _NUMBERED = frozenset({"criterion", "example", "published_matrix", "response", "verdict"})
 _FOLLOWING = ("assignment", "model", "rater")
 """What is hidden because nothing of it is left."""
@@ -67,7 +69,11 @@ def hide_anew(session: Session) -> dict[str, str]:
     )
     connection.execute(sa.insert(_HIDDEN).from_select(["table_name", "row_id", "as_id", "is_broken"], marked))
     _place_verdicts(connection)
-    for table, column, within in (("model", "model_id", "response"), ("rater", "rater_id", "verdict"), ("assignment", "assignment_id", "task")):
+    for table, column, within in (
+        ("model", "model_id", "response"),
+        ("rater", "rater_id", "verdict"),
+        ("assignment", "assignment_id", "task"),
+    ):
         left = f"SELECT {column} FROM {within} EXCEPT SELECT {column} FROM {shown(within, WITHDRAWN)}"  # noqa: S608 - our own words
         none = "FALSE" if connection.dialect.name == "postgresql" else "0"
         connection.exec_driver_sql(
@@ -129,7 +135,9 @@ def _hide_older(connection: sa.Connection) -> None:
         live = sa.select(_BROUGHT.c.id).join(_IMPORT, _IMPORT.c.id == _BROUGHT.c.import_id).where(
             _BROUGHT.c.table_name == "verdict", _IMPORT.c.withdrawn_at.is_(None), verdict.id.between(_BROUGHT.c.first_id, _BROUGHT.c.last_id)
         )  # fmt: skip
-        rows = sa.select(sa.literal("verdict"), verdict.id, sa.false()).where(verdict.source_hash == source_hash, ~live.exists())
+        rows = sa.select(sa.literal("verdict"), verdict.id, sa.false()).where(
+            verdict.source_hash == source_hash, ~live.exists()
+        )
         connection.execute(sa.insert(_HIDDEN).from_select(["table_name", "row_id", "is_broken"], rows))
 
 
@@ -162,7 +170,10 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
     }
     response = STORED["response"]
     for row in connection.execute(sa.select(response).where(response.c.sample_index >= MOVED)).all():
-        index, hidden = moved[row.id], connection.execute(is_hidden["response"].where(_HIDDEN.c.row_id == row.id)).first()
+        index, hidden = (
+            moved[row.id],
+            connection.execute(is_hidden["response"].where(_HIDDEN.c.row_id == row.id)).first(),
+        )
         if hidden:
             of_row = (_HIDDEN.c.table_name == "response", _HIDDEN.c.row_id == row.id)
             connection.execute(sa.update(_HIDDEN).where(*of_row).values(as_id=index))
@@ -170,7 +181,9 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
             taken += not _moved(session, "response", row.id, {"sample_index": index})
     for table, column in (("example", "prompt_id"), ("published_matrix", "model")):
         columns = STORED[table].c
-        away = sa.select(columns.id, columns[column].label("name")).where(columns[column].like("% (withdrawn %)"), columns.id.not_in(is_hidden[table]))
+        away = sa.select(columns.id, columns[column].label("name")).where(
+            columns[column].like("% (withdrawn %)"), columns.id.not_in(is_hidden[table])
+        )
         for row in connection.execute(away).all():
             if row.name.endswith(suffix := f" (withdrawn {row.id})"):
                 taken += not _moved(session, table, row.id, {column: row.name.removesuffix(suffix)})
@@ -204,13 +217,13 @@ def digest(session: Session) -> str:
         f"SELECT table_name, row_id, as_id FROM same_as ORDER BY {order}",  # noqa: S608 - the same
     )
     for statement in statements:
-        rows = sorted(tuple(map(str, row[:2])) + (str(row[2] if not isinstance(row[2], bool) else int(row[2])),) for row in session.connection().exec_driver_sql(statement))
-        for row in rows:
+        rows = session.connection().exec_driver_sql(statement).all()
+        for row in sorted([str(int(cell)) if isinstance(cell, bool) else str(cell) for cell in row] for row in rows):
             found.update(("\x1f".join(row) + "\n").encode())
     return found.hexdigest()
 
 
-# ---------------------------------------------------------------- imports
+# ---------------------------------------------------------------- what came with a file
 
 
 class Effect(NamedTuple):
@@ -282,7 +295,13 @@ def imports(session: Session) -> pd.DataFrame:
         for table in ("example", "response", "verdict")
     ]
     columns = _IMPORT.c
-    named = (columns.id.label("import_id"), columns.name.label("file"), columns.format, columns.actor.label("imported_by"), columns.at.label("imported_at"))
+    named = (
+        columns.id.label("import_id"),
+        columns.name.label("file"),
+        columns.format,
+        columns.actor.label("imported_by"),
+        columns.at.label("imported_at"),
+    )
     further = (columns.withdrawn_at, columns.withdrawn_by, columns.reason, columns.keeps_rows, columns.source_hash)
     statement = sa.select(*named, *counts, *further).outerjoin(_BROUGHT, brought.import_id == columns.id)
     return frame(session, statement.group_by(*columns).order_by(columns.id.desc()))
@@ -337,7 +356,14 @@ def _row(session: Session, import_id: int) -> Any:
 
 
 def _set(
-    session: Session, import_id: int, values: dict[str, Any] | None, *, action: str = "", actor: str = "", row: Any = None, why: str = ""
+    session: Session,
+    import_id: int,
+    values: dict[str, Any] | None,
+    *,
+    action: str = "",
+    actor: str = "",
+    row: Any = None,
+    why: str = "",
 ) -> Effect:
     before = _shown_counts(session)
     nothing = dict.fromkeys(("withdrawn_at", "withdrawn_by", "reason"))
@@ -345,8 +371,20 @@ def _set(
     mended = hide_anew(session)
     effect = Effect(*(abs(was - is_now) for was, is_now in zip(before, _shown_counts(session), strict=True)))
     if action:
-        detail = {"import": import_id, "source_hash": row.source_hash, **({"reason": why} if why else {}), **effect._asdict(), **mended}
-        append_event(session, actor=actor, action=action, subject=row.name, detail={key: value for key, value in detail.items() if value})
+        detail = {
+            "import": import_id,
+            "source_hash": row.source_hash,
+            **({"reason": why} if why else {}),
+            **effect._asdict(),
+            **mended,
+        }
+        append_event(
+            session,
+            actor=actor,
+            action=action,
+            subject=row.name,
+            detail={key: value for key, value in detail.items() if value},
+        )
     return effect
 
 

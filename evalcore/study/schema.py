@@ -306,7 +306,12 @@ FILE_IMPORTED, LEVELS_READ, JURY_SAID, ANSWERS_SAVED = "file imported", "levels 
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
 IMPORT_WITHDRAWN, IMPORT_RESTORED = "import withdrawn", "import restored"
-MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED = "response marked broken", "response unmarked", "name changed", "names merged"
+MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED = (
+    "response marked broken",
+    "response unmarked",
+    "name changed",
+    "names merged",
+)
 BRINGING = (
     FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID,
     IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED,

@@ -124,13 +124,15 @@ def _shown(table: str, parts: frozenset[str]) -> str | None:
     conditions = [condition for part in sorted(parts) for condition in _LEFT[part].get(table, ())]
     if not changed and not conditions:
         return None
-    columns = ", ".join(f"{changed.get(column.name, 'stored.' + column.name)} AS {column.name}" for column in TABLES[table].c)
+    columns = ", ".join(
+        f"{changed.get(column.name, 'stored.' + column.name)} AS {column.name}" for column in TABLES[table].c
+    )
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"(SELECT {columns} FROM {table} AS stored{where})"  # noqa: S608 - our own words
 
 
 @cache
-def _kind(of: type[Dialect], parts: frozenset[str]) -> type[Dialect]:
+def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
     """The dialect whose SELECTs read what is shown."""
 
     class Compiler(of.statement_compiler):  # type: ignore[name-defined, misc]

@@ -6,7 +6,7 @@ Texts that an import writes wait in `search_pending`: to index them, and to tell
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
@@ -687,6 +687,8 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
 def first_name(session: Session, kind: str, name: str) -> str:
     """Under which name a model, judge, data set or evaluation is stored that is called so now, or was once."""
     known, connection = STORED["other_name"].c, session.connection()
+    if connection.execute(sa.select(known.id).limit(1)).first() is None:
+        return name
     of_kind = sa.select(known.was).where(known.kind == kind, known.now.is_not(None)).order_by(known.id)
     now_called = sa.select(known.now).where(known.kind == kind, known.was == name)
     shown = connection.execute(now_called).scalar() or name

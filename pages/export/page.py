@@ -202,7 +202,7 @@ with common.shown_errors():
         if what in CODEBOOK:
             with reading(common.engine()) as session:
                 trail_hash = trail.trail_head(session)[1]
-            codebook = export_tables.codebook_text(what, trail_hash)
+            codebook = export_tables.codebook_text(what, trail_hash, export_tables.mended(common.engine()))
             download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):

@@ -16,10 +16,10 @@ from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
+from evalcore.study.store import bring
 from evalcore.triage import data as triage_data, setting_queries
 from evalcore.triage.case_flow import case_flow
 from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
-from evalcore.study.store import bring
 
 LARGEST_SPREAD = 9
 ROUNDED = 0.006  # a file may round avg_sd to two digits; the spreads of two panels of one size differ by more

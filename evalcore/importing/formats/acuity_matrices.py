@@ -9,8 +9,8 @@ from evalcore.importing.context import Cells, FileFormat, ImportContext, Options
 from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
-from evalcore.triage.data import LETTERS
 from evalcore.study.store import bring
+from evalcore.triage.data import LETTERS
 
 STORED_COLUMNS = tuple(letter.lower() for letter in LETTERS)
 
@@ -47,7 +47,8 @@ class Matrices(RowWriter):
 
     def add(self, rows: Sequence[MatrixRow]) -> None:
         """Keep rows by model and format."""
-        for row in rows:
+        for given in rows:
+            row = msgspec.structs.replace(given, model=self._context.called("model", given.model))
             first = self._rows[row.model, row.format].setdefault(row.gold, row)
             if first is not row:
                 msg = f"gold: expected {row.gold} once for {row.model!r}, {row.format}, got it again (first on line {first.line})"

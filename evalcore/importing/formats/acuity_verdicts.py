@@ -132,7 +132,7 @@ class AcuityVerdicts(RowWriter):
     def _joined(self, rows: Sequence[GivenLevel]) -> list[tuple[GivenLevel, Item]]:
         wanted: defaultdict[str, set[str]] = defaultdict(set)
         for row in rows:
-            wanted[row.dataset].add(row.example_id)
+            wanted[self._context.called("dataset", row.dataset)].add(row.example_id)
         examples = {
             (dataset, example["prompt_id"]): example["id"]
             for dataset, names in wanted.items()
@@ -140,7 +140,12 @@ class AcuityVerdicts(RowWriter):
         }
         models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
         places: list[tuple[Any, ...]] = [
-            (examples.get((row.dataset, row.example_id)), models.get(row.model or ""), row.evaluation, row.sample_index)
+            (
+                examples.get((self._context.called("dataset", row.dataset), row.example_id)),
+                models.get(row.model or ""),
+                row.evaluation,
+                row.sample_index,
+            )
             for row in rows
         ]
         found = lookups.rows(self._session, lookups.SAMPLES, {place for place in places if None not in place})

@@ -66,7 +66,11 @@ def upgrade() -> None:
         sa.Column("row_id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("as_id", sa.Integer, nullable=False),
     )
-    events = sa.table("audit_event", *(sa.column(name) for name in ("id", "actor", "action", "subject", "detail")), sa.column("at", TIME))
+    events = sa.table(
+        "audit_event",
+        *(sa.column(name) for name in ("id", "actor", "action", "subject", "detail")),
+        sa.column("at", TIME),
+    )
     told = sa.select(events).where(events.c.action.in_(["file imported", "import stopped"])).order_by(events.c.id)
     older = {}
     for event in op.get_bind().execute(told):
