@@ -146,7 +146,7 @@ def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
             alias = named.get("enclosing_alias")  # of the table itself, or of a query around it
             return rows if isinstance(getattr(alias, "element", None), TableClause) else f"{rows} AS {written}"
 
-    return type(of.__name__, (of,), {"statement_compiler": Compiler})
+    return type(of.__name__, (of,), {"statement_compiler": Compiler, "supports_statement_cache": True})
 
 
 @lru_cache(maxsize=64)
