@@ -39,6 +39,7 @@ COMMANDS = (
     ("planning", "plan assign guideline"),
     ("analysis", "methods bundle report"),
     ("team", "people migrate"),
+    ("mending", "imports withdraw restore-import broken mark-broken rename"),
     ("lifecycle", "freeze amend versions delete-study"),
     ("analysis", "analysis:app"),
     ("assignments", "assignments:app"),

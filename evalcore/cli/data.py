@@ -297,7 +297,7 @@ def export(
             n_rows = content.count(b"\n")
         console.write_whole(path, content)
         if is_table:
-            codebook = exporting.codebook_text(what, trail_hash, versions)
+            codebook = exporting.codebook_text(what, trail_hash, [*versions, *exporting.mended(engine)])
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
         exporting.record(engine, actor=who, what=what, file_format=file_format, **told)

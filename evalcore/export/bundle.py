@@ -56,12 +56,13 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
             "primary_comparison": primary_words(found, done.stated),
         }
     analysis = {"stated": said, "computed": computed}
+    mended = export_tables.mended(engine)
     texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
     files = {ANALYSIS: orjson.dumps(analysis, option=orjson.OPT_INDENT_2)}
     files |= {name: text.encode() for name, text in texts.items()}
     for what, table in (tables | numbers(done, tried) | reported).items():
         files[f"{what}.csv"] = export_tables.to_csv(table)
-        files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
+        files[f"{what}-codebook.md"] = export_tables.codebook_text(what, said=mended).encode()
     listed = {
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in sorted(files.items())
@@ -71,6 +72,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
     if versions:
         manifest["frozen"] = [asdict(one) if not blind else asdict(one) | {"n_events": None} for one in versions]
+    manifest |= {"mended": mended} if mended else {}
     files[MANIFEST] = orjson.dumps(manifest, option=orjson.OPT_INDENT_2)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:

@@ -27,7 +27,7 @@ from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute, weights_o
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.study import contents, frames, freezing
+from evalcore.study import contents, frames, freezing, mending
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.freezing import Version
@@ -128,6 +128,7 @@ class Facts:
     frozen: tuple[Version, ...] = ()  # every version that was frozen, the oldest first
     otherwise: tuple[str, ...] = ()  # what was computed otherwise than stated
     flow: pd.DataFrame = field(default_factory=pd.DataFrame)  # as `reporting.study_flow`
+    broken: dict[str, int] = field(default_factory=dict)  # responses that are in no number, by the reason
 
     @property
     def n_responses(self) -> int:
@@ -154,6 +155,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
             **_analysis(session, found, blind),
             "not_blind": queries.not_blind(session, blind),
             "frozen": tuple(freezing.versions(session)),
+            "broken": _counts(_outside(mending.broken(session), blind)["reason"]),
             "n_sent_otherwise": queries.n_sent_otherwise(session, blind),
             "triage": triage_facts(described(triage.load(session).without(blind), setting_queries.load(session).rule)),
         }
@@ -337,6 +339,10 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
     return texts, {"checklist": where, **tables}
 
 
+def _outside(rows: pd.DataFrame, blind: frozenset[int]) -> pd.DataFrame:
+    return rows.loc[~rows["example_id"].isin(list(blind))]
+
+
 def as_dict(done: Facts) -> dict[str, Any]:
     """The facts as JSON takes them."""
     return asdict(done) | {
@@ -385,6 +391,13 @@ def _material(done: Facts) -> _Said:
         f"We studied {counted(done.n_responses, 'response')} of {counted(len(done.responses), 'model')} ({models}) to "
         f"{counted(done.n_examples, 'conversation')} ({', '.join(done.evaluations)}): {counted(done.n_items, 'item')}, each one criterion of one response.",
     )
+    if done.broken:
+        n_broken = sum(done.broken.values())
+        why = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in done.broken.items())
+        yield (
+            "broken",
+            f"{counted(n_broken, 'further response')} {_was(n_broken)} broken ({why}) and {_was(n_broken, 'enters', 'enter')} no number.",
+        )
     yield "languages", f"Languages of the conversations: {_listing(done.languages, LANGUAGES)}."
     asked: Counter[str] = Counter()
     for run in done.runs:

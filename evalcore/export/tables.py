@@ -25,7 +25,8 @@ from evalcore.rubric.blind_read_queries import LOOK, second_looks
 from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs.queries import are_suspect
-from evalcore.study import contents, frames, lookups, store
+from evalcore.stats.wording import counted
+from evalcore.study import contents, frames, lookups, mending, renaming, store
 from evalcore.study.acting import allow
 from evalcore.study.csv_cells import guarded
 from evalcore.study.db import Engine, Session, reading, writing
@@ -213,12 +214,30 @@ def records(items: pd.DataFrame) -> list[dict[str, Any]]:
 WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
 
 
-def codebook_text(what: str, trail_hash: str = "", frozen: Iterable[str] = ()) -> str:
-    """The codebook of a table as Markdown; with the last hash of the audit trail, as the table was taken out, and the frozen versions, where they are given."""
+def mended(engine: Engine) -> list[str]:
+    """What an export's reader has to know of what was mended: other names, and responses that are in no row; a sentence each."""
+    with reading(engine) as session:
+        called, broken = renaming.changed(session), mending.broken(session)
+    sentences = [
+        f"The {renaming.Kind(row.kind).words} {row.name} was called {row.first_name} before."
+        for row in called.itertuples()
+    ]
+    if n := len(broken):
+        why = ", ".join(
+            f"{reason.replace('_', ' ')} {n_of:,}" for reason, n_of in broken["reason"].value_counts().items()
+        )
+        sentences.append(f"{counted(n, 'response')} marked as broken ({why}): in no row and no number.")
+    return sentences
+
+
+def codebook_text(what: str, trail_hash: str = "", said: Iterable[str] = ()) -> str:
+    """The codebook of a table as Markdown; with the last hash of the audit trail as it was then, and what else is to be known (`mended`, frozen versions)."""
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
     kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
-    kept += "".join(f"\n{sentence}\n" for sentence in frozen)
-    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}"
+    further = "".join(f"\n- {sentence}" for sentence in said)
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}" + (
+        f"{further}\n" if further else ""
+    )
 
 
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:

@@ -5,7 +5,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -19,7 +19,7 @@ from evalcore.errors import ImportFailed, RowFault
 from evalcore.study import contents, lookups, schema
 from evalcore.study.db import RowMapping, Session
 from evalcore.study.schema import Label, RaterKind, Source, Stage, Verdict
-from evalcore.study.store import Bulk, ensure_rater
+from evalcore.study.store import Bulk, ensure_rater, first_name
 from evalcore.study.tables import now
 
 if TYPE_CHECKING:
@@ -383,7 +383,9 @@ class ImportContext:
     """
 
     def __init__(self, file: "Opened", options: Options, session: Session, report: ImportReport) -> None:
-        self.file, self.options, self.session, self.report = file, options, session, report
+        self._new_names = lookups.new_names(session)
+        called = {name: self.called(name, getattr(options, name)) for name in ("dataset", "model", "judge")}
+        self.file, self.options, self.session, self.report = file, replace(options, **called), session, report
         self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
         words = {
             Kind.PARQUET: "row",
@@ -402,6 +404,14 @@ class ImportContext:
         self._models: dict[str, int] = {}
         if unknown := [name for name in report.reads_of if _folded(name) not in self._people]:
             raise ImportFailed([f"Reads of people: expected people of this study, found {', '.join(unknown)}"])
+
+    def called(self, kind: str, name: str | None) -> Any:
+        """A name of the file as it is in the study now; kinds are those of `lookups.new_names`."""
+        return name if name is None else self._new_names.get((kind, name), name)
+
+    def stored(self, kind: str, name: str) -> str:
+        """A name of now as it is written: by the first one, where that is another."""
+        return first_name(self.session, kind, name) if self._new_names else name
 
     def rater(self, kind: RaterKind, name: str) -> int:
         """The number of a rater."""
@@ -432,7 +442,7 @@ class ImportContext:
         if missing:
             self._models.update(lookups.model_ids(self.session, missing))
             new = sorted(missing - self._models.keys())
-            numbers = self.bulk.insert("model", [{"name": name} for name in new])
+            numbers = self.bulk.insert("model", [{"name": self.stored("model", name)} for name in new])
             self._models.update(zip(new, numbers, strict=True))
         return self._models
 

@@ -13,7 +13,7 @@ from evalcore.importing.context import ImportContext
 from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Criterion, Example, Message, tag
-from evalcore.study.store import as_json
+from evalcore.study.store import as_json, bring
 
 CONSENSUS = "consensus"
 _TAG_KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
@@ -29,6 +29,7 @@ class KnownCriterion(msgspec.Struct, eq=False, gc=False):
     position: int
     number: int | None = None
     changed: bool = False
+    is_brought: bool = False  # also by this file
 
     def row(self, example_id: int) -> dict[str, object]:
         """As its table holds it."""
@@ -65,6 +66,8 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     moved: bool = False  # its criteria have other positions
     reworded: bool = False  # its text is to be indexed again
     new_subsets: set[str] = set()
+    brought_subsets: set[str] = set()
+    is_brought: bool = False  # also by this file
 
     @property
     def partial(self) -> bool:
@@ -93,7 +96,7 @@ class Examples:
     """The examples that an import meets, by their prompt_id, within one batch of rows."""
 
     def __init__(self, context: ImportContext) -> None:
-        self._session = context.session
+        self._context, self._session = context, context.session
         self._bulk = context.bulk
         self._report = context.report
         self._seen: dict[str, tuple[int, int]] = {}  # prompt_id to line and hash of the content, in this file
@@ -102,7 +105,7 @@ class Examples:
 
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
-        self._dataset = dataset
+        self._dataset = self._context.stored("dataset", dataset)
         rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
@@ -130,6 +133,9 @@ class Examples:
     def add(self, example: Example) -> KnownExample:
         """Add an example or complete a known one; a fault where the study holds other content under this prompt_id."""
         known = self.known.get(example.prompt_id)
+        if known is not None:
+            known.is_brought = True
+            known.brought_subsets |= example.subsets & known.subsets
         if known is None:
             known = self.known[example.prompt_id] = _new(example)
             self._report.examples_new += 1
@@ -149,6 +155,7 @@ class Examples:
         """Write what is new or changed."""
         restated = [e for e in self.known.values() if e.former_messages is not None]
         self._bulk.restate_prompts((e.number or 0, e.former_messages or "", e.messages) for e in restated)
+        self._bring()
         fresh = [example for example in self.known.values() if example.number is None]
         stale = [example for example in self.known.values() if example.number is not None and example.changed]
         self._bulk.update("example", [{"id": e.number, **e.row(self._dataset)} for e in stale])
@@ -166,6 +173,16 @@ class Examples:
             example.subsets |= example.new_subsets
             example.new_subsets, example.former_messages = set(), None
             example.changed = example.moved = example.reworded = False
+
+    def _bring(self) -> None:
+        """What the study has already, and the file brings as well."""
+        brought = [one for one in self.known.values() if one.is_brought and one.number is not None]
+        bring(self._session, "example", (one.number or 0 for one in brought))
+        criteria = (c.number for one in brought for c in one.rubric if c.is_brought and c.number is not None)
+        bring(self._session, "criterion", criteria)
+        for one in brought:
+            for subset in one.brought_subsets:
+                bring(self._session, f"example_subset:{subset}", [one.number or 0])
 
     def _write_criteria(self, stale: Sequence[KnownExample]) -> None:
         known = [(e, c) for e in stale for c in e.rubric if c.number is not None]
@@ -230,6 +247,8 @@ def _plainness(messages: str) -> tuple[int, int, str]:
 def _merge_rubric(known: KnownExample, example: Example) -> None:
     """A full rubric holds every part of it, two parts make a longer one, anything else is a contradiction; without points, criteria stand behind."""
     partners = match(example.rubric, known.rubric)
+    for partner in filter(None, partners):
+        partner.is_brought = True
     met = set(map(id, partners))
     added = [c for c, partner in zip(example.rubric, partners, strict=True) if partner is None]
     missing = [c for c in known.rubric if id(c) not in met and c.points is not None]

@@ -11,6 +11,7 @@ from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Gra
 from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
+from evalcore.study.store import bring
 
 Key = tuple[int, int, int, str]  # response, criterion, rater, stage
 Labels = dict[int, tuple[str | None, str | None]]  # label and explanation by criterion
@@ -69,7 +70,7 @@ class GradedRows(RowWriter):
             if isinstance(row, GivenExample):
                 given.append(row)
                 continue
-            row = self._prepared(row)  # noqa: PLW2901 - filled in
+            row = self._called(self._prepared(row))  # noqa: PLW2901 - filled in
             groups[row.dataset or self._options.dataset].append(row)
             self._report.ungraded += row.n_ungraded
             for verdict in row.verdicts:
@@ -103,6 +104,13 @@ class GradedRows(RowWriter):
         """The row with what its format finds out about it."""
         return row
 
+    def _called(self, row: Graded) -> Graded:
+        """The row with the names that the study has for what it names."""
+        called = {name: self._context.called(name, getattr(row, name)) for name in ("dataset", "model", "evaluation")}
+        if all(getattr(row, name) == now for name, now in called.items()):
+            return row
+        return msgspec.structs.replace(row, **called)
+
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
         if (
@@ -121,6 +129,10 @@ class GradedRows(RowWriter):
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
         partners = examples.match(record.rubric, example.rubric)
+        if record.messages is not None and (record.rubric or record.scored_rubric):  # enough for an example
+            example.is_brought = True
+            for partner in filter(None, partners):
+                partner.is_brought = True
         # a result may carry tags that a rebuilt examples file lacks
         if record.scored_rubric and examples.complete(record.rubric, partners):
             example.changed = True
@@ -169,6 +181,8 @@ class GradedRows(RowWriter):
                 row.response = row.response or self._partner(record, responses)
                 if row.response is not None:
                     self._count_known(row.response)
+                    if record.text is not None and row.response.number is not None:  # else the row speaks of it
+                        bring(self._session, "response", [row.response.number])
                 elif record.text is not None:
                     row.response = self._new_response(row, responses)
                     responses.append(row.response)
@@ -304,6 +318,7 @@ class GradedRows(RowWriter):
         for response, example in fresh.values():
             values = msgspec.structs.asdict(response)
             del values["number"], values["takers"]
+            values["dataset"] = self._context.stored("evaluation", response.dataset)
             rows.append({"example_id": example.number or 0, "model_id": models[values.pop("model")], **values})
         numbers = self._bulk.insert("response", rows)
         self._met.update(numbers)
@@ -335,6 +350,8 @@ class GradedRows(RowWriter):
                 said_before = _compared(pending) if pending is not None else before[1] if before is not None else None
                 if said_before is not None and said_before == _compared(given):
                     self._report.verdicts_known += 1
+                    if before is not None and pending is None:
+                        bring(self._session, "verdict", [before[0]])
                     continue
                 if row.record.is_row_of_table and (pending is not None or (before and before[2] == self._source_hash)):
                     self._faults.add(GRADED_TWICE, row.record.line)

@@ -25,12 +25,12 @@ from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
 from evalcore.importing.mapping import OwnNames
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
-from evalcore.study import lookups, schema, store
+from evalcore.study import lookups, mending, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
-from evalcore.study.tables import UnfinishedImport
+from evalcore.study.tables import UnfinishedImport, now
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
@@ -151,23 +151,40 @@ class Work:
             elif judge not in known:
                 report.meanings_missing.append(judge)
 
+    def begin(self, session: Session, actor: str) -> None:
+        """Have what is written in the session told as brought by this import; refused where it was withdrawn."""
+        gone = lookups.withdrawn_import(session, key=self.content_hash, source_hash=self.source_hash)
+        if gone is not None:
+            sentence = (
+                f"this file was imported before, and {gone['withdrawn_by']} withdrew it on {gone['withdrawn_at']:%Y-%m-%d}. To have it again, restore "
+                f"import {gone['id']} (Study, Imports; or `overread restore-import {gone['id']}`). Nothing was imported"
+            )
+            raise ImportFailed([f"{self.file.name}: {sentence}."])
+        named = {"key": self.content_hash, "source_hash": self.source_hash, "name": self.file.name}
+        session.info[store.IMPORTING] = named | {
+            "format": self.file.format.name,
+            "actor": actor,
+            "at": now(),
+            "keeps_rows": True,
+        }
+
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
         # a file with rows left out may be imported again once their partners are here
         if not report.without_partner and not lookups.is_imported(session, self.content_hash):
             told = {"name": report.file, "format_name": report.format}
             store.add_imported_file(session, content_hash=self.content_hash, **told)
-        store.append_event(
-            session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=report.for_audit()
-        )
+        detail = report.for_audit() | mending.hide_anew(session)
+        store.append_event(session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=detail)
 
 
 def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
     report = work.report()
     rows = work.rows(progress, report)
-    with writing(engine, patient=True) as session:
+    with writing(engine, patient=True, with_broken=True) as session:
         work.allow(session, actor)
+        work.begin(session, actor.signature)
         if work.meaning is None and lookups.is_imported(session, work.content_hash):
             report.already_imported = True
             return report
@@ -376,7 +393,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         scratch = connect(str(copy))
         unkept(scratch)
         try:
-            with writing(scratch) as session:
+            with writing(scratch, with_broken=True) as session:
                 work.join(session, work.rows(progress, report), report)
                 work.set_meanings(session, report, "")
         finally:
@@ -447,7 +464,9 @@ def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Prog
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, stopped = work.report(), None
     rows = work.rows(progress, report)
-    with writing(engine, patient=True) as session:
+    with writing(engine, patient=True, with_broken=True) as session:
+        work.begin(session, begun.actor)
+        keep(session)
         parts = Parts(session, begun)
         try:
             work.join(session, rows, report, parts=parts, written=ImportReport(**json.loads(begun.report)))

@@ -205,7 +205,7 @@ def assignments(session: Session) -> pd.DataFrame:
         )
         .join(TABLES["task"], task.assignment_id == assignment.id)
         .outerjoin(TABLES["reading"], reading.task_id == task.id)
-        .group_by(assignment.id)
+        .group_by(assignment.id, *(assignment[name] for name in names))
         .order_by(assignment.id.desc())
     )
     table = frame(session, statement)

@@ -1,15 +1,29 @@
 """The items of a run: which there are, which have an answer, and which are left to ask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, case, cast, exists, func, literal_column, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    Table,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+)
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows
 from evalcore.runs.spec import Question, RunSpec
 from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
-from evalcore.study.tables import TABLES, alias
+from evalcore.study.tables import STORED, TABLES, alias
 
 _NOTHING: Any = cast(null(), Integer)
 _QUESTION = TABLES["run_question"].c
@@ -64,7 +78,7 @@ def items(spec: RunSpec, part: Part) -> Items:
     order: tuple[Any, ...]
     if spec.kind is not RunKind.JUDGE:
         key, order = (example.id, _NOTHING, _NOTHING), (example.id,)
-        statement = select(*key).where(example.dataset == spec.dataset)
+        statement = select(*key).where(example.dataset == _called("dataset", spec.dataset))
         if spec.kind is RunKind.TRIAGE:
             statement = statement.where(exists().where(cases.example_id == example.id))
     elif spec.dataset == CASES:
@@ -79,11 +93,15 @@ def items(spec: RunSpec, part: Part) -> Items:
             .select_from(TABLES["response"])
             .join(TABLES["example"], example.id == response.example_id)
             .join(TABLES["criterion"], criterion.example_id == response.example_id)
-            .where(example.dataset == spec.dataset)
+            .where(example.dataset == _called("dataset", spec.dataset))
         )
     if spec.kind is RunKind.JUDGE and spec.of_models:
         model = TABLES["model"].c
-        statement = statement.where(response.model_id.in_(select(model.id).where(model.name.in_(spec.of_models))))
+        statement = statement.where(
+            response.model_id.in_(
+                select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
+            )
+        )
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
     # products of small numbers: below 2**31 in PostgreSQL's arithmetic
     factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
@@ -124,18 +142,12 @@ def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
 
 def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any) -> ColumnElement[bool]:
     if spec.kind is not RunKind.JUDGE:
-        response, model = alias("response", "given").c, TABLES["model"].c
-        named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
-        return exists().where(
-            response.example_id == example_id,
-            response.model_id == named,
-            response.dataset == evaluation(spec, part.format),
-            response.sample_index == part.sample_index,
-        )
+        # a hidden one is there too: its place is taken, and nobody asks for it anew
+        return or_(*(_is_given(tables, spec, part, example_id) for tables in (TABLES, STORED)))
     verdict, rater = alias("verdict", "given").c, TABLES["rater"].c
     judge = select(rater.id).where(
         rater.kind == RaterKind.JUDGE.value,
-        rater.name == spec.model.name,
+        rater.name == _called("judge", spec.model.name),
         rater.prompt_version == repeat_version(spec.prompt_version, part.repeat),
     )
     by_judge = (verdict.rater_id == judge.scalar_subquery(), verdict.stage == Stage.JUDGE.value)
@@ -143,6 +155,24 @@ def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, crit
         of_response = _or_0(verdict.response_id) == response_id
         return exists().where(verdict.example_id == example_id, of_response, verdict.criterion_id.is_(None), *by_judge)
     return exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
+
+
+def _called(kind: str, name: str) -> Any:
+    """The name that is shown for one of a run's specification, which keeps what was asked for."""
+    other = TABLES["other_name"].c
+    return func.coalesce(select(other.now).where(other.kind == kind, other.was == name).scalar_subquery(), name)
+
+
+def _is_given(tables: Mapping[str, Table], spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[bool]:
+    response, model = tables["response"].alias("given").c, tables["model"].c
+    name, made_for = spec.model.name, evaluation(spec, part.format)
+    named = select(model.id).where(model.name.in_([name, _called("model", name)]))
+    return exists().where(
+        response.example_id == example_id,
+        response.model_id.in_(named),
+        response.dataset.in_([made_for, _called("evaluation", made_for)]),
+        response.sample_index == part.sample_index,
+    )
 
 
 def _or_0(column: Any) -> Any:

@@ -19,8 +19,8 @@ from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
 from evalcore.runs.replies import Judged
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
 from evalcore.study.schema import ANSWERS_SAVED, Outcome, RaterKind, RunKind, RunState, Stage, Verdict, repeat_version
-from evalcore.study.store import Bulk, append_event, ensure_rater, written
-from evalcore.study.tables import TABLES, now
+from evalcore.study.store import Bulk, append_event, ensure_rater, first_name, written
+from evalcore.study.tables import STORED, TABLES, now
 from evalcore.triage.store import set_confidence_meaning
 
 CONFLICT = IntegrityError  # another process was first in the very moment, or a rule of the database is broken
@@ -338,13 +338,12 @@ def _save_verdicts(session: Session, bulk: Bulk, run: RunRow, good: Sequence[Ans
 
 
 def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[Answer]) -> int:
-    model, response = TABLES["model"], TABLES["response"].c
-    connection = session.connection()
-    model_id = connection.execute(select(model.c.id).where(model.c.name == spec.model.name)).scalar()
+    model = STORED["model"]
+    connection, name = session.connection(), first_name(session, "model", spec.model.name)
+    model_id = connection.execute(select(model.c.id).where(model.c.name == name)).scalar()
     if model_id is None:
-        model_id = connection.execute(insert(model).values(name=spec.model.name).returning(model.c.id)).scalar_one()
+        model_id = connection.execute(insert(model).values(name=name).returning(model.c.id)).scalar_one()
         written(session).content("model", [model_id])
-    place = (response.example_id, response.dataset, response.sample_index)
     wanted = {}
     for answer in good:
         asked = answer.question
@@ -352,8 +351,15 @@ def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[
         wanted[asked.example_id, evaluation(spec, asked.format), asked.sample_index] = text
     places, there = list(wanted), set[tuple[Any, ...]]()
     for start in range(0, len(places), CHUNK):
-        taken = select(*place).where(tuple_(*place).in_(places[start : start + CHUNK]), response.model_id == model_id)
-        there |= {tuple(row) for row in connection.execute(taken)}
+        for response in (
+            TABLES["response"].c,
+            STORED["response"].c,
+        ):  # also one that is hidden: nobody asks for it anew
+            place = (response.example_id, response.dataset, response.sample_index)
+            taken = select(*place).where(
+                tuple_(*place).in_(places[start : start + CHUNK]), response.model_id == model_id
+            )
+            there |= {tuple(row) for row in connection.execute(taken)}
     new = {key: text for key, text in wanted.items() if key not in there}
     columns = ("example_id", "dataset", "sample_index", "text")
     rows = [dict(zip(columns, (*key, text), strict=True)) | {"model_id": model_id} for key, text in new.items()]

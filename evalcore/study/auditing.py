@@ -17,17 +17,25 @@ from evalcore.study import trail, triggers
 from evalcore.study.acting import allow
 from evalcore.study.db import reading
 from evalcore.study.frames import frame
+from evalcore.study.mending import MENDED, digest
 from evalcore.study.policies import check_can_see_audit
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
 from evalcore.study.schema import (
     FILE_IMPORTED,
+    IMPORT_RESTORED,
+    IMPORT_WITHDRAWN,
     LABELS_EXPORTED,
+    MARKED_BROKEN,
+    MERGED,
     PART_IMPORTED,
+    RENAMED,
     SIGN_IN_REFUSED,
     SIGNED_IN,
     SIGNED_OUT,
+    UNMARKED_BROKEN,
     Viewer,
 )
+from evalcore.study.showing import hides
 from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import TABLES, AuditEvent
 
@@ -45,6 +53,8 @@ TELL_NO_LABEL = frozenset(
 )  # fmt: skip
 """Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
 said otherwise, and how many acts lie between two others tells how many there were."""
+MENDING = (FILE_IMPORTED, IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED)
+"""Acts after which the trail keeps what is hidden or called otherwise, where anything is."""
 _ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
 _EVENT = TABLES["audit_event"].c
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -145,6 +155,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
         msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"
         raise OverreadError(msg)
     wanted: dict[str, str] = {}
+    mended = ""
     if kept is not None and kept.exists():
         with kept.open(encoding="utf-8", errors="replace") as lines:
             numbered = ((line.split(), number) for number, line in enumerate(lines, start=1))
@@ -161,6 +172,8 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
         last = event.hash
         wanted.pop(last, None)
         wrote = json.loads(event.detail).get(WROTE, {}) if f'"{WROTE}"' in event.detail else {}
+        if f'"{MENDED}"' in event.detail and event.action in MENDING:
+            mended = str(json.loads(event.detail).get(MENDED, mended))
         for table in wrote.keys() & acts.keys():
             acts[table].add(number, wrote[table])
     faults = [] if n_events or trail.is_empty(session) else ["It is empty, and the study is not."]
@@ -175,6 +188,8 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
         n_found, content_faults = _content_faults(session, table)
         n_rows += n_found
         faults += content_faults
+    if (mended or hides(session.connection())) and digest(session) != mended:
+        faults.append("What is withdrawn, marked as broken or renamed is not what the last act on it left.")
     faults += _guard_faults(session)
     faults += [
         f"No event has the hash {one} ({where}): events were removed from the end, or the trail was written anew."

@@ -136,7 +136,10 @@ def _copying(connection: Connection, table: str, columns: list[str], direction: 
 
 def _dump(engine: Engine, copy: Path) -> ChainReport:
     tables: dict[str, dict[str, Any]] = {}
-    with reading(engine) as session, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+    with (
+        reading(engine, every_row=True) as session,
+        zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+    ):
         connection = session.connection()
         revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
         for table, columns in _tables(connection).items():
@@ -225,7 +228,10 @@ def copy_study(source: str, target: str) -> ChainReport:
         _check_is_empty(into)
         origin = _current(source)
         try:
-            with reading(origin) as session, into.execution_options(immediate=True).begin() as connection:
+            with (
+                reading(origin, every_row=True) as session,
+                into.execution_options(immediate=True).begin() as connection,
+            ):
                 command.upgrade(migrations(connection), "head")
                 for table in SQLModel.metadata.sorted_tables:  # each after those that it refers to
                     if table.name in SEARCH:

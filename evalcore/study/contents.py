@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, case, cast, func, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
-from evalcore.study import analysis, families, tables
+from evalcore.study import analysis, families, lookups, tables
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import (
@@ -214,9 +215,26 @@ def stated_analyses(session: Session, limit: int | None = None) -> list[StatedAn
     rows: Any = TABLES["analysis"]
     statement = select(*rows.c).order_by(rows.c.version.desc()).limit(limit)
     return [
-        StatedAnalysis(row.version, analysis.of_json(row.text), row.stated_by, row.stated_at, row.n_reads_before)
+        StatedAnalysis(
+            row.version, _called(session, analysis.of_json(row.text)), row.stated_by, row.stated_at, row.n_reads_before
+        )
         for row in session.connection().execute(statement)
     ]
+
+
+def _called(session: Session, spec: analysis.Analysis) -> analysis.Analysis:
+    """A statement with the names that its judges, models and data set have now; stored, it keeps those that it was made with."""
+    new = lookups.new_names(session)
+    return replace(
+        spec,
+        evaluation=spec.evaluation and new.get(("evaluation", spec.evaluation), spec.evaluation),
+        judges=tuple(dict.fromkeys(new.get(("judge", judge), judge) for judge in spec.judges)),
+        primary=spec.primary
+        and (
+            new.get(("model", spec.primary[0]), spec.primary[0]),
+            new.get(("model", spec.primary[1]), spec.primary[1]),
+        ),
+    )
 
 
 def own_families(session: Session) -> list[tuple[str, str]]:

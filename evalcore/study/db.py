@@ -31,7 +31,7 @@ from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly
 from evalcore.settings import settings
-from evalcore.study import triggers
+from evalcore.study import showing, triggers
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit",
@@ -120,6 +120,7 @@ def _prepare_postgres(connection: Any, _record: Any, *, wait_seconds: float) -> 
 def _begin_postgres(connection: Connection) -> None:
     if connection.get_execution_options().get(_PATIENT, False):
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENT_SECONDS * 1000}")
+    showing.begin(connection)
 
 
 def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
@@ -168,6 +169,7 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
         connection.info[_WAIT] = seconds
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
+    showing.begin(connection)
 
 
 def fault_of(error: Exception) -> str | None:
@@ -217,10 +219,15 @@ def unkept(engine: Engine) -> None:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Session]:
-    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept."""
+def reading(engine: Engine, *, every_row: bool = False, with_broken: bool = False) -> Iterator[Session]:
+    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept.
+
+    `every_row`: hidden ones too (`showing`); `with_broken`: also responses that are marked as broken.
+    """
     is_postgres = engine.dialect.name == "postgresql"  # SQLite reads so by itself
-    whole = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
+    whole: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
+    if not every_row:
+        whole[showing.SHOWS] = showing.WITHDRAWN if with_broken else showing.HIDDEN
     try:
         with Session(engine.execution_options(**whole)) as session:
             yield session
@@ -231,13 +238,17 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def writing(engine: Engine, *, patient: bool = False, though_frozen: bool = False) -> Iterator[Session]:
+def writing(
+    engine: Engine, *, patient: bool = False, though_frozen: bool = False, with_broken: bool = False
+) -> Iterator[Session]:
     """One transaction: kept whole when the block ends, undone whole when it raises. `patient`: wait for others' writing as long as a command does.
 
     `Frozen`: the study is frozen. Not asked where `though_frozen`: of who comes in, and of who sees or takes out what (`freezing`).
+    `with_broken`: it reads responses that are marked as broken, too.
     """
     ended = False
-    bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
+    shows = showing.WITHDRAWN if with_broken else showing.HIDDEN
+    bound = engine.execution_options(immediate=True, **{_PATIENT: patient, showing.SHOWS: shows})
     try:
         with Session(bound, expire_on_commit=False) as session:
             session.info[BEGUN] = time.monotonic()

@@ -6,7 +6,7 @@ Wide joins of text would make SQL send every name a million times: verdicts come
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, String, and_, case, cast, func, literal_column, select
+from sqlalchemy import Select, String, TextualSelect, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study import tables
@@ -29,7 +29,7 @@ _ORIGIN: list[Any] = [
 ]
 
 
-def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> "pd.DataFrame":
+def frame(session: Session, statement: Select[Any] | TextualSelect, columns: list[str] | None = None) -> "pd.DataFrame":
     """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
     import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
 

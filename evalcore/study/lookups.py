@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
+from sqlalchemy import BindParameter, RowMapping, Select, and_, bindparam, func, or_, select, tuple_
 from sqlmodel import Session
 
+from evalcore.study import store
 from evalcore.study.schema import CASES, Stage
-from evalcore.study.tables import TABLES, ImportUnderWay, UnfinishedImport, alias, now
+from evalcore.study.tables import STORED, TABLES, ImportUnderWay, UnfinishedImport, alias, now
 
 LOST = timedelta(minutes=2)
 """An import that has not said for so long how far it is has died, or writes its last part."""
@@ -50,7 +51,7 @@ RESPONSES = (
 STANDING = _rows_of("verdict", "response_id").where(_IS_STANDING)
 """Verdicts on some responses that nothing has superseded."""
 MATRICES = _rows_of("published_matrix", "model")
-_MODELS = _rows_of("model", "name")
+_MODELS = select(STORED["model"]).where(STORED["model"].c.name.in_(_WANTED)).order_by("name")
 _IMPORTED = _rows_of("imported_file", "content_hash")
 CASES_NAMED = (
     select(
@@ -76,8 +77,24 @@ ACUITY = select(_VERDICT).where(_ITEM.in_(_WANTED), _VERDICT.c.criterion_id.is_(
 
 
 def model_ids(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Row numbers of models by name."""
-    return {row["name"]: row["id"] for row in rows(session, _MODELS, names)}
+    """Row numbers of models by the name that they have now, or had; of hidden ones too."""
+    stored = {name: store.first_name(session, "model", name) for name in names}
+    found = {row["name"]: row["id"] for row in rows(session, _MODELS, set(stored.values()))}
+    return {name: found[first] for name, first in stored.items() if first in found}
+
+
+def new_names(session: Session) -> dict[tuple[str, str], str]:
+    """What is called otherwise now: by kind (model, judge, dataset, evaluation) and the name that it had."""
+    table = STORED["other_name"].c
+    statement = select(table.kind, table.was, table.now).where(table.now.is_not(None))
+    return {(row.kind, row.was): row.now for row in session.connection().execute(statement)}
+
+
+def withdrawn_import(session: Session, *, key: str, source_hash: str) -> RowMapping | None:
+    """The import of this content with this meaning, where it was withdrawn; of an older import the content alone is known."""
+    imports, table = STORED["file_import"], STORED["file_import"].c
+    same = or_(table.key == key, and_(table.source_hash == source_hash, ~table.keeps_rows))
+    return session.connection().execute(select(imports).where(same, table.withdrawn_at.is_not(None))).mappings().first()
 
 
 def examples_by(session: Session, column: str, wanted: Collection[str]) -> list[RowMapping]:

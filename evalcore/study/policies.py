@@ -36,6 +36,7 @@ check_can_read = _takes(READERS, "read assigned responses")
 check_can_adjudicate = _takes(frozenset({Role.ADJUDICATOR}), "adjudicate")
 check_can_export = _takes(frozenset(Role), "export")
 check_can_import = _takes(STUDY, "import")
+check_can_mend = _takes(STUDY, "withdraw imports, mark broken responses and change names")
 check_can_see_audit = _takes(STUDY, "read the audit trail")
 """The trail names people."""
 check_can_set_families = _takes(STUDY, "change the table of families")

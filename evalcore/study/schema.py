@@ -178,6 +178,15 @@ class NoteKind(StrEnum):
     """The skipped response is the reader's open work again."""
 
 
+class Broken(StrEnum):
+    """Why a response is no answer, and counts in no number."""
+
+    EMPTY = "empty"
+    CUT_OFF = "cut_off"
+    WRONG_LANGUAGE = "wrong_language"
+    OTHER = "other"
+
+
 class NotBlind(StrEnum):
     """Why a physician's read is not blind: the study reads open, the reader had seen others' verdicts on the conversation, or is lead or researcher."""
 
@@ -296,8 +305,18 @@ JURY = "jury@"
 FILE_IMPORTED, LEVELS_READ, JURY_SAID, ANSWERS_SAVED = "file imported", "levels read", "jury said", "answers saved"
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
-BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
-"""The acts in the audit trail that bring judges' verdicts."""
+IMPORT_WITHDRAWN, IMPORT_RESTORED = "import withdrawn", "import restored"
+MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED = (
+    "response marked broken",
+    "response unmarked",
+    "name changed",
+    "names merged",
+)
+BRINGING = (
+    FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID,
+    IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED,
+)  # fmt: skip
+"""The acts in the audit trail that bring judges' verdicts, or take them away."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN, PRACTISED = "reader chosen", "verdicts seen", "practised"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"

@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.study import analysis, families, tables
+from evalcore.study import analysis, families, showing, tables
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import ACTS, TRAIL_HEAD, reading, writing
 from evalcore.study.languages import index_parts, language_of, postgresql_vector
@@ -37,7 +37,7 @@ from evalcore.study.row_hashes import (
     stored,
 )
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
-from evalcore.study.tables import TABLES, Verdict as VerdictRow, now
+from evalcore.study.tables import STORED, TABLES, Verdict as VerdictRow, now
 
 # ---------------------------------------------------------------- what was written, and its event
 
@@ -50,11 +50,51 @@ _EVENT = TABLES["audit_event"]
 _LAST_HASH = sa.select(_EVENT.c.hash).order_by(_EVENT.c.id.desc()).limit(1)
 
 
+BROUGHT = frozenset({"criterion", "example", "published_matrix", "response"})
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    "criterion": ("example_id", "position"),
+    "example": ("dataset", "prompt_id"),
+    "published_matrix": ("model", "format", "gold"),
+    "response": ("example_id", "model_id", "dataset", "sample_index"),
+}
+"""What no two rows of a table have alike."""
+MOVED = 1_000_000_000
+"""From here on are the sample indexes of withdrawn responses whose place another one has."""
+IMPORTING = "importing"
+"""Under this name a session's info has the import that writes in it, as a row of `file_import`."""
+
+
+class Brought:
+    """Numbers of rows, as runs of neighbours; a number may come again."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[int]] = []
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """More of them."""
+        for number in numbers:
+            if self.runs and self.runs[-1][0] <= number <= self.runs[-1][1] + 1:
+                self.runs[-1][1] = max(self.runs[-1][1], number)
+            else:
+                self.runs.append([number, number])
+
+    def merged(self) -> list[tuple[int, int]]:
+        """In order, none beside or in another."""
+        ordered = Brought()
+        for first, last in sorted(map(tuple, self.runs)):
+            if ordered.runs and first <= ordered.runs[-1][1] + 1:
+                ordered.runs[-1][1] = max(ordered.runs[-1][1], last)
+            else:
+                ordered.runs.append([first, last])
+        return [(first, last) for first, last in ordered.runs]
+
+
 class Written:
     """Rows that no event names yet."""
 
     def __init__(self) -> None:
         self.verdicts = Digest()
+        self.brought: defaultdict[tuple[str, bool], Brought] = defaultdict(Brought)
         self._content: defaultdict[str, set[int]] = defaultdict(set)
         self._kept = Digest()
 
@@ -69,8 +109,9 @@ class Written:
     def keep_hashes(self, connection: sa.Connection) -> None:
         """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
         for table, numbers in sorted(self._content.items()):
-            number = number_column(table)
-            rows = sa.select(number, *(number.table.c[name] for name in CONTENT[table])).order_by(number)
+            columns = STORED[table].c
+            number = columns[number_column(table).name]
+            rows = sa.select(number, *(columns[name] for name in CONTENT[table])).order_by(number)
             wanted = sorted(numbers)
             for start in range(0, len(wanted), _CHUNK):
                 chosen = rows.where(number.in_(wanted[start : start + _CHUNK]))
@@ -95,6 +136,33 @@ def forget_written(session: Session) -> None:
     session.info.pop(TRAIL_HEAD, None)
 
 
+def bring(session: Session, table: str, numbers: Iterable[int], *, is_known: bool = True) -> None:
+    """Rows that the import of this session brings, new or known; nothing is kept of what comes otherwise."""
+    if IMPORTING in session.info:
+        written(session).brought[table, is_known].add(numbers)
+
+
+def keep_brought(session: Session) -> None:
+    """Write which rows came with the import, whose row is made with its first ones."""
+    brought = {named: runs.merged() for named, runs in sorted(written(session).brought.items()) if runs.runs}
+    written(session).brought.clear()
+    if not brought:
+        return
+    bulk, row = Bulk(session), session.info[IMPORTING]
+    imports = STORED["file_import"].c
+    import_id = session.connection().execute(sa.select(imports.id).where(imports.key == row["key"])).scalar()
+    if import_id is None:
+        (import_id,) = bulk.insert("file_import", [row])
+    bulk.insert_only(
+        "brought_rows",
+        [
+            {"import_id": import_id, "table_name": table, "first_id": first, "last_id": last, "is_known": is_known}
+            for (table, is_known), runs in brought.items()
+            for first, last in runs
+        ],
+    )
+
+
 def add_to_ledger(connection: sa.Connection, table: str, rows: Sequence[Any], digest: Digest) -> None:
     """Append the hashes of some rows that verdicts rest on, as they are now: their number first, then the columns of `CONTENT`."""
     if connection.dialect.name == "postgresql":  # others take numbers beside this transaction
@@ -114,7 +182,7 @@ def add_to_ledger(connection: sa.Connection, table: str, rows: Sequence[Any], di
 
 @cache
 def _last_number(table: str) -> sa.Select[Any]:
-    return sa.select(sa.func.coalesce(sa.func.max(TABLES[table].c.id), 0))
+    return sa.select(sa.func.coalesce(sa.func.max(STORED[table].c.id), 0))
 
 
 def wait_for_others(session: Session, lock: int = _CLAIM_LOCK) -> None:
@@ -137,6 +205,7 @@ def append_event(
     Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit, so nothing that takes long comes after it.
     """
     session.flush()  # what the session still holds comes before the event that tells of it
+    keep_brought(session)
     connection, rows = session.connection(), written(session)
     rows.keep_hashes(connection)
     wait_for_others(session, _CHAIN_LOCK)
@@ -174,7 +243,8 @@ def add_verdicts(
 ) -> list[int]:
     """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order."""
     at = now()
-    rows = [verdict_row(verdict, {"source": Source.SESSION, "recorded_at": at}, at=at) for verdict in verdicts]
+    stamp = {"source": Source.SESSION, "recorded_at": at}
+    rows = [verdict_row(verdict, stamp, at=at) for verdict in behind_hidden(session, verdicts)]
     try:
         added = session.execute(insert(VerdictRow).returning(VerdictRow.id, sort_by_parameter_order=True), rows)  # type: ignore[call-overload]
     except IntegrityError as error:
@@ -197,6 +267,33 @@ def add_verdicts(
         subject = f"{len(others) + 1} responses"
     append_event(session, actor=actor, action=action, subject=subject, detail={**further, "verdicts": labels})
     return numbers
+
+
+def behind_hidden(session: Session, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Where a rater's verdict on an item is hidden, the next one takes its place, as the database knows no two of them; who gave it is shown again."""
+    connection = session.connection()
+    if not verdicts or not showing.hides(connection):
+        return verdicts
+    hidden, given = STORED[showing.HIDDEN], STORED[VERDICT]
+    newer = given.alias("newer")
+    raters = sorted({verdict.rater_id for verdict in verdicts})
+    connection.execute(sa.delete(hidden).where(hidden.c.table_name == "rater", hidden.c.row_id.in_(raters)))
+    last = sa.select(sa.func.max(given.c.id)).where(
+        given.c.example_id == sa.bindparam("example_id"),
+        sa.func.coalesce(given.c.response_id, 0) == sa.bindparam("response_id"),
+        sa.func.coalesce(given.c.criterion_id, 0) == sa.bindparam("criterion_id"),
+        given.c.rater_id == sa.bindparam("rater_id"),
+        given.c.stage == sa.bindparam("stage"),
+        given.c.id.in_(sa.select(hidden.c.row_id).where(hidden.c.table_name == VERDICT)),
+        given.c.id.not_in(sa.select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))),
+    )
+    placed = []
+    for verdict in verdicts:
+        names = ("example_id", "response_id", "criterion_id", "rater_id")
+        item = {name: getattr(verdict, name) or 0 for name in names} | {"stage": verdict.stage.value}
+        before = connection.execute(last, item).scalar()
+        placed.append(verdict if before is None else msgspec.structs.replace(verdict, supersedes=int(before)))
+    return placed
 
 
 def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | None = None) -> dict[str, Any]:
@@ -235,6 +332,8 @@ class Bulk:
         """Insert rows, all with the same columns, and return their numbers, in order."""
         if not rows:
             return []
+        if table in _PLACES and showing.hides(self._connection):
+            self._make_room(table, rows)
         target = TABLES[table]
         if self._is_sqlite:
             # It cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give.
@@ -246,7 +345,43 @@ class Bulk:
             found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
             numbers = [int(number) for number in found.scalars()]
         written(self._session).content(table, numbers)
+        if table in BROUGHT:
+            bring(self._session, table, numbers, is_known=False)
         return numbers
+
+    def _make_room(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Where a withdrawn row stands in the place of a new one, it moves; and the model of a new response is shown again."""
+        columns, hidden = STORED[table].c, STORED[showing.HIDDEN]
+        is_hidden = sa.select(hidden.c.row_id).where(hidden.c.table_name == table, ~hidden.c.is_broken)
+        places = list(dict.fromkeys(tuple(row[name] for name in _PLACES[table]) for row in rows))
+        for start in range(0, len(places), _CHUNK // 4):
+            place = sa.tuple_(*(columns[name] for name in _PLACES[table])).in_(places[start : start + _CHUNK // 4])
+            for row in self._connection.execute(sa.select(STORED[table]).where(place, columns.id.in_(is_hidden))).all():
+                self._move(table, row)
+        if table == "response":
+            models = sorted({row["model_id"] for row in rows})
+            again = sa.delete(hidden).where(hidden.c.table_name == "model", hidden.c.row_id.in_(models))
+            self._connection.execute(again)
+
+    def _move(self, table: str, row: Any) -> None:
+        hidden, away = STORED[showing.HIDDEN], f" (withdrawn {row.id})"
+        if table == "response":
+            given = STORED[VERDICT].c
+            read = sa.select(given.id).where(given.response_id == row.id, given.stage != Stage.JUDGE.value).limit(1)
+            if self._connection.execute(read).first() is not None:
+                msg = (
+                    f"sample {row.sample_index} of this model to example {row.example_id} was withdrawn after physicians had read it, so its "
+                    "place is not free. Bring the withdrawn import back, or give the model of this file another name"
+                )
+                raise OverreadError(msg)
+            self.update(table, [{"id": row.id, "sample_index": MOVED + row.id}])
+            of_row = (hidden.c.table_name == table, hidden.c.row_id == row.id)
+            self._connection.execute(update(hidden).where(*of_row).values(as_id=row.sample_index))
+        elif table == "criterion":
+            self.update(table, [{"id": row.id, "position": -row.id}])
+        else:
+            name = _PLACES[table][-1] if table == "example" else "model"
+            self.update(table, [{"id": row.id, name: getattr(row, name) + away}])
 
     def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows whose numbers nobody asks for."""
@@ -258,6 +393,10 @@ class Bulk:
                 self.insert(table, rows)  # the trail asks for their numbers
                 return
             written(self._session).content(table, [row[number] for row in rows])
+        if table in {"acuity_case", "example_subset", "panel_vote"}:
+            for row in rows:
+                part = f"{table}:{row['subset']}" if table == "example_subset" else table
+                bring(self._session, part, [row["example_id"]], is_known=False)
         if self._is_sqlite:
             self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
         else:
@@ -267,6 +406,7 @@ class Bulk:
         """Insert verdicts, each with how it came here and its hash."""
         if self.repeats:
             return
+        verdicts = behind_hidden(self._session, verdicts)
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             tuples = map(msgspec.structs.astuple, verdicts)
@@ -275,6 +415,7 @@ class Bulk:
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
+        bring(self._session, VERDICT, numbers, is_known=False)
         digest = written(self._session).verdicts
         for number, content in zip(numbers, hashes, strict=True):
             digest.add(number, content)
@@ -424,7 +565,7 @@ def end_parts(session: Session) -> None:
 
 def index_texts(engine: sa.Engine) -> int:
     """Index the texts that wait, each once, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was."""
-    pending, example = TABLES["search_pending"], TABLES["example"].c
+    pending, example = TABLES["search_pending"], STORED["example"].c
     waiting = sa.select(pending).order_by(pending.c.id).limit(BATCH)
     n_indexed = 0
     while True:
@@ -462,7 +603,7 @@ def refresh_statistics(session: Session) -> None:
 # ---------------------------------------------------------------- the study, its people, and what it has chosen
 
 MAX_GUIDELINE = 100_000
-_RATER = TABLES["rater"].c
+_RATER = STORED["rater"].c
 _RATER_NAMED = sa.select(_RATER.id, _RATER.person_id).where(
     *(_RATER[name] == sa.bindparam(name) for name in ("kind", "name", "prompt_version"))
 )
@@ -526,7 +667,9 @@ def _cleaned(words: Iterable[str]) -> list[str]:
 
 def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version: str = "") -> int:
     """The number of the rater of this name, made at the first call, a reviewer with the person of the same name; by the core, which is quicker than the ORM."""
-    connection, bound = session.connection(), {"kind": kind.value, "name": name, "prompt_version": prompt_version}
+    connection = session.connection()
+    name = first_name(session, "judge", name) if kind is RaterKind.JUDGE else name
+    bound = {"kind": kind.value, "name": name, "prompt_version": prompt_version}
     person_id = None
     if kind is RaterKind.REVIEWER:
         person = TABLES["person"].c
@@ -539,6 +682,22 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
     if row.person_id is None and person_id is not None:
         connection.execute(update(TABLES["rater"]).where(_RATER.id == row.id).values(person_id=person_id))
     return int(row.id)
+
+
+def first_name(session: Session, kind: str, name: str) -> str:
+    """Under which name a model, judge, data set or evaluation is stored that is called so now, or was once."""
+    known, connection = STORED["other_name"].c, session.connection()
+    if connection.execute(sa.select(known.id).limit(1)).first() is None:
+        return name
+    of_kind = sa.select(known.was).where(known.kind == kind, known.now.is_not(None)).order_by(known.id)
+    now_called = sa.select(known.now).where(known.kind == kind, known.was == name)
+    shown = connection.execute(now_called).scalar() or name
+    column = {"model": STORED["model"].c.name, "judge": _RATER.name, "dataset": STORED["example"].c.dataset}.get(
+        kind, STORED["response"].c.dataset
+    )
+    if connection.execute(sa.select(column).where(column == shown).limit(1)).first() is not None:
+        return shown
+    return connection.execute(of_kind.where(known.now == shown).limit(1)).scalar() or shown
 
 
 def set_guideline(session: Session, guideline: str, *, actor: str) -> int:

@@ -19,6 +19,7 @@ from evalcore.study import schema
 from evalcore.study.schema import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
+"""The tables. Where something was withdrawn, marked as broken or renamed, a SELECT from them reads what is left of it (`showing`)."""
 
 
 @cache
@@ -242,6 +243,78 @@ class ColumnMapping(Row, table=True):
     text: str = text_column()
     kept_by: str
     kept_at: datetime = moment()
+
+
+class FileImport(Numbered, table=True):
+    """An import that added something, by what was imported as what (`key`); withdrawn where it has a time for that.
+
+    `keeps_rows`: whether `brought_rows` tells all that it brought; of older ones only verdicts know their file, by `source_hash`.
+    """
+
+    key: str = Field(unique=True)
+    source_hash: str
+    name: str
+    format: str
+    actor: str
+    at: datetime = moment()
+    keeps_rows: bool = True
+    withdrawn_at: datetime | None = moment(nullable=True)
+    withdrawn_by: str | None = None
+    reason: str | None = text_column(nullable=True)
+
+
+class BroughtRows(Numbered, table=True):
+    """Rows from one number to another that came with an import; a part of a data set as `example_subset:NAME`, by the example.
+
+    `is_known`: the study had them already. They stay as long as an import that brought them is not withdrawn.
+    """
+
+    __table_args__ = (index("ix_brought_rows_import", "import_id"),)
+
+    import_id: int = Field(foreign_key="file_import.id")
+    table_name: str
+    first_id: int
+    last_id: int
+    is_known: bool
+
+
+class HiddenRow(Row, table=True):
+    """A row that no screen, number or export sees (`mending.hide`); `is_broken`: only since it is a response that is marked so.
+
+    `as_id`: of a verdict, the shown one that it took the place of; of a response that had to make room, its sample index.
+    """
+
+    table_name: str = Field(primary_key=True)
+    row_id: int = Field(primary_key=True)
+    as_id: int | None = None
+    is_broken: bool = False
+
+
+class BrokenResponse(Row, table=True):
+    """A response that is no answer, and why; without a reason it is one again."""
+
+    response_id: int = Field(foreign_key="response.id", primary_key=True)
+    reason: str | None = word(schema.Broken, nullable=True)
+    marked_by: str
+    at: datetime = moment()
+
+
+class OtherName(Numbered, table=True):
+    """What was called one name is called another now: of a model, a judge, or a data set with its parts (`evaluation`). None: by its first name again."""
+
+    __table_args__ = (sa.UniqueConstraint("kind", "was"),)
+
+    kind: str
+    was: str
+    now: str | None = None
+
+
+class SameAs(Row, table=True):
+    """A model or a rater that is another one by now, since both names mean the same."""
+
+    table_name: str = Field(primary_key=True)
+    row_id: int = Field(primary_key=True)
+    as_id: int
 
 
 class UnfinishedImport(Row, table=True):
@@ -738,3 +811,15 @@ class SuspectResponse(Numbered, table=True):
 
     response_id: int = Field(foreign_key="response.id")
     reasons: str = text_column()
+
+
+# ---------------------------------------------------------------- every row
+
+
+def _copied() -> dict[str, sa.Table]:
+    metadata = sa.MetaData()
+    return {table.name: table.to_metadata(metadata) for table in SQLModel.metadata.sorted_tables}
+
+
+STORED = _copied()
+"""The same tables by name, with every row and its first name: for what writes, and what must not miss any."""

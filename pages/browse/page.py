@@ -21,7 +21,7 @@ from evalcore.study.policies import allows, check_can_import, check_can_open, ch
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, TASK_TAGS, Format, Viewer, tag
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
-from pages.browse import case
+from pages.browse import broken, case
 from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, source, suspects, tables
 from pages.shared.html import response_names
 
@@ -137,6 +137,7 @@ def _detail(
         st.html(html.quiet(OPENED))
     if example["provisional"]:
         st.html(html.notice(PROVISIONAL))
+    broken.told(viewer, example_id)
     panel: Callable[[list[int]], None]
     if opened.is_case:
         panel = partial(case.panel, viewer, example_id)
@@ -201,6 +202,7 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
         with st.expander("This model was sent another prompt than the conversation above", icon=":material/warning:"):
             st.html(html.conversation(json.loads(row["sent_messages"]), as_markdown=as_markdown))
     suspects.show(int(row["response_id"]))
+    broken.mark(viewer, int(row["response_id"]))
 
 
 def _score_words(response_id: int, judge: str) -> str:

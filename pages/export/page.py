@@ -249,7 +249,8 @@ with common.shown_errors():
         if what in CODEBOOK:
             with reading(common.engine()) as session:
                 trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
-            codebook = export_tables.codebook_text(what, trail_hash, versions)
+            said = [*versions, *export_tables.mended(common.engine())]
+            codebook = export_tables.codebook_text(what, trail_hash, said)
             download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):

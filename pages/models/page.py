@@ -56,6 +56,11 @@ with top:
     of = f"{counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}"
     line = f"Data set {row['evaluation']}: {of}, judged by {listed(chosen.judges)}"
     st.html(html.heading(TITLES[section], line))
+broken = common.read("broken")
+broken = broken[broken["evaluation"].eq(row["evaluation"])]
+if len(broken):
+    by_model = ", ".join(f"{name} {n:,}" for name, n in broken["model"].value_counts().items())
+    st.html(html.quiet(f"{counted(len(broken), 'more response')} marked as broken, in no number here: {by_model}."))
 if common.blind(viewer):
     st.html(html.quiet(f"Conversations that wait for your own {own_act(viewer)} are left out of all numbers here."))
 if weights_words:

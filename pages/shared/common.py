@@ -33,7 +33,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
-from evalcore.study import browse, contents, frames, freezing, lookups
+from evalcore.study import browse, contents, frames, freezing, lookups, mending, renaming
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
@@ -281,6 +281,9 @@ READS: dict[str, Callable[..., Any]] = {
     "counts": contents.counts,
     "readers": contents.readers,
     "choices": contents.choices,
+    "imports": mending.imports,
+    "broken": mending.broken,
+    "names": renaming.all_names,
     "composition": composition_queries.load,
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,

@@ -24,7 +24,7 @@ from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, columns, freezing, people, planning, runs
+from pages.study import analysis, assigning, cases, columns, freezing, mending, people, planning, runs
 
 DETECT, OWN, MAPPING = "detect automatically", "columns of your own", "mapping: "
 MEANINGS = {
@@ -180,8 +180,8 @@ st.html(
         f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )
-import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab = st.tabs(
-    ["Import", "Cases", runs.TITLE, "Analysis", "Plan", "Reading", "People"],
+import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab, mend_tab = st.tabs(
+    ["Import", "Cases", runs.TITLE, "Analysis", "Plan", "Reading", "People", mending.TITLE],
     key="study_tab",
     on_change="rerun",
     bind="query-params",
@@ -201,6 +201,7 @@ for tab, show in (
     (analysis_tab, partial(freezing.show, viewer)),
     (plan_tab, partial(planning.show, viewer)),
     (reading_tab, partial(assigning.show, viewer, hidden)),
+    (mend_tab, partial(mending.show, viewer)),
 ):
     if tab.open:
         with tab:

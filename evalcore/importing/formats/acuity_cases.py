@@ -16,6 +16,7 @@ from evalcore.stats.arrays import Floats
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
+from evalcore.study.store import bring
 from evalcore.triage import data as triage_data, setting_queries
 from evalcore.triage.case_flow import case_flow
 from evalcore.triage.label_maps import level_named, level_of, maps, meaning_of
@@ -207,12 +208,16 @@ class Cases(_Panels):
                     self._report.cases_known += 1
                 elif case.case_id in known:
                     row = known[case.case_id]
+                    bring(self._session, "example", [row["id"]])
+                    bring(self._session, "acuity_case", [row["id"]])
                     before = given.get(row["id"], ())
                     panel_votes = case.votes or before
                     _check_same(case, row, before, where)
                     self._report.cases_known += 1
                     if case.votes and not before:
                         added[row["id"]] = given[row["id"]] = case.votes
+                    elif case.votes:
+                        bring(self._session, "panel_vote", [row["id"]])
                 else:
                     row, panel_votes = new, case.votes
                     fresh[case.case_id] = (case, row)
@@ -308,6 +313,7 @@ class Votes(_Panels):
                 where = self._where(panel)
                 if before := given.get(case["id"], ()):
                     _check_same_votes(panel, before, where)
+                    bring(self._session, "panel_vote", [case["id"]])
                     self._report.votes_known += len(panel.votes)
                     continue
                 if sentence := verdict.difference(panel):

@@ -9,6 +9,7 @@ from evalcore.importing.context import Cells, FileFormat, ImportContext, Options
 from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
+from evalcore.study.store import bring
 from evalcore.triage.data import LETTERS
 
 STORED_COLUMNS = tuple(letter.lower() for letter in LETTERS)
@@ -46,7 +47,8 @@ class Matrices(RowWriter):
 
     def add(self, rows: Sequence[MatrixRow]) -> None:
         """Keep rows by model and format."""
-        for row in rows:
+        for given in rows:
+            row = msgspec.structs.replace(given, model=self._context.called("model", given.model))
             first = self._rows[row.model, row.format].setdefault(row.gold, row)
             if first is not row:
                 msg = f"gold: expected {row.gold} once for {row.model!r}, {row.format}, got it again (first on line {first.line})"
@@ -55,7 +57,7 @@ class Matrices(RowWriter):
     def finish(self) -> None:
         """Check that the matrices are whole and as they were before, and write those that are new."""
         stored = {
-            (row["model"], row["format"], row["gold"]): tuple(row[name] for name in STORED_COLUMNS)
+            (row["model"], row["format"], row["gold"]): (row["id"], tuple(row[name] for name in STORED_COLUMNS))
             for row in lookups.rows(self._session, lookups.MATRICES, {model for model, _ in self._rows})
         }
         fresh: list[MatrixRow] = []
@@ -66,7 +68,8 @@ class Matrices(RowWriter):
                 self._faults.add(msg, max(row.line for row in matrix.values()))
             new = [row for row in matrix.values() if (of_model, asked_as, row.gold) not in stored]
             for row in matrix.values():
-                before = stored.get((of_model, asked_as, row.gold), row.counts)
+                number, before = stored.get((of_model, asked_as, row.gold), (None, row.counts))
+                bring(self._session, "published_matrix", [] if number is None else [number])
                 if before != row.counts:
                     expected = f"{_shown(before)} as imported before {of_matrix}, gold {row.gold}"
                     self._faults.add(f"A, B, C, D: expected {expected}, got {_shown(row.counts)}", row.line)
@@ -76,7 +79,7 @@ class Matrices(RowWriter):
         if not self._faults.count:
             columns = ("model", "format", "gold", *STORED_COLUMNS)
             told = [(row.model, row.format, row.gold, *row.counts) for row in fresh]
-            self._bulk.insert_only("published_matrix", [dict(zip(columns, row, strict=True)) for row in told])
+            self._bulk.insert("published_matrix", [dict(zip(columns, row, strict=True)) for row in told])
 
 
 def _shown(counts: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from evalcore.importing.context import Cells, FileFormat, ImportContext, Options
 from evalcore.importing.formats import values
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
+from evalcore.study.store import bring
 
 RULES_WORD = "rules"  # what files call our judge by rules
 MAX_NAMES = 100_000  # so many case ids are remembered from batch to batch; then the memory begins anew
@@ -138,6 +139,7 @@ class Predictions(RowWriter):
         for row in lookups.rows(self._session, lookups.SAMPLES, dict.fromkeys(places)):
             place = (row["example_id"], row["model_id"], row["dataset"], row["sample_index"])
             samples[place] = Sample(place, row["text"], row["id"])
+            bring(self._session, "response", [row["id"]])
             if row["id"] <= self._last_before and not self._met[row["id"]]:
                 self._met[row["id"]] = 1
                 self._report.responses_known += 1
@@ -152,6 +154,7 @@ class Predictions(RowWriter):
         if before is not None:
             if (before.label, before.confidence, before.explanation) == (label, row.confidence, row.explanation):
                 self._report.levels_known += 1
+                bring(self._session, "verdict", [] if before.number is None else [before.number])
                 return None
             if before.number is None or before.created_at == at:
                 expected = f"{_level_words(before)} for {row} by {row.rater!r} as on an earlier line"

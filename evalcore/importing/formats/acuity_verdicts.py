@@ -19,6 +19,7 @@ from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
 from evalcore.study import lookups, schema
 from evalcore.study.db import RowMapping
+from evalcore.study.store import bring
 
 COLUMNS = {
     "asked": f"{schema.Ask.RESPONSE_ACUITY}: the level that the response recommends; {schema.Ask.GOLD_ACUITY}: that the case needs",
@@ -117,6 +118,7 @@ class AcuityVerdicts(RowWriter):
                 before = earlier.get(key)
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
+                    bring(self._session, "verdict", [before["id"]])
                     continue
                 self._context.check_rater(key[1], row.line, has_own=key[:2] in own)
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
@@ -130,7 +132,7 @@ class AcuityVerdicts(RowWriter):
     def _joined(self, rows: Sequence[GivenLevel]) -> list[tuple[GivenLevel, Item]]:
         wanted: defaultdict[str, set[str]] = defaultdict(set)
         for row in rows:
-            wanted[row.dataset].add(row.example_id)
+            wanted[self._context.called("dataset", row.dataset)].add(row.example_id)
         examples = {
             (dataset, example["prompt_id"]): example["id"]
             for dataset, names in wanted.items()
@@ -138,7 +140,12 @@ class AcuityVerdicts(RowWriter):
         }
         models = lookups.model_ids(self._session, {row.model for row in rows if row.model})
         places: list[tuple[Any, ...]] = [
-            (examples.get((row.dataset, row.example_id)), models.get(row.model or ""), row.evaluation, row.sample_index)
+            (
+                examples.get((self._context.called("dataset", row.dataset), row.example_id)),
+                models.get(row.model or ""),
+                row.evaluation,
+                row.sample_index,
+            )
             for row in rows
         ]
         found = lookups.rows(self._session, lookups.SAMPLES, {place for place in places if None not in place})

@@ -1,0 +1,201 @@
+"""Give a model, a judge or a data set another name, or make one of two: what is stored stays, and is shown by the name that counts now (`showing`)."""
+
+from enum import StrEnum
+
+import pandas as pd
+import sqlalchemy as sa
+from sqlmodel import Session
+
+from evalcore.errors import OverreadError
+from evalcore.stats.wording import counted
+from evalcore.study import policies
+from evalcore.study.acting import allow
+from evalcore.study.db import Engine, writing
+from evalcore.study.frames import frame
+from evalcore.study.mending import MENDED, digest
+from evalcore.study.schema import CASES, MERGED as NAMES_MERGED, PARSER, RENAMED, RULES, Viewer
+from evalcore.study.showing import MERGED, NAMES, shown
+from evalcore.study.store import append_event, is_storable
+from evalcore.study.tables import STORED
+
+
+class Kind(StrEnum):
+    """What has a name that can be changed."""
+
+    MODEL = "model"
+    JUDGE = "judge"
+    DATASET = "dataset"
+
+    @property
+    def words(self) -> str:
+        """As a sentence calls it."""
+        return "data set" if self is Kind.DATASET else self.value
+
+
+MAX_NAME = 200
+_FIXED = {Kind.JUDGE: (PARSER, RULES), Kind.DATASET: (CASES,), Kind.MODEL: ()}
+_OTHER, _SAME, _MODEL, _RATER = (STORED[name] for name in (NAMES, MERGED, "model", "rater"))
+
+
+def _rows(table: str) -> str:
+    """The rows of a table by the names of now, hidden ones among them: what is withdrawn may come back."""
+    return shown(table, NAMES, MERGED)
+
+
+_NAMES = {
+    Kind.MODEL: f"SELECT name FROM {_rows('model')} UNION SELECT model FROM {_rows('published_matrix')}",  # noqa: S608 - our own words
+    Kind.JUDGE: f"SELECT name FROM {_rows('rater')} WHERE kind = 'judge'",  # noqa: S608 - the same
+    Kind.DATASET: f"SELECT DISTINCT dataset FROM {_rows('example')}",  # noqa: S608 - the same
+}
+_TWICE = {
+    Kind.MODEL: (
+        f"SELECT count(*) FROM {_rows('response')} JOIN {_rows('model')} ON model.id = response.model_id AND model.name = :was "  # noqa: S608 - the same
+        "WHERE EXISTS (SELECT 1 FROM {others} JOIN {models} ON there.id = other.model_id AND there.name = :now "
+        "WHERE other.example_id = response.example_id AND other.dataset = response.dataset AND other.sample_index = response.sample_index)",
+        f"SELECT count(*) FROM {_rows('published_matrix')} WHERE model = :was AND EXISTS (SELECT 1 FROM {{matrices}} WHERE there.model = :now "  # noqa: S608 - the same
+        "AND there.format = published_matrix.format AND there.gold = published_matrix.gold)",
+    ),
+    Kind.JUDGE: (
+        f"SELECT count(*) FROM {_rows('verdict')} JOIN {_rows('rater')} ON rater.id = verdict.rater_id AND rater.kind = 'judge' AND rater.name = :was "  # noqa: S608 - the same
+        "WHERE EXISTS (SELECT 1 FROM {verdicts} JOIN {raters} ON there.id = other.rater_id AND there.kind = 'judge' AND there.name = :now "
+        "AND there.prompt_version = rater.prompt_version WHERE other.example_id = verdict.example_id "
+        "AND coalesce(other.response_id, 0) = coalesce(verdict.response_id, 0) AND coalesce(other.criterion_id, 0) = coalesce(verdict.criterion_id, 0))",
+    ),
+    Kind.DATASET: (
+        f"SELECT count(*) FROM {_rows('example')} WHERE dataset = :was AND prompt_id IN (SELECT other.prompt_id FROM {{examples}} WHERE other.dataset = :now)",  # noqa: S608 - the same
+    ),
+}
+"""How many rows would stand twice where two names become one."""
+_ALIKE = {
+    "others": ("response", "other"), "models": ("model", "there"), "matrices": ("published_matrix", "there"), "verdicts": ("verdict", "other"),
+    "raters": ("rater", "there"), "examples": ("example", "other"),
+}  # fmt: skip
+_WORDS = {
+    Kind.MODEL: ("response", "responses", "to the same example with the same sample index"),
+    Kind.JUDGE: ("verdict", "verdicts", "on the same item by the same version of the prompt"),
+    Kind.DATASET: ("example", "examples", "of the same name"),
+}
+
+
+def names(session: Session, kind: Kind) -> list[str]:
+    """The names of today, also of what is withdrawn."""
+    return sorted({row[0] for row in session.connection().exec_driver_sql(_NAMES[kind])})
+
+
+def all_names(session: Session) -> dict[Kind, list[str]]:
+    """The names of each kind."""
+    return {kind: names(session, kind) for kind in Kind}
+
+
+def changed(session: Session) -> pd.DataFrame:
+    """What is called otherwise than it came: kind (model, judge, dataset), first_name, name; as codebook and manifest tell it."""
+    told = sa.select(_OTHER.c.kind, _OTHER.c.was.label("first_name"), _OTHER.c.now.label("name"))
+    found = frame(session, told.where(_OTHER.c.now.is_not(None), _OTHER.c.kind.in_(list(Kind))).order_by(_OTHER.c.id))
+    return found.reset_index(drop=True)
+
+
+def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = False, actor: Viewer) -> None:
+    """Call a model, judge or data set otherwise; `merge`: by the name of another one, which it is the same as. OverreadError: it cannot be called so."""
+    name = name.strip()
+    with writing(engine) as session:
+        allow(session, actor, policies.check_can_mend)
+        _check(session, kind, was, name, merge=merge)
+        before = _numbers(session, kind, was)
+        _call(session, kind.value, was, name)
+        if kind is Kind.DATASET:
+            for part in _evaluations(session, was):
+                _call(session, "evaluation", part, name + part.removeprefix(was))
+        if merge:
+            _make_one(session, kind, before, name)
+        detail = {"kind": kind, "was": was, "name": name, MENDED: digest(session)}
+        append_event(
+            session,
+            actor=actor.signature,
+            action=NAMES_MERGED if merge else RENAMED,
+            subject=f"{kind.words} {was}",
+            detail=detail,
+        )
+
+
+def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) -> None:
+    known = names(session, kind)
+    if was not in known:
+        msg = f"{kind.words}: expected one of {', '.join(known) or 'none, there is none yet'}, found {was!r}"
+        raise OverreadError(msg)
+    if was in _FIXED[kind] or name in _FIXED[kind]:
+        msg = f"{kind.words}: {', '.join(_FIXED[kind])} has a meaning in Overread, so it keeps its name and nothing else gets it"
+        raise OverreadError(msg)
+    if not name or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
+        msg = f"name: expected 1 to {MAX_NAME} printable characters, found {name[:MAX_NAME]!r}"
+        raise OverreadError(msg)
+    if name == was:
+        msg = f"name: expected another name than {was!r}"
+        raise OverreadError(msg)
+    if (name in known) is not merge:
+        msg = (
+            f"No {kind.words} is called {name!r}, so there is nothing to merge with. Give {was!r} that name without merging."
+            if merge
+            else f"A {kind.words} is called {name!r} already. If both are the same, merge them; a merge is not undone."
+        )
+        raise OverreadError(msg)
+    if merge and (twice := _twice(session, kind, was, name)):
+        one, many, alike = _WORDS[kind]
+        msg = (
+            f"{counted(twice, one, many)} of {was!r} cannot be told from {'one' if twice == 1 else 'those'} of {name!r}: {alike}. Overread does not "
+            f"choose between them. Withdraw the import of one, then merge."
+        )
+        raise OverreadError(msg)
+
+
+def _twice(session: Session, kind: Kind, was: str, name: str) -> int:
+    alike = {key: f"{_rows(table).removesuffix(f' AS {table}')} AS {alias}" for key, (table, alias) in _ALIKE.items()}
+    statements = (sa.text(statement.format(**alike)) for statement in _TWICE[kind])
+    return sum(int(session.connection().execute(each, {"was": was, "now": name}).scalar_one()) for each in statements)
+
+
+def _numbers(session: Session, kind: Kind, name: str) -> dict[str, int]:
+    """The rows of this name by what else tells them apart: of a judge the version of its prompt."""
+    connection = session.connection()
+    if kind is Kind.MODEL:
+        statement = f"SELECT '', id FROM {_rows('model')} WHERE name = :name"  # noqa: S608 - our own words
+    elif kind is Kind.JUDGE:
+        statement = f"SELECT prompt_version, id FROM {_rows('rater')} WHERE kind = 'judge' AND name = :name"  # noqa: S608 - the same
+    else:
+        return {}
+    return {row[0]: int(row[1]) for row in connection.execute(sa.text(statement), {"name": name})}
+
+
+def _call(session: Session, kind: str, was: str, name: str) -> None:
+    """Everything that is called `was` now is called `name` from here on, whatever its first name."""
+    connection, of_kind = session.connection(), _OTHER.c.kind == kind
+    back = sa.update(_OTHER).where(of_kind, _OTHER.c.was == name)  # a first name that it gets again
+    connection.execute(back.values(now=None))
+    connection.execute(sa.update(_OTHER).where(of_kind, _OTHER.c.now == was).values(now=name))
+    connection.execute(sa.update(_OTHER).where(of_kind, _OTHER.c.was == name).values(now=None))
+    changed = connection.execute(sa.update(_OTHER).where(of_kind, _OTHER.c.was == was).values(now=name)).rowcount
+    if not changed:
+        connection.execute(sa.insert(_OTHER).values(kind=kind, was=was, now=name))
+
+
+def _evaluations(session: Session, dataset: str) -> list[str]:
+    """The names of today under which responses to examples of a data set are kept: its own, and with a part."""
+    found = session.connection().exec_driver_sql(f"SELECT DISTINCT dataset FROM {_rows('response')}")  # noqa: S608 - our own words
+    return sorted(row[0] for row in found if row[0] == dataset or row[0].startswith(f"{dataset}_"))
+
+
+def _make_one(session: Session, kind: Kind, before: dict[str, int], name: str) -> None:
+    """Rows that now have the name of others stand for these from here on."""
+    connection, table = session.connection(), "model" if kind is Kind.MODEL else "rater"
+    for key, number in before.items():
+        if (as_id := _others(session, kind, name, number).get(key)) is not None:
+            of_table = _SAME.c.table_name == table
+            connection.execute(sa.update(_SAME).where(of_table, _SAME.c.as_id == number).values(as_id=as_id))
+            connection.execute(sa.insert(_SAME).values(table_name=table, row_id=number, as_id=as_id))
+
+
+def _others(session: Session, kind: Kind, name: str, number: int) -> dict[str, int]:
+    table, version = ("model", "''") if kind is Kind.MODEL else ("rater", "prompt_version")
+    judge = "" if kind is Kind.MODEL else " AND kind = 'judge'"
+    statement = f"SELECT {version}, id FROM {_rows(table)} WHERE name = :name AND id <> :number{judge}"  # noqa: S608 - our own words
+    rows = session.connection().execute(sa.text(statement), {"name": name, "number": number})
+    return {row[0]: int(row[1]) for row in rows}
