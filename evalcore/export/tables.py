@@ -219,12 +219,12 @@ def mended(engine: Engine) -> list[str]:
     with reading(engine) as session:
         called, broken = renaming.changed(session), mending.broken(session)
     sentences = [
-        f"The {renaming.Kind(row.kind).words} {row.name} was called {row.first_name} before."
+        f"The {renaming.Kind(str(row.kind)).words} {row.name} was called {row.first_name} before."
         for row in called.itertuples()
     ]
     if n := len(broken):
         why = ", ".join(
-            f"{reason.replace('_', ' ')} {n_of:,}" for reason, n_of in broken["reason"].value_counts().items()
+            f"{str(reason).replace('_', ' ')} {n_of:,}" for reason, n_of in broken["reason"].value_counts().items()
         )
         sentences.append(f"{counted(n, 'response')} marked as broken ({why}): in no row and no number.")
     return sentences

@@ -135,7 +135,7 @@ def _shown(table: str, parts: frozenset[str]) -> str | None:
 def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
     """The dialect whose SELECTs read what is shown."""
 
-    class Compiler(of.statement_compiler):  # type: ignore[name-defined, misc]
+    class Compiler(of.statement_compiler):  # type: ignore[misc]
         def visit_table(self, table: Any, asfrom: bool = False, iscrud: bool = False, **named: Any) -> str:  # noqa: FBT001, FBT002 - SQLAlchemy's signature
             written: str = super().visit_table(table, asfrom=asfrom, iscrud=iscrud, **named)
             if not asfrom or iscrud or table.metadata is not SQLModel.metadata:
@@ -152,7 +152,8 @@ def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
 @lru_cache(maxsize=64)
 def _dialect(of: Dialect, parts: frozenset[str]) -> Dialect:
     made = copy(of)
-    made.__class__ = _kind(type(of), parts)
+    kind: Any = type(of)
+    made.__class__ = _kind(kind, parts)
     made.statement_compiler = made.__class__.statement_compiler
     return made
 

@@ -21,10 +21,11 @@ from evalcore.judges import juries
 from evalcore.reading import adjudication, assigning, exposing, overriding, practice, reviewing, threads
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
-from evalcore.study import acting, auditing, store
+from evalcore.study import acting, auditing, mending, renaming, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
-from evalcore.study.schema import Administrator, ConfidenceMeaning, Label, NoteKind, Role, Rules, Viewer
+from evalcore.study.renaming import Kind
+from evalcore.study.schema import Administrator, Broken, ConfidenceMeaning, Label, NoteKind, Role, Rules, Viewer
 from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people
 from evalcore.triage import acts as triage_acts
@@ -78,6 +79,11 @@ def given_up(small: World, actor: Viewer) -> None:
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "study.acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
+    "study.mending.preview": ("mend", lambda w, a, _f, _n: mending.preview(w.engine, 1, actor=a)),
+    "study.mending.withdraw": ("mend", lambda w, a, _f, _n: mending.withdraw(w.engine, 1, reason="x", actor=a)),
+    "study.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
+    "study.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
+    "study.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
     "triage.set_label_map": ("set_triage", lambda w, a, _, n: triage_acts.set_label_map(w.engine, f"source{n}", [("x", "A")], actor=a)),
     "triage.set_triage_settings": ("set_triage", lambda w, a, _f, _n: triage_acts.set_triage_settings(w.engine, TriageSettings(), actor=a)),
     "triage.set_confidence_meaning": (

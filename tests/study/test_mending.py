@@ -78,6 +78,16 @@ def test_readers_withdraw_mark_and_rename_nothing(history):
             act()
 
 
+def test_of_an_import_from_before_its_rows_were_kept_the_verdicts_leave_and_the_rest_stays(history):
+    with history.engine.begin() as connection:  # as the migration leaves it
+        connection.exec_driver_sql("DELETE FROM brought_rows")
+        connection.exec_driver_sql("UPDATE file_import SET keeps_rows = 0, key = 'older ' || source_hash")
+    effect = mending.withdraw(history.engine, history._number(A), reason="x", actor=ANA)
+    assert (effect.n_responses, effect.n_judge_verdicts) == (0, 6)  # the other three are Judge B's, of another file
+    assert len(responses(history)) == 2
+    assert mending.restore(history.engine, history._number(A), actor=ANA) == effect
+
+
 def test_the_same_file_is_restored_and_not_imported_again(history):
     history.do("withdraw", A)
     with pytest.raises(ImportFailed, match=r"Ana Ruiz withdrew it on .*restore-import 2"):

@@ -21,6 +21,7 @@ ALLOWED = {
     "see_audit": (False, False, True, True),
     "read": (True, True, False, False),
     "assign": (False, False, False, True),
+    "mend": (False, False, True, True),
     "set_families": (False, False, True, True),
     "set_triage": (False, False, False, True),
     "set_meaning": (False, False, True, True),

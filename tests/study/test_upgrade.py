@@ -19,8 +19,12 @@ from tests import world
 VERSIONS = Path(__file__).parents[2] / "evalcore" / "study" / "migrations" / "versions"
 FIRST = "0001_tables.py"
 ADDS = {"add_column", "create_table", "create_index"}
-WIDENS = {"0007_wider_points.py": {"get_bind", "drop_constraint", "create_check_constraint"}}
-"""Migrations that let a column hold more than before: what an older process writes still fits (test_storage_opening)."""
+WIDENS = {
+    "0007_wider_points.py": {"get_bind", "drop_constraint", "create_check_constraint"},
+    "0008_mending.py": {"get_bind", "get_bind().execute", "bulk_insert"},
+}
+"""Migrations that let a column hold more than before: what an older process writes still fits (test_storage_opening). And one that reads the trail, and fills
+a table of its own with the imports of before."""
 
 NEXT = """
 import sqlalchemy as sa

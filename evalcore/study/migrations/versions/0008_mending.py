@@ -1,6 +1,7 @@
 """What was imported with which file, and what was withdrawn, marked as broken, renamed or merged."""
 
 import json
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -72,7 +73,7 @@ def upgrade() -> None:
         sa.column("at", TIME),
     )
     told = sa.select(events).where(events.c.action.in_(["file imported", "import stopped"])).order_by(events.c.id)
-    older = {}
+    older: dict[str, dict[str, Any]] = {}
     for event in op.get_bind().execute(told):
         detail = json.loads(event.detail)
         if source_hash := detail.get("source_hash"):
