@@ -67,13 +67,13 @@ class Choice(NamedTuple):
     keep_as: str
 
 
-def is_known(path: Path, name: str) -> bool:
-    """Whether a format recognises a file."""
+def why_unknown(path: Path, name: str) -> str:
+    """Why no format recognises a file, with the closest one; "" where one does."""
     try:
         recognise(path, name=name, format_name=None)
-    except ImportFailed:
-        return False
-    return True
+    except ImportFailed as failed:
+        return failed.faults[0]
+    return ""
 
 
 def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
