@@ -67,13 +67,13 @@ class Choice(NamedTuple):
     keep_as: str
 
 
-def is_known(path: Path, name: str) -> bool:
-    """Whether a format recognises a file."""
+def why_unknown(path: Path, name: str) -> str:
+    """Why no format recognises a file, with the closest one; "" where one does."""
     try:
         recognise(path, name=name, format_name=None)
-    except ImportFailed:
-        return False
-    return True
+    except ImportFailed as failed:
+        return failed.faults[0]
+    return ""
 
 
 def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
@@ -207,18 +207,17 @@ def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
     words = foreign_words(given, bare)
     if not words:
         return bare
-    proposed = {"met": names.met, "not_met": names.not_met, "met_from": names.met_from}
-    if not any(proposed.values()):
-        proposed |= told_grades(words)
+    is_told = bool(names.met or names.not_met or names.met_from is not None)
+    proposed = names if is_told else msgspec.structs.replace(bare, **told_grades(words))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if (least := scale(words)) is not None:
-            found = st.number_input(
-                "Met from", value=float(proposed["met_from"] or least), step=1.0, key=f"{key}_from", help="A grade of this number or a higher one is met."
-            )  # fmt: skip
+            start = least if proposed.met_from is None else proposed.met_from
+            note = "A grade of this number or a higher one is met."
+            found = st.number_input("Met from", value=float(start), step=1.0, key=f"{key}_from", help=note)
             return msgspec.structs.replace(bare, met_from=found)
-        met = st.multiselect("Means met", words, _of(words, proposed["met"]), key=f"{key}_met")
+        met = st.multiselect("Means met", words, _of(words, proposed.met), key=f"{key}_met")
         rest = [word for word in words if word not in met]
-        not_met = st.multiselect("Means not met", rest, _of(rest, proposed["not_met"]), key=f"{key}_not_met")
+        not_met = st.multiselect("Means not met", rest, _of(rest, proposed.not_met), key=f"{key}_not_met")
     return msgspec.structs.replace(bare, met=tuple(met), not_met=tuple(not_met))
 
 

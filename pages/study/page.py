@@ -84,7 +84,10 @@ def _importing(viewer: Viewer) -> None:
     names, choice = mappings.get(way.removeprefix(MAPPING)) if way.startswith(MAPPING) else None, None
     if len(uploads) == 1 and way in (DETECT, OWN):
         with _on_disk(uploads[0]) as path:
-            if way == OWN or not columns.is_known(path, uploads[0].name):
+            unknown = "" if way == OWN else columns.why_unknown(path, uploads[0].name)
+            if unknown:
+                st.html(html.quiet(unknown))
+            if way == OWN or unknown:
                 told = Options(model=model.strip() or None, judge=judge.strip() or None)
                 choice = columns.ask(path, uploads[0].name, number, told)
                 if choice is None:

@@ -113,6 +113,7 @@ def test_the_page_shows_who_may_import_what_is_under_way_and_takes_a_large_uploa
     (upload,) = app.file_uploader(key="upload").value
     number = upload.file_id
     monkeypatch.setattr("evalcore.importing.uploads._kept", {"tab": {number: file}})
+    app.run()
     app.button(key="import").click().run()
     assert "20 rows, imported" in words(app)
     small.engine.dispose()

@@ -76,6 +76,7 @@ def test_what_the_file_does_not_say_is_typed(engine, location, open_page):
     app = open_page(location, "study", LEAD)
     app.file_uploader(key="upload").upload("mine.csv", content).run()
     shown = unescape(check(app))
+    assert "closest format: " in shown
     assert "Still missing: which column is the criterion; who answered (Model); who graded (Judge)." in shown
     field(app.text_input, "criterion_typed").input("Is right.").run()
     next(one for one in app.text_input if one.label == "Model").input("wren").run()

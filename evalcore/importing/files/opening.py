@@ -417,8 +417,7 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
             raise ImportFailed([f"{name} line 1: {fault}"]) from fault
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     expected = f"the columns or keys of one of the formats {', '.join(FORMATS)}"
-    own = "; or say which column is what: on the Study page, or by --mapping"
-    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys, FORMATS)}{own}"])
+    raise ImportFailed([f"{name} line 1: expected {expected}, got {came}{_closest(keys, FORMATS)}"])
 
 
 def _closest(keys: set[str], formats: Mapping[str, FileFormat]) -> str:

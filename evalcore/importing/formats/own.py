@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importing.context import Cells, Graded, ImportContext, Options, shown
+from evalcore.importing.context import Cells, GivenExample, Graded, ImportContext, Options, shown
 from evalcore.importing.examples import as_stored, share_question, turns
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import LAST_SAMPLE, check_messages, decode, refuse, storable
@@ -98,11 +99,29 @@ class OwnRows(GradedRows):
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._named: dict[str, str] | None = None
+        self._joined: dict[object, Joined] = {}  # of this batch, by what it says of its example and criterion
+
+    def add(self, rows: Sequence[Graded | GivenExample]) -> None:
+        """Join a batch and write it; a long table says the same of an example and its criterion again for each model and judge."""
+        self._joined.clear()
+        super().add(rows)
 
     def _prepared(self, row: Graded) -> Graded:
         return row if row.prompt_id else msgspec.structs.replace(row, prompt_id=self._name(row))
 
     def _find_example(self, record: Graded) -> Joined | None:
+        if not record.is_row_of_table:
+            return self._found(record)
+        said = record.dataset, record.prompt_id, record.messages, record.rubric, record.criteria
+        same = self._joined.get(said)
+        if same is not None:
+            return Joined(record, same.example, same.criteria)
+        found = self._found(record)
+        if found is not None and None not in found.criteria:
+            self._joined[said] = found
+        return found
+
+    def _found(self, record: Graded) -> Joined | None:
         known = self._examples.known.get(record.prompt_id)
         if known is not None and known.provisional and record.messages is not None:
             is_same = as_stored(record.messages) == known.messages
@@ -111,8 +130,14 @@ class OwnRows(GradedRows):
         return super()._find_example(record)
 
     def _name(self, row: Graded) -> str:
+        """The name of the example with this conversation."""
         if self._named is None:  # what this file makes has its name from its content, so once is enough
             known = lookups.conversations(self._session, self._options.dataset)
             self._named = {sha256(messages.encode()).hexdigest(): name for messages, name in known}
-        digest = sha256(msgspec.json.encode(row.messages)).hexdigest()
+        digest = _digest(row.messages)
         return self._named.get(digest) or f"conversation-{digest[:16]}"
+
+
+@lru_cache(maxsize=16)  # rows of one conversation follow one another
+def _digest(messages: tuple[Message, ...] | None) -> str:
+    return sha256(msgspec.json.encode(messages)).hexdigest()
