@@ -16,7 +16,7 @@ from evalcore.stats.intervals import clustered_means
 from evalcore.stats.wording import NO_VALUE, counted, decimal
 from evalcore.study import frames
 from evalcore.study.db import Session
-from evalcore.study.schema import JURY, REPEAT, Label, RaterKind, Stage
+from evalcore.study.schema import JURY, PARSER, REPEAT, RULES, Label, RaterKind, Stage
 
 MANY_EXAMPLES = 5_000  # more are read whole, not by number
 NO_INTERVAL = "the conversations are too few or all alike"
@@ -73,7 +73,8 @@ class Compared:
 
 def prompts(session: Session) -> dict[str, JudgeRater]:
     """Every prompt of every judge that can be compared, by judge and version ("Magpie judge@1a2b3c4d"); of verdicts that came with a file the judge alone."""
-    known = [rater for rater in judges(session) if REPEAT not in rater.version and not rater.version.startswith(JURY)]
+    asked = (rater for rater in judges(session) if rater.name not in {PARSER, RULES})  # which read levels, by no prompt
+    known = [rater for rater in asked if REPEAT not in rater.version and not rater.version.startswith(JURY)]
     return {f"{rater.name} {rater.version}".strip(): rater for rater in known}
 
 
