@@ -680,7 +680,7 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
         row = connection.execute(_RATER_NAMED, bound).one()
         written(session).content("rater", [row.id])
     if row.person_id is None and person_id is not None:
-        connection.execute(update(TABLES["rater"]).where(_RATER.id == row.id).values(person_id=person_id))
+        connection.execute(update(STORED["rater"]).where(_RATER.id == row.id).values(person_id=person_id))
     return int(row.id)
 
 

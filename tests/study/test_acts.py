@@ -16,12 +16,23 @@ import evalcore
 from evalcore import runs
 from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import tables as export_tables
-from evalcore.importing import import_file, staging
+from evalcore.importing import import_file, kept, staging
+from evalcore.importing.mapping import OwnNames
 from evalcore.judges import juries
-from evalcore.reading import adjudication, assigning, exposing, overriding, practice, reviewing, threads
+from evalcore.reading import (
+    adjudication,
+    amending,
+    assigning,
+    exposing,
+    overriding,
+    practice,
+    registering,
+    reviewing,
+    threads,
+)
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
-from evalcore.study import acting, auditing, mending, renaming, store
+from evalcore.study import acting, auditing, freezing, mending, renaming, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import writing
 from evalcore.study.renaming import Kind
@@ -76,6 +87,12 @@ def given_up(small: World, actor: Viewer) -> None:
             store.end_parts(session)
 
 
+def frozen_for_a_moment(small: World, actor: Viewer) -> None:
+    """The study is frozen, and open again for the acts after it."""
+    freezing.freeze(small.engine, actor=actor)
+    freezing.amend(small.engine, "open again", "for the next act", actor=Administrator(name="set-up"))
+
+
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "study.acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
@@ -84,6 +101,17 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
     "study.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
     "study.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
+    "study.freezing.freeze": ("freeze", lambda w, a, _f, _n: frozen_for_a_moment(w, a)),
+    "study.freezing.amend": ("freeze", lambda w, a, _f, n: freezing.amend(w.engine, f"version {n}", "x", actor=a)),
+    "importing.kept.keep": ("import", lambda w, a, _f, n: kept.keep(w.engine, f"names{n}", OwnNames("responses", {}), actor=a)),
+    "reading.amending.add_readers": ("assign", lambda w, a, _f, _n: amending.add_readers(w.engine, 1, ["Dr. Tove Lind"], actor=a)),
+    "reading.amending.cancel": ("assign", lambda w, a, _f, _n: amending.cancel(w.engine, 1, "x", actor=a)),
+    "reading.amending.hand_over": (
+        "assign", lambda w, a, _f, _n: amending.hand_over(w.engine, "Dr. Tove Lind", "Dr. Imani Noor", actor=a),
+    ),
+    "reading.amending.pause": ("assign", lambda w, a, _f, _n: amending.pause(w.engine, 1, actor=a)),
+    "reading.amending.resume": ("assign", lambda w, a, _f, _n: amending.resume(w.engine, 1, actor=a)),
+    "reading.registering.freeze_queue": ("assign", lambda w, a, _f, _n: registering.freeze_queue(w.engine, 1, actor=a)),
     "triage.set_label_map": ("set_triage", lambda w, a, _, n: triage_acts.set_label_map(w.engine, f"source{n}", [("x", "A")], actor=a)),
     "triage.set_triage_settings": ("set_triage", lambda w, a, _f, _n: triage_acts.set_triage_settings(w.engine, TriageSettings(), actor=a)),
     "triage.set_confidence_meaning": (

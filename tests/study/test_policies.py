@@ -30,6 +30,9 @@ ALLOWED = {
     "see_replies": (False, False, False, True),
     "answer": (False, False, False, True),
     "adjudicate": (False, True, False, False),
+    "freeze": (False, False, False, True),
+    "delete": (False, False, False, True),
+    "split": (False, False, True, True),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)
 
@@ -54,7 +57,7 @@ SLIPS = {
         for has_seen, gone_on in itertools.product((False, True), repeat=2)
     },
 }
-ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open", "give_practice", "practise"}
+ON_SOMETHING = {"mark", "reveal", "decide", "slip", "settle", "open", "amend", "give_practice", "practise"}
 ME, SOMEBODY_ELSE = 1, 2
 EVERY_ROLES = [frozenset(roles) for n in range(5) for roles in itertools.combinations(ROLES, n)]
 
