@@ -39,6 +39,7 @@ def saved(record: Page, tmp_path: Path) -> Callable[[str], Path]:
     return saves
 
 
+@pytest.mark.slow
 def test_all_words_of_figures_take_the_ink_of_the_theme_without_a_reload(record: Page):
     assert record.evaluate(INK) == [PAPER]
     record.emulate_media(color_scheme="dark")
@@ -59,6 +60,7 @@ def test_a_figure_is_saved_as_svg_and_png_on_white_in_the_ink_of_paper_whatever_
     assert saved("Save as PNG").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_figure_are_saved_with_their_intervals(saved):
     with saved("Save the numbers").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

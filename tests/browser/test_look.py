@@ -54,6 +54,7 @@ SECTIONS_OPENED = [
 ]
 
 
+@pytest.mark.slow
 def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_not(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ARABIC}")
     steps.open_row(page, 0)

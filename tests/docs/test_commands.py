@@ -74,7 +74,7 @@ def folder(overread, demo_file: Path) -> Path:
     return overread.folder
 
 
-SLOW = {"README"}  # forty commands
+SLOW = {"README", "export"}  # tens of commands
 RUN = [
     pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in SLOW else ())
     for path in DOCS

@@ -176,6 +176,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow  # the histories below are a few of these, on both databases
 @given(st.lists(STEPS, min_size=3, max_size=12))
 @settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrunk by hand in less time
 def test_a_study_agrees_with_one_that_never_had_what_was_withdrawn(steps):
@@ -208,6 +209,7 @@ HISTORIES: dict[str, list[Step]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_on_postgresql
 @pytest.mark.parametrize("steps", HISTORIES.values(), ids=HISTORIES)
 def test_what_was_withdrawn_leaves_on_both_databases(database_url, steps):
     held(database_url, steps)
