@@ -166,6 +166,7 @@ class Presses:
     def mark(self, key: str, place: int, words: str) -> None:
         self.press(key)
         expect(self.page.locator(".or-row .or-mark").nth(place)).to_contain_text(words)
+        expect(self.page.locator(".or-row.or-pending")).to_have_count(0)  # it is stored
 
     def submit(self) -> None:
         expect(steps.button(self.page, "submit")).to_be_enabled()
@@ -487,6 +488,7 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
             break
         expect(second).to_contain_text("✓ met")
         assert labels(page)[:3] == ["met", "met", "unanswered"]
+        expect(page.locator(".or-row.or-pending")).to_have_count(0)  # it is stored
         page.reload()
         expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
         assert labels(page)[:3] == ["met", "met", "unanswered"]
