@@ -102,11 +102,12 @@ def mark_broken(
         raise OverreadError(msg)
     reason = None if undo else Broken(console.one_of("--why", why, list(Broken)))
     with console.study(db) as engine:
+        actor = console.actor(engine)
         for response_id in response_ids:
             if reason is None:
-                mending.unmark_broken(engine, response_id, actor=console.actor(engine))
+                mending.unmark_broken(engine, response_id, actor=actor)
             else:
-                mending.mark_broken(engine, response_id, reason, actor=console.actor(engine))
+                mending.mark_broken(engine, response_id, reason, actor=actor)
             console.say(f"Response {response_id}: {'counts again' if undo else 'marked as broken'}.")
 
 

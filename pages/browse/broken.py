@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from evalcore.errors import OverreadError
 from evalcore.study import mending
 from evalcore.study.policies import allows, check_can_mend
 from evalcore.study.schema import Broken, Viewer
@@ -19,7 +18,9 @@ def mark(viewer: Viewer, response_id: int) -> None:
     with st.popover("Broken?", icon=":material/heart_broken:", key=f"broken_{response_id}", help=HELP, type="tertiary"):
         why = st.radio("This response is", list(Broken), format_func=WORDS.__getitem__, key=f"broken_why_{response_id}")
         if why is not None and st.button("Mark as broken", key=f"mark_broken_{response_id}"):
-            _act(lambda: mending.mark_broken(common.engine(), response_id, why, actor=viewer))
+            with common.shown_errors():
+                mending.mark_broken(common.engine(), response_id, why, actor=viewer)
+                st.rerun()
 
 
 def told(viewer: Viewer, example_id: int) -> None:
@@ -37,13 +38,6 @@ def told(viewer: Viewer, example_id: int) -> None:
             if allows(check_can_mend, viewer) and st.button(
                 "Count it again", key=f"unmark_{row.response_id}", type="tertiary"
             ):
-                number = int(row.response_id)
-                _act(lambda number=number: mending.unmark_broken(common.engine(), number, actor=viewer))
-
-
-def _act(act: object) -> None:
-    try:
-        if common.saved(act):  # type: ignore[arg-type]
-            st.rerun()
-    except OverreadError as error:
-        st.html(html.notice(str(error), kind="error"))
+                with common.shown_errors():
+                    mending.unmark_broken(common.engine(), int(row.response_id), actor=viewer)
+                    st.rerun()

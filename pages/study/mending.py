@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted, listed
 from evalcore.study import mending
 from evalcore.study.mending import MAX_REASON, Effect
@@ -95,13 +94,15 @@ def _take_back(viewer: Viewer, file: str, number: int, effect: Effect) -> None:
     with st.form(f"withdraw_{number}", border=False, enter_to_submit=False):
         why = st.text_input("Why", key=f"withdraw_why_{number}", max_chars=MAX_REASON)
         if st.form_submit_button("Withdraw this import", icon=":material/undo:"):
-            _act(lambda: mending.withdraw(common.engine(), number, reason=why, actor=viewer))
+            mending.withdraw(common.engine(), number, reason=why, actor=viewer)
+            st.rerun()
 
 
 def _bring_back(viewer: Viewer, file: str, number: int, effect: Effect) -> None:
     st.html(html.notice(f"With {file} these come back: {_words(effect)}."))
     if st.button("Restore this import", icon=":material/redo:", key=f"restore_{number}"):
-        _act(lambda: mending.restore(common.engine(), number, actor=viewer))
+        mending.restore(common.engine(), number, actor=viewer)
+        st.rerun()
 
 
 def _names(viewer: Viewer) -> None:
@@ -118,16 +119,9 @@ def _names(viewer: Viewer) -> None:
             html.notice(f"{name} is in this study already. Merging says that both are the same; that is not undone.")
         )
     if go and was is not None:
-        _act(lambda: rename(common.engine(), kind, was, name, merge=is_there, actor=viewer))
+        with common.shown_errors():
+            rename(common.engine(), kind, was, name, merge=is_there, actor=viewer)
+            st.rerun()
     st.html(
         html.quiet("Files that come later may use either name. The audit trail and the exports' manifest keep both.")
     )
-
-
-def _act(act: object) -> None:
-    """Do it and show the study as it is then, or say why not."""
-    try:
-        if common.saved(act):  # type: ignore[arg-type]
-            st.rerun()
-    except OverreadError as error:
-        st.html(html.notice(str(error), kind="error"))
