@@ -57,8 +57,8 @@ test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py
 	$(BIN)/pytest -m slow --timeout 3000 --hypothesis-profile thorough $(ARGS)
 
-bench: .venv/.for-tests  ## every benchmark in tests/benchmarks/
-	@shopt -s nullglob; for benchmark in tests/benchmarks/[!_]*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+bench: .venv/.for-tests  ## every benchmark in tests/benchmarks/, and what became slower; ARGS="import_speed" runs one alone
+	$(BIN)/python tests/benchmarks/_all.py $(ARGS)
 
 docs: .venv/.for-tests  ## write the reference in docs/ from the code, and build a web site of docs/ in build/docs that needs no network
 	$(BIN)/python -m tests.docs.reference

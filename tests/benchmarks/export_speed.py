@@ -70,10 +70,8 @@ def print_table(what: str, half: Engine, whole: Engine, repeats: int) -> None:
     floor = best(lambda: table.to_csv(index=False), repeats)
     took = best(lambda: export_tables.to_csv(export_tables.table(whole, what)), repeats)
     took_half = best(lambda: export_tables.to_csv(export_tables.table(half, what)), repeats)
-    print(
-        f"{what}: {len(table):,} rows in {took:.2f} s, {took / floor:.1f} x the floor (bare to_csv, {floor:.2f} s), "
-        f"{took / took_half:.1f} x half the study"
-    )
+    beside = f"{took / floor:.1f} x the floor (bare to_csv, {floor:.2f} s), " if len(table) else "no floor, "
+    print(f"{what}: {len(table):,} rows in {took:.2f} s, {beside}{took / took_half:.1f} x half the study")
 
 
 def best(act: Callable[[], object], repeats: int) -> float:
