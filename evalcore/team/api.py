@@ -194,7 +194,7 @@ def _is_known(tag: str, headers: Headers) -> bool:
 
 
 def _json(told: Mapping[str, Any], version: int, headers: Headers | None, tag: str = "") -> Response:
-    body = orjson.dumps({"version": version, **told}, option=orjson.OPT_SERIALIZE_NUMPY, default=str)
+    body = orjson.dumps({"version": version, **told}, option=orjson.OPT_SERIALIZE_NUMPY, default=pd.Timestamp.isoformat)
     tag = tag or f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if headers is not None and _is_known(tag, headers):
         return Response(status_code=304, headers={"etag": tag})
