@@ -74,8 +74,8 @@ MEANING = {
     "scores": "One row a response and judge: points and score.",
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",
-    "progress": "Assignments, with the columns of `overread assignments list --json` but for chosen_by and readers; and who has read how much: reader, n_reads, "
-    "reads_a_day (of the last seven days; null without any).",
+    "progress": "Assignments, with the columns of `overread assignments list --json` but for chosen_by and readers; and readers: reader, n_reads and "
+    "reads_a_day, of the last seven days and null without any.",
 }
 
 

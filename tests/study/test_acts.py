@@ -101,6 +101,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
     "study.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
     "study.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
+    "study.renaming.take_back": ("mend", lambda w, a, _f, n: renaming.take_back(w.engine, Kind.DATASET, "d", actor=a)),
     "study.freezing.freeze": ("freeze", lambda w, a, _f, _n: frozen_for_a_moment(w, a)),
     "study.freezing.amend": ("freeze", lambda w, a, _f, n: freezing.amend(w.engine, f"version {n}", "x", actor=a)),
     "importing.kept.keep": ("import", lambda w, a, _f, n: kept.keep(w.engine, f"names{n}", OwnNames("responses", {}), actor=a)),
