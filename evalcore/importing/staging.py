@@ -38,7 +38,7 @@ from evalcore.triage.store import set_confidence_meaning
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.15  # longer than SQLite lets whoever waits sleep: everybody gets their turn between two parts
+PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): everybody gets their turn between two parts
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
@@ -91,17 +91,18 @@ class Work:
         seconds: float | None = None,
         parts: "Parts | None" = None,
         written: ImportReport | None = None,
+        only_checks: bool = False,
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
         `seconds`: how long that may last; then TooLong. `written`: what came of the first rows, which the study has already: they come again, and only what
-        they lead to is remembered. ImportFailed: there are faults.
+        they lead to is remembered. `only_checks`: in a copy that is thrown away. ImportFailed: there are faults.
         """
         began = time.monotonic()
         context = ImportContext(self.file, self.options, session, report)
         bulk, faults = context.bulk, context.faults
         n_written = 0 if written is None else written.rows
-        bulk.repeats = n_written > 0
+        bulk.repeats, bulk.only_checks = n_written > 0, only_checks
         writer = (self.file.format.writer or GradedRows)(context)
         size, batch = writer.batch, list[Any]()
 
@@ -394,7 +395,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         unkept(scratch)
         try:
             with writing(scratch, with_broken=True) as session:
-                work.join(session, work.rows(progress, report), report)
+                work.join(session, work.rows(progress, report), report, only_checks=True)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()

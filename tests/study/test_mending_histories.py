@@ -263,7 +263,7 @@ HISTORY = st.lists(STEPS, min_size=3, max_size=12).map(lambda steps: [*BEGUN, *s
 FEW = {"deadline": None, "phases": [Phase.explicit, Phase.reuse, Phase.generate]}  # shrunk by hand in less time
 
 
-@given(HISTORY)
+@given(steps=HISTORY)
 @settings(max_examples=4, **FEW)
 def test_a_study_agrees_with_one_that_never_had_what_is_gone_and_always_had_its_names(steps):
     with tempfile.TemporaryDirectory() as folder:
@@ -271,7 +271,7 @@ def test_a_study_agrees_with_one_that_never_had_what_is_gone_and_always_had_its_
 
 
 @pytest.mark.slow
-@given(HISTORY)
+@given(steps=HISTORY)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], **FEW)
 def test_so_it_does_on_postgresql(steps, postgres_spare):
     try:
