@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -36,6 +36,7 @@ from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
+AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): everybody gets their turn between two parts
@@ -72,8 +73,8 @@ class Work:
         return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
 
     def rows(self, progress: Progress, report: ImportReport) -> Rows:
-        """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread."""
-        ahead = self.file.rows(self.options, progress, report.unread)
+        """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
+        ahead = self.file.rows(self.options, progress, None if report.unread else report.unread)
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -191,6 +192,8 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
             return report
         if is_broken_off(session, engine, work):
             raise TooLong
+        if can_stage(engine) and work.file.path.stat().st_size > AT_ONCE_BYTES:
+            raise TooLong
         work.join(session, rows, report, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
         work.set_meanings(session, report, actor.signature)
         if work.dry_run or report.adds_nothing:
@@ -251,7 +254,7 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress, *, c
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return _written(engine, work, begun, progress)
+        return _written(engine, work, begun, progress, checked.unread)
 
 
 def finish(engine: Engine) -> ImportReport | None:
@@ -461,9 +464,12 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
     return begun
 
 
-def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress) -> ImportReport:
+def _written(
+    engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress, unread: Mapping[str, int] | None = None
+) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, stopped = work.report(), None
+    report.unread.update(unread or {})  # as the check found it
     rows = work.rows(progress, report)
     with writing(engine, patient=True, with_broken=True) as session:
         work.begin(session, begun.actor)

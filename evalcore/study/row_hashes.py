@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Boolean, Column, Float, Integer, String
+from sqlalchemy import Boolean, Column, Float
 
 from evalcore.study.tables import TABLES, UtcDateTime
 
@@ -73,6 +73,8 @@ def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
 
 def hashes_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[bytes]:
     """`row_hash` of many rows, given by their columns."""
+    filled = [place for place, cells in enumerate(columns) if cells.count(None) < len(cells)]
+    names, columns = [names[place] for place in filled], [columns[place] for place in filled]
     if any(None in cells for cells in columns):
         return [row_hash(names, row) for row in zip(*columns, strict=True)]
     rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
@@ -81,14 +83,11 @@ def hashes_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) ->
 
 def hashes_of_stored(table: str, rows: Sequence[Sequence[Any]]) -> list[bytes]:
     """`hash_of` of many rows as the database gives them: their number, and `hashed_columns` in their order."""
-    names = hashed_columns(table)
-    columns = [list(cells) for cells in zip(*rows, strict=True)][1:]
-    for place, name in enumerate(names):
-        if not isinstance(TABLES[table].c[name].type, String | Integer) or isinstance(
-            TABLES[table].c[name].type, Boolean
-        ):
-            columns[place] = [stored(table, name, cell) for cell in columns[place]]
-    return hashes_of_columns(names, columns)
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))[1:]
+    for place, name in enumerate(hashed_columns(table)):
+        if (change := _change(table, name)) is not _word:
+            columns[place] = [cell if cell is None else change(cell) for cell in columns[place]]
+    return hashes_of_columns(hashed_columns(table), columns)
 
 
 def hash_of(table: str, row: Mapping[str, Any]) -> bytes:
@@ -111,7 +110,11 @@ def _change(table: str, column: str) -> Callable[[Any], Any]:
         return int
     if isinstance(kind, Float):
         return lambda number: float(number) + 0.0  # SQLite keeps no minus before a zero
-    return lambda word: str(word) if isinstance(word, StrEnum) else word
+    return _word
+
+
+def _word(word: Any) -> Any:
+    return str(word) if isinstance(word, StrEnum) else word
 
 
 class Digest:
