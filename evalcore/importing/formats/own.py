@@ -56,6 +56,7 @@ def points(text: str, place: str) -> int | None:
     return number
 
 
+@lru_cache(maxsize=16)  # rows of one conversation follow one another
 def conversation(text: str | None, place: str, *, is_asked: bool = True) -> tuple[Message, ...] | None:
     """A conversation, JSON where it begins so, else one turn of the user's; with `is_asked` it ends with a turn of the user's."""
     if text is None or not text.strip():
@@ -136,6 +137,12 @@ class OwnRows(GradedRows):
             self._named = {sha256(messages.encode()).hexdigest(): name for messages, name in known}
         digest = _digest(row.messages)
         return self._named.get(digest) or f"conversation-{digest[:16]}"
+
+
+class TableRows(OwnRows):
+    """Takes rows of one criterion each."""
+
+    batch = 2_000
 
 
 @lru_cache(maxsize=16)  # rows of one conversation follow one another
