@@ -137,7 +137,7 @@ class Work:
         if not report.rows and not faults.count:
             faults.add("expected at least one row, got none")
         if report.rows and report.without_partner == report.rows:
-            none = f"expected rows that fit the study, found none in {counted(report.rows, 'row')}"
+            none = f"expected rows that fit the study, got none in {counted(report.rows, 'row')}"
             faults.add(f"{none}; {report.without_partner_named[0]}")
         faults.raise_if_any()
 
@@ -297,7 +297,7 @@ def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
         allow(session, actor, check_can_import)
         found = lookups.unfinished_import(session)
     if found is None:
-        raise ImportFailed(["--give-up: expected an import that was broken off, found none. Nothing was changed."])
+        raise ImportFailed(["--give-up: expected an import that was broken off, got none. Nothing was changed."])
     path = kept_path(engine, found.source_hash)
     with held(path) as is_free:
         if not is_free:

@@ -157,9 +157,9 @@ def test_a_file_with_a_broken_response_meets_it_and_does_not_bring_it_back(histo
 
 
 def test_what_is_not_there_cannot_be_marked(history):
-    with pytest.raises(NotFound, match="expected the number of a response of the study, found 99"):
+    with pytest.raises(NotFound, match="expected the number of a response of the study, got 99"):
         mending.mark_broken(history.engine, 99, Broken.EMPTY, actor=ANA)
-    with pytest.raises(NotFound, match="expected the number of a response that is marked as broken, found 1"):
+    with pytest.raises(NotFound, match="expected the number of a response that is marked as broken, got 1"):
         mending.unmark_broken(history.engine, 1, actor=ANA)
 
 
