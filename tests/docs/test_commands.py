@@ -64,7 +64,7 @@ def folder(overread, demo_file: Path) -> Path:
     prompt = next(block for block in blocks(ROOT / "docs" / "compare-judges.md") if "{criterion}" in block.text)
     (overread.folder / "strict.txt").write_text(prompt.text, "utf-8")
     mapping, *others = [block.text for block in blocks(ROOT / "docs" / "own-data.md") if block.language == "yaml"]
-    assert [parse(text, "docs/own-data.md").format for text in others] == ["grade-table"]
+    assert [parse(text, "docs/own-data.md").format for text in others] == ["grade-table", "verdict-table"]
     (overread.folder / "ours.yaml").write_text(mapping, "utf-8")
     engine = connect(str(overread.db))
     kept.keep(engine, "ours", parse(mapping, "ours"), actor=Administrator(name="tester"))

@@ -45,6 +45,12 @@ def grade(text: str, place: str) -> bool | None:
     return _GRADES[word] if word else None
 
 
+def label_word(text: str) -> str:
+    """A physician's label in the words of the format where it is one of the usual words for grades; any other text as it is."""
+    met = _GRADES.get("_".join(text.lower().split()))
+    return text if met is None else "met" if met else "not_met"
+
+
 def points(text: str, place: str) -> int | None:
     """What a criterion counts; None where nothing is said: then it can be read, and is never scored."""
     if not (text := text.strip()):
