@@ -111,10 +111,11 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
     elif filters.on_responses():
         response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
-    found = frame(session, statement.order_by(table.c.id))
+    fitting = frame(session, statement.order_by(table.c.id))
     if filters.search.strip() and hides(session.connection()):
-        found = found.loc[~found["example_id"].isin(_no_longer_said(session, filters.search, set(found["example_id"])))]
-    return found.reset_index(drop=True)
+        unsaid = _no_longer_said(session, filters.search, set(fitting["example_id"]))
+        fitting = fitting.loc[~fitting["example_id"].isin(unsaid)].reset_index(drop=True)
+    return fitting
 
 
 # ---------------------------------------------------------------- what is searched

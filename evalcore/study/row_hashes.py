@@ -83,7 +83,7 @@ def hashes_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) ->
 
 def hashes_of_stored(table: str, rows: Sequence[Sequence[Any]]) -> list[bytes]:
     """`hash_of` of many rows as the database gives them: their number, and `hashed_columns` in their order."""
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))[1:]
+    columns = list[Sequence[Any]](zip(*rows, strict=True))[1:]
     for place, name in enumerate(hashed_columns(table)):
         if (change := _change(table, name)) is not _word:
             columns[place] = [cell if cell is None else change(cell) for cell in columns[place]]

@@ -317,7 +317,7 @@ def openapi() -> dict[str, Any]:
     """The description of all this by OpenAPI 3.1; it tells nothing of a study, and is the same for everybody."""
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     refusals = {status: {"description": why, "content": _content(error)} for status, why in _REFUSALS.items()}
-    paths = {}
+    paths: dict[str, Any] = {}
     for what, parameters in PARAMETERS.items():
         told: dict[str, Any] = {
             "version": {"type": "integer", "description": "Grows with each act that changes the study."}
@@ -343,10 +343,10 @@ def openapi() -> dict[str, Any]:
                     for name, meaning in parameters.items()
                 ],
                 "responses": {
-                    "200": {"description": MEANING[what], "content": _content(whole) | content},
+                    "200": {"description": MEANING[what], "content": {**_content(whole), **content}},
                     "304": {"description": "Nothing has changed since the ETag that came with If-None-Match."},
-                    **refusals,
-                },
+                }
+                | refusals,
             }
         }
     return {

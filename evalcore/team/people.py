@@ -160,8 +160,8 @@ def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewe
         if not 1 <= days <= MOST_DAYS:
             msg = f"days: expected 1 to {MOST_DAYS}, got {days}"
             raise OverreadError(msg)
-        told = {"purpose": purpose.strip(), "days": days}
-        return store.make_key(session, person.person_id, **told, actor=actor.signature)
+        purpose = purpose.strip()
+        return store.make_key(session, person.person_id, purpose=purpose, days=days, actor=actor.signature)
 
 
 def revoke_key(engine: Engine, number: int, *, actor: Viewer) -> None:

@@ -188,8 +188,8 @@ def set_active(session: Session, person_id: int, *, active: bool, n_freed: int =
 def make_key(session: Session, person_id: int, *, purpose: str, days: int, actor: str) -> str:
     """A new key with which a program reads the study as a person of it, for some days. Returns it: the database keeps a hash."""
     key = f"overread_{secrets.token_urlsafe(32)}"
-    made = {"purpose": purpose, "created_by": actor, "expires_at": now() + timedelta(days=days)}
-    row = AccessKey(key_hash=hashed(key), person_id=person_id, **made)
+    until = now() + timedelta(days=days)
+    row = AccessKey(key_hash=hashed(key), person_id=person_id, purpose=purpose, created_by=actor, expires_at=until)
     session.add(row)
     session.flush()
     detail = {"key": row.id, "purpose": purpose, "days": days}

@@ -111,8 +111,7 @@ def _keys(viewer: Viewer) -> None:
             days = st.number_input("Valid for days", 1, people.MOST_DAYS, people.KEY_DAYS, key="key_days", width=160)
             if st.form_submit_button("Make a key", disabled=not able):
                 with common.shown_errors():
-                    told = {"purpose": purpose, "days": int(days)}
-                    made = people.make_key(common.engine(), name, **told, actor=viewer)
+                    made = people.make_key(common.engine(), name, purpose=purpose, days=int(days), actor=viewer)
                     st.html(html.quiet("Copy this key now: it is not shown again."))
                     st.code(made, language=None, wrap_lines=True)
         with common.shown_errors():
