@@ -14,9 +14,9 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from evalcore.errors import OverreadError
 from evalcore.importing import uploads
 from evalcore.settings import shipped
+from evalcore.study import contents
 from evalcore.study.acting import opened
-from evalcore.study.db import PRESS_SECONDS, Engine
-from evalcore.team import logs
+from evalcore.study.db import PRESS_SECONDS, Engine, reading
+from evalcore.study.schema import Viewer
+from evalcore.team import logs, people
 from evalcore.team.health import Health
 from evalcore.team.provider import Provider, provider
-from evalcore.team.sign_in import SignedInOnly, local_path
+from evalcore.team.sign_in import SignedInOnly, local_path, session_of, token_of
 from evalcore.team.studies import sign_ins
 
 PERSON_PATH = "/reader/"
@@ -306,12 +308,24 @@ def _engine_at(location: str) -> Engine:
     return opened(location, wait_seconds=PRESS_SECONDS)
 
 
+def _by_session(signing_in: Provider | None, cookies: Mapping[str, str], engine: Engine) -> Viewer | None:
+    """The person of a study by what a browser sends: who is signed in, or on a server without sign-in whom it has chosen."""
+    if signing_in is not None:
+        who = session_of(_engine_at(sign_ins()), token_of(cookies), signing_in)
+        return None if who is None else people.member(engine, who)
+    with reading(engine) as session:
+        number = cookies.get(cookie_name(contents.study_key(session) or ""), "")
+        return contents.person(session, int(number)) if re.fullmatch("[0-9]{1,15}", number) else None
+
+
 def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = None) -> Any:
     """The ASGI application: Streamlit behind our doors, served as these hosts, inside our headers."""
     import streamlit
     from starlette.middleware import Middleware
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web.server.starlette import starlette_server
+
+    from evalcore.team.api import Api
 
     bind = starlette_server._bind_socket  # noqa: SLF001 - there is no setting for it
 
@@ -341,6 +355,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         Middleware(Health, engine_at=_engine_at),
         Middleware(Headers, policy=content_security_policy(index)),
         Middleware(OwnPages, hosts=hosts),
+        Middleware(Api, engine_at=_engine_at, by_session=partial(_by_session, signing_in)),
         who,
         Middleware(uploads.ToDisk),
     ]

@@ -47,7 +47,10 @@ def shown(engine: Engine) -> dict[str, list[str]]:
             "browse": browse.examples(session, Filters()),
             "read": browse.examples(session, Filters(reads=browse.READ)),
             "overridden": browse.examples(session, Filters(reads=browse.OVERRIDDEN)),
-            "search": browse.examples(session, Filters(search="sweats")),
+            **{
+                f"search {words}": browse.examples(session, Filters(search=words))
+                for words in ("sweats", "go today", "wai")
+            },
             "verdicts": frames.verdicts(session, texts=True, every_prompt=True),
             "acuity": frames.acuity_verdicts(session),
             "items": pd.concat([data.items, data.judged.rename(columns="judge {}".format)], axis=1),

@@ -5,13 +5,14 @@ that is known.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evalcore.calibration.reliability import Calibrated, calibrated
+from evalcore.calibration.reliability import Calibrated, calibrated, judge_finding
 from evalcore.rubric.data import RubricData, first_reads, votes
 from evalcore.stats.intervals import percent_words, signed_points
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
@@ -231,6 +232,54 @@ def _few(rows: Sequence[Row]) -> str:
 
 TOO_FEW_VOTES = "Fewer than three votes: two that agree would always be sure."
 TIED = "The judges are evenly split, so there is no majority."
+
+
+class Held(NamedTuple):
+    """Judges' confidences held against physicians' reads: what each judge's means, and whether the reads are drawn ones (else all count)."""
+
+    meanings: pd.DataFrame
+    calibrated: Calibrated
+    is_drawn: bool
+
+
+def held_against_reads(
+    triage_data: TriageData,
+    meanings: Meanings,
+    counts: pd.DataFrame,
+    beside: pd.DataFrame,
+    rubric_data: RubricData | None,
+    *,
+    drawn: bool = True,
+) -> dict[str, Held]:
+    """Of criteria and of levels; `counts` and `beside` are those of `queries.stated` and `queries.beside_reads`. Where no read was drawn, all count."""
+    of_criteria, of_levels = criteria_meanings(counts, meanings), level_meanings(triage_data, meanings)
+    make: dict[str, tuple[pd.DataFrame, Callable[..., Calibrated]]] = {
+        "criteria": (of_criteria, partial(judges_on_criteria, beside, of_criteria, rubric_data)),
+        "levels": (of_levels, partial(judges_on_levels, triage_data, of_levels)),
+    }
+    held = {}
+    for name, (table, of_reads) in make.items():
+        found = of_reads(drawn=drawn)
+        is_drawn = drawn and bool(found.errors["n"].any())
+        held[name] = Held(table, found if is_drawn or not drawn else of_reads(drawn=False), is_drawn)
+    return held
+
+
+UNITS = {"criteria": ("criterion", "conversation"), "levels": ("level", "case")}
+"""Of `held_against_reads`: what a label is of, and what its intervals are clustered by."""
+
+
+def held_words(held: Mapping[str, Held]) -> list[str]:
+    """Why confidences cannot be used, and what comes of those that can, a sentence a judge or majority."""
+    sentences = [str(why) for one in held.values() for why in one.meanings["why"] if why]
+    for name, one in held.items():
+        label, cluster = UNITS[name]
+        errors, majorities = one.calibrated.errors, one.calibrated.majorities
+        for row in errors.loc[errors["n"].gt(0)].to_dict(orient="records"):
+            group = str(row["group"])
+            is_majority = group in majorities
+            sentences.append(judge_finding(row, group, label=label, cluster=cluster, is_majority=is_majority))
+    return sentences
 
 
 def judges_on_criteria(

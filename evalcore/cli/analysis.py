@@ -67,7 +67,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
     first, comma, second = (primary or "").partition(",")
     if primary is not None and not (comma and first.strip() and second.strip() and "," not in second):
-        msg = f"--primary: expected two models joined by a comma, found {primary!r}"
+        msg = f"--primary: expected two models joined by a comma, got {primary!r}"
         raise OverreadError(msg)
     spec = Analysis(
         evaluation=dataset,

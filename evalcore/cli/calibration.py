@@ -1,7 +1,6 @@
 """Calibration by the command line: whether stated confidence is borne out, models' spread on ambiguous cases, and routing."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -117,33 +116,19 @@ def _judges(
     drawn: bool,
 ) -> Part:
     from evalcore.calibration import confidence
-    from evalcore.calibration.reliability import judge_finding
 
-    of_criteria = confidence.criteria_meanings(counts, meanings)
-    of_levels = confidence.level_meanings(triage_data, meanings)
-    on_criteria = partial(confidence.judges_on_criteria, beside, of_criteria, rubric_data)
-    on_levels = partial(confidence.judges_on_levels, triage_data, of_levels)
-    sentences = [str(why) for table in (of_criteria, of_levels) for why in table["why"] if why]
-    tables = {}
-    for name, table, make, label, cluster in (
-        ("criteria", of_criteria, on_criteria, "criterion", "conversation"),
-        ("levels", of_levels, on_levels, "level", "case"),
-    ):
-        calibrated = make(drawn=drawn)
-        is_drawn = drawn and bool(calibrated.errors["n"].any())
-        calibrated = calibrated if is_drawn or not drawn else make(drawn=False)
-        tables[name] = {
-            "meanings": table,
-            "reliability": calibrated.reliability,
-            "errors": calibrated.errors,
-            "majorities": sorted(calibrated.majorities),
-            "drawn": is_drawn,
+    held = confidence.held_against_reads(triage_data, meanings, counts, beside, rubric_data, drawn=drawn)
+    tables = {
+        name: {
+            "meanings": one.meanings,
+            "reliability": one.calibrated.reliability,
+            "errors": one.calibrated.errors,
+            "majorities": sorted(one.calibrated.majorities),
+            "drawn": one.is_drawn,
         }
-        for row in calibrated.errors.loc[calibrated.errors["n"].gt(0)].to_dict(orient="records"):
-            group = str(row["group"])
-            is_majority = group in calibrated.majorities
-            sentences.append(judge_finding(row, group, label=label, cluster=cluster, is_majority=is_majority))
-    return tables, sentences or [NO_JUDGE], {}
+        for name, one in held.items()
+    }
+    return tables, confidence.held_words(held) or [NO_JUDGE], {}
 
 
 def _models(own: pd.DataFrame) -> Part:

@@ -120,7 +120,7 @@ def reads_in(said: str | None) -> "Reads | None":
     from evalcore.judges.record import Reads
 
     if said not in (None, *Reads):
-        msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
+        msg = f"--reads: expected {' or '.join(Reads)}, got {said}"
         raise OverreadError(msg)
     return None if said is None else Reads(said)
 

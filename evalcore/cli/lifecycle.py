@@ -78,7 +78,7 @@ def delete_study(
 
     place = connect(db or settings().db).url
     if place.drivername == "sqlite" and not Path(place.database or "").is_file():
-        msg = f"--db: expected the file of a study, found none at {place.database}. Nothing was deleted."
+        msg = f"--db: expected the file of a study, got none at {place.database}. Nothing was deleted."
         raise OverreadError(msg)
     with study(db) as engine:
         name = deleting.name_of(engine)

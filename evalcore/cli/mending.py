@@ -113,15 +113,24 @@ def mark_broken(
 
 def rename(
     kind: Annotated[str, Argument(help=f"{', '.join(Kind)}.")],
-    was: Annotated[str, Argument(help="The name that it has now.")],
-    name: Annotated[str, Argument(help="The name that it is to have.")],
-    merge: Annotated[
-        bool, Option("--merge", help="It is the same as another one of that name; this is not undone.")
+    was: Annotated[str, Argument(help="The name that it has now; with --undo the one that it came with.")],
+    name: Annotated[str | None, Argument(help="The name that it is to have.")] = None,
+    merge: Annotated[bool, Option("--merge", help="It is the same as another one of that name.")] = False,
+    undo: Annotated[
+        bool, Option("--undo", help="Give back the name that it came with; what was merged is two again.")
     ] = False,
     db: console.Db = None,
 ) -> None:
     """Give a model, judge or data set another name, everywhere; the audit trail keeps both."""
     chosen = Kind(console.one_of("KIND", kind, list(Kind)))
+    if undo is (name is not None):
+        msg = f"rename: expected a new name or --undo, got {'both' if undo else 'neither'}"
+        raise OverreadError(msg)
     with console.study(db) as engine:
-        renaming.rename(engine, chosen, was, name, merge=merge, actor=console.actor(engine))
-    console.say(f"The {chosen.words} {was} is called {name.strip()} now.")
+        actor = console.actor(engine)
+        if name is None:
+            renaming.take_back(engine, chosen, was, actor=actor)
+            console.say(f"The {chosen.words} {was} has its first name again.")
+        else:
+            renaming.rename(engine, chosen, was, name, merge=merge, actor=actor)
+            console.say(f"The {chosen.words} {was} is called {name.strip()} now.")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from evalcore.cli.console import Db, Json, actor, out, print_json, show, study
@@ -126,6 +127,51 @@ def sign_out(
             if sessions is not engine:
                 sessions.dispose()
     out.print(f"{counted(n_sessions, 'session')} ended.", markup=False)
+
+
+@team_app.command()
+def key(
+    name: Annotated[str, typer.Argument(help="Of a researcher or lead of the study: the program reads what they may.")],
+    purpose: Annotated[str, typer.Option("--for", help="What it is for, for the list of keys and the audit trail.")],
+    days: Annotated[int, typer.Option(help="For how many days it is valid.")] = 90,
+    db: Db = None,
+) -> None:
+    """Print a new access key, with which a program reads the study over HTTP (docs/api.md). It is shown this once."""
+    from evalcore.team import people as acts
+
+    with study(db) as engine:
+        out.print(acts.make_key(engine, name, purpose=purpose, days=days, actor=actor(engine)), markup=False)
+
+
+@team_app.command()
+def keys(db: Db = None, as_json: Json = False) -> None:
+    """List the access keys that were made.
+
+    With --json a list with number, person, purpose, created_by, created_at, expires_at and state (valid, revoked or expired).
+    """
+    from evalcore.team import people as acts
+
+    with study(db) as engine:
+        made = acts.keys(engine, actor=actor(engine))
+    if as_json:
+        print_json([msgspec.structs.asdict(one) for one in made])
+        return
+    rows = {
+        name: [getattr(one, name) for one in made] for name in ("number", "person", "purpose", "state", "created_by")
+    }
+    show(rows | {"until": [f"{one.expires_at:%Y-%m-%d}" for one in made]})
+
+
+@team_app.command("revoke-key")
+def revoke_key(
+    number: Annotated[int, typer.Argument(help="Of a key, as `overread team keys` prints it.")], db: Db = None
+) -> None:
+    """Let an access key open nothing any more, at once."""
+    from evalcore.team import people as acts
+
+    with study(db) as engine:
+        acts.revoke_key(engine, number, actor=actor(engine))
+    out.print(f"Key {number} is revoked.", markup=False)
 
 
 def _set_active(name: str, db: str | None, *, active: bool) -> None:

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from evalcore.calibration import confidence, figures as calibration_figures, queries as calibration_queries
+from evalcore.calibration.reliability import error_columns
 from evalcore.export import methods
 from evalcore.figures.colours import INK, colour_of
 from evalcore.figures.frames import inked
@@ -61,6 +63,9 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
         is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None
         models = contents.models(session)
+        meanings = setting_queries.confidence_meanings(session)
+        sure = calibration_queries.stated(session, blind=blind), calibration_queries.beside_reads(session, blind=blind)
+    held = confidence.held_against_reads(triage_data, meanings, *sure, known)
     facts = methods.facts(engine, blind=blind, found=done)
     texts = methods.by_section(facts)
     flow = methods.documents(facts)[0].get("flow.svg", "")
@@ -72,6 +77,7 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
         sections["Models"] = [*_models(done, colours), *_said(texts, ["Analysis"])]
         sections["Judges against physicians"] = list(_judges(known, done.results.spec.judges))
     sections["Agreement between physicians"] = [*_agreement(known), *_said(texts, ["Agreement between physicians"])]
+    sections["Calibration of judges"] = list(_calibration(held))
     if triage_data.samples.shape[0]:
         spec = Analysis() if stated is None else stated.spec
         sections["Levels of care"] = [*_triage(triage_data, spec, settings), *_said(texts, ["Triage"])]
@@ -86,8 +92,8 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
 
 
 _HOW = (
-    "The numbers are those of the pages Models, Judges and Triage for the analysis that the study states, or the usual one. Intervals are 95 % and clustered "
-    "by conversation; what it holds for is said beside it. A dash stands where there is no value."
+    "The numbers are those of the pages Models, Judges, Calibration and Triage for the analysis that the study states, or the usual one. Intervals are 95 % "
+    "and clustered by conversation; what it holds for is said beside it. A dash stands where there is no value."
 )
 
 
@@ -173,6 +179,27 @@ def _agreement(rubric_data: RubricData) -> Iterator[_Part]:
     yield _table(
         "Coefficients of agreement of all physicians together", agreement.pooled_columns(overall, "physicians")
     )
+
+
+def _calibration(held: Mapping[str, confidence.Held]) -> Iterator[_Part]:
+    """How far judges' confidences are borne out by physicians' reads."""
+    for name, one in held.items():
+        said = confidence.held_words({name: one})
+        yield from map(_Finding, said)
+        errors = one.calibrated.errors.loc[one.calibrated.errors["n"].gt(0)]
+        if errors.empty:
+            continue
+        groups = errors["group"].astype(str)
+        if not one.is_drawn:
+            yield "No read of these was drawn, so all count: they hold for what was read."
+        bins = one.calibrated.reliability.assign(panel="", series=one.calibrated.reliability["group"].astype(str))
+        titles = {"x_title": "Confidence that the label is right", "y_title": "Right, by physicians (share)"}
+        yield calibration_figures.reliability(
+            bins.loc[bins["series"].isin(groups)], {"": ""}, colour_of(groups), {}, **titles
+        )
+        unit, _ = confidence.UNITS[name]
+        columns = {"Judge": groups, "Labels": errors["n"].map("{:,}".format), **error_columns(errors)}
+        yield _table(f"Confidence of judges in a {unit} against physicians", columns)
 
 
 def _triage(triage_data: TriageData, spec: Analysis, settings: TriageSettings) -> Iterator[_Part]:

@@ -403,7 +403,12 @@ class ImportContext:
         self._noted: set[tuple[str, bool]] = set()
         self._models: dict[str, int] = {}
         if unknown := [name for name in report.reads_of if _folded(name) not in self._people]:
-            raise ImportFailed([f"Reads of people: expected people of this study, found {', '.join(unknown)}"])
+            raise ImportFailed([f"Reads of people: expected people of this study, got {', '.join(unknown)}"])
+
+    @property
+    def has_new_names(self) -> bool:
+        """Whether anything in the study is called otherwise than it came."""
+        return bool(self._new_names)
 
     def called(self, kind: str, name: str | None) -> Any:
         """A name of the file as it is in the study now; kinds are those of `lookups.new_names`."""

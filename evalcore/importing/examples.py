@@ -290,17 +290,24 @@ def match(wanted: Sequence[Criterion], rubric: Sequence[KnownCriterion]) -> list
     if len(wanted) == len(rubric) and not any(map(_unlikeness, wanted, rubric)):
         return list(rubric)
     partners: list[KnownCriterion | None] = [None] * len(wanted)
-    by_text: defaultdict[str, list[KnownCriterion]] = defaultdict(list)
+    by_text: dict[str, list[KnownCriterion]] = {criterion.text: [] for criterion in wanted}
     for known in rubric:
-        by_text[known.text].append(known)
+        if known.text in by_text:
+            by_text[known.text].append(known)
     for rank in range(4):
         for index, criterion in enumerate(wanted):
-            if partners[index] is None:
+            if partners[index] is None and by_text[criterion.text]:
                 partners[index] = _taken(criterion, by_text[criterion.text], rank)
-    free = [known for alike in by_text.values() for known in alike if cluster_of(known)]
-    for index, criterion in enumerate(wanted):
-        if partners[index] is None and free and _alone(criterion, wanted) and _alone(criterion, rubric):
-            partners[index] = _taken(criterion, free, 1)
+    open_ = [index for index, criterion in enumerate(wanted) if partners[index] is None and cluster_of(criterion)]
+    if open_:
+        taken, free_by_text = set(map(id, partners)), defaultdict(list)
+        for known in rubric:
+            if id(known) not in taken and cluster_of(known):
+                free_by_text[known.text].append(known)
+        free = [known for alike in free_by_text.values() for known in alike]
+        for index in open_:
+            if free and _alone(wanted[index], wanted) and _alone(wanted[index], rubric):
+                partners[index] = _taken(wanted[index], free, 1)
     return partners
 
 
@@ -374,6 +381,11 @@ def _words(messages: Sequence[Message]) -> str:
 
 def as_stored(messages: Sequence[Message]) -> str:
     """A conversation as the tables hold it."""
+    return _as_stored(tuple(messages))
+
+
+@lru_cache(maxsize=16)  # rows of one conversation follow one another
+def _as_stored(messages: tuple[Message, ...]) -> str:
     return msgspec.json.encode(messages).decode()
 
 

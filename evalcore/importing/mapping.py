@@ -13,12 +13,12 @@ from jmespath.exceptions import JMESPathError
 
 from evalcore.errors import OverreadError, RowFault
 from evalcore.importing.context import Cells, FileFormat, shown
-from evalcore.importing.formats import given_responses, grade_table
+from evalcore.importing.formats import given_responses, grade_table, own, verdicts
 from evalcore.importing.formats.values import cell, refuse
 from evalcore.triage.settings import from_yaml
 
-MAPPED = {one.name: one for one in (given_responses.FORMAT, grade_table.FORMAT)}
-GRADE, EACH = "grade", "each"
+MAPPED = {one.name: one for one in (given_responses.FORMAT, grade_table.FORMAT, verdicts.VERDICT_TABLE)}
+GRADE, LABEL, EACH = "grade", "label", "each"
 SPOKEN = ("conversation", "question", "sent")
 ANSWERS = ("text", "answer")
 LONGEST_PATH = 200
@@ -101,7 +101,7 @@ class OwnNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         elif field in ANSWERS:
             value = _last_words(value)
         text = cell(field, value, ())
-        if field != GRADE or not text:
+        if field not in (GRADE, LABEL) or not text:
             return text
         word = " ".join(text.casefold().split())
         for label, words in (("met", self.met), ("not_met", self.not_met)):
@@ -109,7 +109,7 @@ class OwnNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                 return label
         if self.met_from is not None and (number := as_number(word)) is not None:
             return "met" if number >= self.met_from else "not_met"
-        return text
+        return own.label_word(text) if field == LABEL else text
 
 
 @cache

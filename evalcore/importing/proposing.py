@@ -17,12 +17,23 @@ from evalcore.importing.context import Cells, Graded, Kind, Options, shown
 from evalcore.importing.files import sheets
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.files.streams import opened
-from evalcore.importing.formats import given_responses, grade_table, own
+from evalcore.importing.formats import given_responses, grade_table, own, verdicts
 from evalcore.importing.formats.values import LONGEST_NAME, cell
-from evalcore.importing.mapping import EACH, GRADE, MAPPED, OwnNames, as_number, constant, decoded, needs, turns_of
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Message
+from evalcore.importing.mapping import (
+    EACH,
+    GRADE,
+    LABEL,
+    MAPPED,
+    OwnNames,
+    as_number,
+    constant,
+    decoded,
+    needs,
+    turns_of,
+)
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Label, Message
 
-RESPONSES, GRADES = given_responses.FORMAT.name, grade_table.FORMAT.name
+RESPONSES, GRADES, LABELS = (one.name for one in (given_responses.FORMAT, grade_table.FORMAT, verdicts.VERDICT_TABLE))
 LOOKED_AT = 200  # rows of the file
 MAX_PLACES, DEEPEST = 200, 7
 MAX_WORDS = 12  # different grades; what holds more is no grade
@@ -570,10 +581,12 @@ def missing(given: Sample, names: OwnNames, options: Options) -> str:
     """What still has to be said before the file can be imported, in one sentence; "" where nothing is."""
     told = {of for columns in names.sets()[:1] for of in columns.values()}
     wanted = [f"which column is the {lack}" for lack in needs(names)]
-    if "model" not in told and not options.model:
+    if not told & {"model", *({"completion_id"} if names.format == LABELS else ())} and not options.model:
         wanted.append("who answered (Model)")
     if names.format == GRADES and "judge" not in told and not options.judge:
         wanted.append("who graded (Judge)")
+    if names.format == LABELS and not told & {"criterion", "criterion_position"}:
+        wanted.append("which column is the criterion, or its place")
     if unknown := foreign_words(given, names):
         wanted.append(f"whether {', '.join(map(repr, unknown[:MAX_WORDS]))} means met or not met")
     return f"Still missing: {'; '.join(wanted)}." if wanted else ""
@@ -581,15 +594,17 @@ def missing(given: Sample, names: OwnNames, options: Options) -> str:
 
 def foreign_words(given: Sample, names: OwnNames) -> list[str]:
     """The words that stand as grades in the first rows, as the mapping makes them, and are none of the format's."""
-    return [word for word in grade_words(given, names) if _is_foreign(word)]
+    known = [Label.CANNOT_ASSESS] if names.format == LABELS else []
+    return [word for word in grade_words(given, names) if word not in known and _is_foreign(word)]
 
 
 def grade_words(given: Sample, names: OwnNames) -> list[str]:
     """The words that stand as grades in the first rows, as the mapping makes them."""
-    if names.format != GRADES:
+    if names.format == RESPONSES:
         return []
+    field = LABEL if names.format == LABELS else GRADE
     try:
-        found = [row.get(GRADE, "") for _, cells in given.rows for row in names.rows_of(cells)]
+        found = [row.get(field, "") for _, cells in given.rows for row in names.rows_of(cells)]
     except RowFault:
         return []
     return list(dict.fromkeys(text for text in found if text.strip()))
@@ -608,6 +623,7 @@ def conversations(given: Sample, names: OwnNames, options: Options) -> tuple[lis
             rows = [
                 row | {GRADE: "" if _is_foreign(row.get(GRADE, "")) else row.get(GRADE, "")}
                 for row in names.rows_of(cells)
+                if names.format != LABELS or row.get(LABEL) in list(Label)
             ]
             records = [one for row in rows for one in read(row, number, told)] if read else []
         except RowFault as fault:

@@ -106,6 +106,8 @@ class GradedRows(RowWriter):
 
     def _called(self, row: Graded) -> Graded:
         """The row with the names that the study has for what it names."""
+        if not self._context.has_new_names:
+            return row
         called = {name: self._context.called(name, getattr(row, name)) for name in ("dataset", "model", "evaluation")}
         if all(getattr(row, name) == now for name, now in called.items()):
             return row

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -36,9 +36,10 @@ from evalcore.triage.acts import read_levels
 from evalcore.triage.store import set_confidence_meaning
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
+AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.15  # longer than SQLite lets whoever waits sleep: everybody gets their turn between two parts
+PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): everybody gets their turn between two parts
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
@@ -72,8 +73,8 @@ class Work:
         return ImportReport(self.file.name, one.name, dataset, self.dry_run, self.source_hash, list(self.reads_of))
 
     def rows(self, progress: Progress, report: ImportReport) -> Rows:
-        """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread."""
-        ahead = self.file.rows(self.options, progress, report.unread)
+        """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
+        ahead = self.file.rows(self.options, progress, None if report.unread else report.unread)
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -91,17 +92,18 @@ class Work:
         seconds: float | None = None,
         parts: "Parts | None" = None,
         written: ImportReport | None = None,
+        only_checks: bool = False,
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
         `seconds`: how long that may last; then TooLong. `written`: what came of the first rows, which the study has already: they come again, and only what
-        they lead to is remembered. ImportFailed: there are faults.
+        they lead to is remembered. `only_checks`: in a copy that is thrown away. ImportFailed: there are faults.
         """
         began = time.monotonic()
         context = ImportContext(self.file, self.options, session, report)
         bulk, faults = context.bulk, context.faults
         n_written = 0 if written is None else written.rows
-        bulk.repeats = n_written > 0
+        bulk.repeats, bulk.only_checks = n_written > 0, only_checks
         writer = (self.file.format.writer or GradedRows)(context)
         size, batch = writer.batch, list[Any]()
 
@@ -135,7 +137,7 @@ class Work:
         if not report.rows and not faults.count:
             faults.add("expected at least one row, got none")
         if report.rows and report.without_partner == report.rows:
-            none = f"expected rows that fit the study, found none in {counted(report.rows, 'row')}"
+            none = f"expected rows that fit the study, got none in {counted(report.rows, 'row')}"
             faults.add(f"{none}; {report.without_partner_named[0]}")
         faults.raise_if_any()
 
@@ -189,6 +191,8 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
             report.already_imported = True
             return report
         if is_broken_off(session, engine, work):
+            raise TooLong
+        if can_stage(engine) and work.file.path.stat().st_size > AT_ONCE_BYTES:
             raise TooLong
         work.join(session, rows, report, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
         work.set_meanings(session, report, actor.signature)
@@ -250,7 +254,7 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress, *, c
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return _written(engine, work, begun, progress)
+        return _written(engine, work, begun, progress, checked.unread)
 
 
 def finish(engine: Engine) -> ImportReport | None:
@@ -293,7 +297,7 @@ def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
         allow(session, actor, check_can_import)
         found = lookups.unfinished_import(session)
     if found is None:
-        raise ImportFailed(["--give-up: expected an import that was broken off, found none. Nothing was changed."])
+        raise ImportFailed(["--give-up: expected an import that was broken off, got none. Nothing was changed."])
     path = kept_path(engine, found.source_hash)
     with held(path) as is_free:
         if not is_free:
@@ -394,7 +398,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         unkept(scratch)
         try:
             with writing(scratch, with_broken=True) as session:
-                work.join(session, work.rows(progress, report), report)
+                work.join(session, work.rows(progress, report), report, only_checks=True)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()
@@ -460,9 +464,12 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
     return begun
 
 
-def _written(engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress) -> ImportReport:
+def _written(
+    engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress, unread: Mapping[str, int] | None = None
+) -> ImportReport:
     """Write what is missing, and remove the copy; refused where somebody has changed the study since the check, so that the rest does not fit."""
     report, stopped = work.report(), None
+    report.unread.update(unread or {})  # as the check found it
     rows = work.rows(progress, report)
     with writing(engine, patient=True, with_broken=True) as session:
         work.begin(session, begun.actor)

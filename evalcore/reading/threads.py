@@ -31,7 +31,7 @@ def check_line(text: str, *, name: str = "Line to the lead") -> str:
     line = text.strip()
     if not line:
         more = " Say what is wrong with this response." if name == "Line to the lead" else ""
-        msg = f"{name}: expected a few words, found none.{more}"
+        msg = f"{name}: expected a few words, got none.{more}"
         raise OverreadError(msg)
     _check_text(line, name=name)
     return line
@@ -39,7 +39,7 @@ def check_line(text: str, *, name: str = "Line to the lead") -> str:
 
 def _check_text(text: str, *, name: str) -> None:
     if len(text) > MAX_LINE:
-        msg = f"{name}: expected at most {MAX_LINE} characters, found {len(text):,}. Shorten it."
+        msg = f"{name}: expected at most {MAX_LINE} characters, got {len(text):,}. Shorten it."
         raise OverreadError(msg)
     check_note(text, name=name)
 
@@ -88,7 +88,7 @@ def reply(
         msg = f"kind: expected answer, close or return, got {kind}"
         raise OverreadError(msg)
     if not line and kind is NoteKind.ANSWER:
-        msg = "Answer: expected a few words, found none."
+        msg = "Answer: expected a few words, got none."
         raise OverreadError(msg)
     _check_text(line, name="Answer")
     with writing(engine) as session:

@@ -85,10 +85,10 @@ def with_defaults(spec: Analysis, known: pd.DataFrame) -> Analysis:
         raise OverreadError(msg)
     evaluation = next(iter(of)) if spec.evaluation is None else spec.evaluation
     if evaluation not in of:
-        msg = f"Data set: expected one of {', '.join(of)}, found {evaluation!r}"
+        msg = f"Data set: expected one of {', '.join(of)}, got {evaluation!r}"
         raise OverreadError(msg)
     if unknown := [judge for judge in spec.judges if judge not in of[evaluation]]:
-        msg = f"Judges: expected some of {', '.join(of[evaluation])}, found {unknown[0]!r}"
+        msg = f"Judges: expected some of {', '.join(of[evaluation])}, got {unknown[0]!r}"
         raise OverreadError(msg)
     return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
 
@@ -118,7 +118,7 @@ def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
         return None
     common = common_weighting(part)
     if common is None:
-        msg = "Weighted: expected examples with themes of the full benchmark, the same for every model, found others"
+        msg = "Weighted: expected examples with themes of the full benchmark, the same for every model, got others"
         raise OverreadError(msg)
     return common.weights.loc[common.weights > 0]
 

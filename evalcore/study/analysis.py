@@ -77,17 +77,17 @@ def check(
     for field, (names, known) in named.items():
         some = f"{'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}"
         unknown = (name for name in names if name is not None and name not in known)
-        faults += [f"{field}: expected {some}, found {name!r}" for name in unknown]
+        faults += [f"{field}: expected {some}, got {name!r}" for name in unknown]
     if len(set(spec.judges)) < len(spec.judges):
-        faults.append(f"Judges: expected each once, found {', '.join(spec.judges)}")
+        faults.append(f"Judges: expected each once, got {', '.join(spec.judges)}")
     if spec.primary is not None and spec.primary[0] == spec.primary[1]:
-        faults.append(f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice")
+        faults.append(f"Primary comparison: expected two different models, got {spec.primary[0]!r} twice")
     for name, words in MARGINS.items():
         margin = getattr(spec, name)
         if margin is not None and not (math.isfinite(margin) and 0 < margin <= 1):
-            faults.append(f"Margin {words}: expected a number above 0 and at most 1, found {margin}")
+            faults.append(f"Margin {words}: expected a number above 0 and at most 1, got {margin}")
         if margin is not None and spec.primary is None:
-            faults.append(f"Margin {words}: expected a primary comparison of two models with it, found none")
+            faults.append(f"Margin {words}: expected a primary comparison of two models with it, got none")
     if faults:
         raise OverreadError(faults[0])
 

@@ -9,7 +9,6 @@ import json
 import os
 import sqlite3
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, i
 from sqlmodel import Session, SQLModel
 
 from evalcore.errors import OverreadError
-from evalcore.study import store
+from evalcore.study import browse, store
 from evalcore.study.auditing import ChainReport, verify
 from evalcore.study.db import DBAPIError, connect, is_known, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
@@ -209,7 +208,7 @@ def set_sequence(connection: Connection, table: str) -> None:
 # ---------------------------------------------------------------- from one database into another
 
 BATCH, PART = 5_000, 500
-EXAMPLE, CRITERION, RESPONSE, VERDICT = (TABLES[name].c for name in ("example", "criterion", "response", "verdict"))
+EXAMPLE, RESPONSE = (TABLES[name].c for name in ("example", "response"))
 SEARCH = frozenset({"search_entry", "search_pending"})
 """Each database has its own way to search: what is searched is taken up anew."""
 
@@ -295,40 +294,12 @@ def _leave_for_search(session: Session) -> None:
     """Leave every text for the search, which takes it up later: a conversation with its criteria, a response with what is said of it."""
     bulk = store.Bulk(session)
     for part in _parts(session, EXAMPLE.id):
-        bulk.await_index(_conversations(session, part), are_examples=True)
+        bulk.await_index(browse.conversation_texts(session, part), are_examples=True)
     for part in _parts(session, RESPONSE.id):
-        bulk.await_index(_responses(session, part))
-    bulk.await_index(_of_cases(session))
+        bulk.await_index(browse.response_texts(session, RESPONSE.id.in_(part)))
+    bulk.await_index(browse.case_texts(session))
 
 
 def _parts(session: Session, number: Any) -> Iterator[list[int]]:
     numbers = list(session.connection().execute(select(number).order_by(number)).scalars())
     return (numbers[start : start + PART] for start in range(0, len(numbers), PART))
-
-
-def _conversations(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
-    connection, criteria = session.connection(), defaultdict(list)
-    for number, words in connection.execute(
-        select(CRITERION.example_id, CRITERION.text).where(CRITERION.example_id.in_(numbers)).order_by(CRITERION.id)
-    ):
-        criteria[number].append(words)
-    for number, messages in connection.execute(select(EXAMPLE.id, EXAMPLE.messages).where(EXAMPLE.id.in_(numbers))):
-        yield number, [*(turn["content"] for turn in json.loads(messages)), *criteria[number]]
-
-
-def _responses(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
-    connection, said = session.connection(), defaultdict(list)
-    of_responses = VERDICT.response_id.in_(numbers)
-    explained = select(VERDICT.response_id, VERDICT.explanation).where(of_responses, VERDICT.explanation.is_not(None))
-    for number, words in connection.execute(explained.order_by(VERDICT.id)):
-        said[number].append(words)
-    texts = select(RESPONSE.id, RESPONSE.example_id, RESPONSE.text).where(RESPONSE.id.in_(numbers))
-    for number, example_id, words in connection.execute(texts):
-        yield example_id, [words, *said[number]]
-
-
-def _of_cases(session: Session) -> Iterator[tuple[int, list[str]]]:
-    """What is said of a conversation itself: whether its level of care is right."""
-    of_cases = VERDICT.response_id.is_(None) & VERDICT.explanation.is_not(None)
-    for number, words in session.connection().execute(select(VERDICT.example_id, VERDICT.explanation).where(of_cases)):
-        yield number, [words]

@@ -1,18 +1,20 @@
 """Find conversations: filters in SQL."""
 
 import json
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text, union
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from evalcore.study.frames import frame, is_judge, is_read, replaced
-from evalcore.study.languages import postgresql_query, sqlite_query
+from evalcore.study.languages import holds, postgresql_query, sqlite_query
 from evalcore.study.schema import TASK_TAGS, Format, RaterKind, Stage
-from evalcore.study.tables import TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
+from evalcore.study.showing import HIDDEN, hides
+from evalcore.study.tables import STORED, TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +111,75 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
     elif filters.on_responses():
         response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
-    return frame(session, statement.order_by(table.c.id))
+    fitting = frame(session, statement.order_by(table.c.id))
+    if filters.search.strip() and hides(session.connection()):
+        unsaid = _no_longer_said(session, filters.search, set(fitting["example_id"]))
+        fitting = fitting.loc[~fitting["example_id"].isin(unsaid)].reset_index(drop=True)
+    return fitting
+
+
+# ---------------------------------------------------------------- what is searched
+
+_EXAMPLE, _CRITERION, _RESPONSE, _VERDICT = (TABLES[name].c for name in ("example", "criterion", "response", "verdict"))
+_PART = 500  # bound variables in one statement
+
+
+def conversation_texts(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
+    """Conversations with their criteria: the number of each, and its texts, which are searched together."""
+    connection, criteria = session.connection(), defaultdict(list)
+    for number, words in connection.execute(
+        select(_CRITERION.example_id, _CRITERION.text).where(_CRITERION.example_id.in_(numbers)).order_by(_CRITERION.id)
+    ):
+        criteria[number].append(words)
+    for number, messages in connection.execute(select(_EXAMPLE.id, _EXAMPLE.messages).where(_EXAMPLE.id.in_(numbers))):
+        yield number, [*(turn["content"] for turn in json.loads(messages)), *criteria[number]]
+
+
+def response_texts(session: Session, which: ColumnElement[bool]) -> Iterator[tuple[int, list[str]]]:
+    """Responses with what is said of them: the number of the example of each, and its texts."""
+    connection, said = session.connection(), defaultdict(list)
+    of_responses = _VERDICT.response_id.in_(select(_RESPONSE.id).where(which))
+    explained = select(_VERDICT.response_id, _VERDICT.explanation).where(
+        of_responses, _VERDICT.explanation.is_not(None)
+    )
+    for number, words in connection.execute(explained.order_by(_VERDICT.id)):
+        said[number].append(words)
+    for number, example_id, words in connection.execute(
+        select(_RESPONSE.id, _RESPONSE.example_id, _RESPONSE.text).where(which)
+    ):
+        yield example_id, [words, *said[number]]
+
+
+def case_texts(session: Session, numbers: list[int] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """What is said of conversations themselves (None: of all): whether their level of care is right."""
+    which = [] if numbers is None else [_VERDICT.example_id.in_(numbers)]
+    of_cases = (_VERDICT.response_id.is_(None), _VERDICT.explanation.is_not(None), *which)
+    for number, words in session.connection().execute(
+        select(_VERDICT.example_id, _VERDICT.explanation).where(*of_cases)
+    ):
+        yield number, [words]
+
+
+def _no_longer_said(session: Session, query: str, found: set[int]) -> set[int]:
+    """Examples whose hidden texts alone hold the words of a query: the index still knows these."""
+    stored = {name: STORED[name].c for name in ("criterion", "response", "verdict")}
+    hidden = STORED[HIDDEN].c
+    less = union(*(
+        select(columns.example_id).join(hidden.row_id.table, (hidden.table_name == name) & (hidden.row_id == columns.id))
+        for name, columns in stored.items()
+    ))  # fmt: skip
+    left = sorted(found.intersection(session.connection().execute(less).scalars()))
+    unsaid: set[int] = set()
+    for start in range(0, len(left), _PART):
+        numbers = left[start : start + _PART]
+        unsaid |= set(numbers)
+        for texts in (conversation_texts, _texts_of_responses, case_texts):  # the shortest first
+            unsaid -= {number for number, words in texts(session, sorted(unsaid & set(numbers))) if holds(words, query)}
+    return unsaid
+
+
+def _texts_of_responses(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
+    return response_texts(session, _RESPONSE.example_id.in_(numbers))
 
 
 def has_tag(tags: ColumnElement[str], wanted: str) -> ColumnElement[bool]:

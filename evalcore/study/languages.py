@@ -133,3 +133,10 @@ def postgresql_query(query: str) -> str:
     """The query as a tsquery literal, of the same meaning."""
     parts = [" <-> ".join(f"'{word}'" for word in phrase.split()) for phrase in query_phrases(query)]
     return " & ".join([*(f"({part})" for part in parts[:-1]), *(f"({part}:*)" for part in parts[-1:])])
+
+
+def holds(texts: Iterable[str], query: str) -> bool:
+    """Whether texts that belong together hold a query as the index finds it."""
+    said = f" {' '.join(words_only(chr(10).join(texts)).split())} "
+    *phrases, last = query_phrases(query) or [""]
+    return bool(last) and f" {last}" in said and all(f" {phrase} " in said for phrase in phrases)

@@ -327,7 +327,7 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: Viewer) -> E
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
         if row.withdrawn_at is not None:
-            msg = f"import {import_id}: expected one that is in the study, found that {row.withdrawn_by} withdrew it on {row.withdrawn_at:%Y-%m-%d}"
+            msg = f"import {import_id}: expected one that is in the study, got one that {row.withdrawn_by} withdrew on {row.withdrawn_at:%Y-%m-%d}"
             raise OverreadError(msg)
         values = {"withdrawn_at": now(), "withdrawn_by": actor.signature, "reason": reason}
         return _set(session, import_id, values, action=IMPORT_WITHDRAWN, actor=actor.signature, row=row, why=reason)
@@ -339,7 +339,7 @@ def restore(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
         if row.withdrawn_at is None:
-            msg = f"import {import_id}: expected one that was withdrawn, found that it is in the study"
+            msg = f"import {import_id}: expected one that was withdrawn, got one that is in the study"
             raise OverreadError(msg)
         return _set(session, import_id, None, action=IMPORT_RESTORED, actor=actor.signature, row=row)
 
@@ -350,7 +350,7 @@ def _row(session: Session, import_id: int) -> Any:
         raise OverreadError(unfinished.sentence)
     row = session.connection().execute(sa.select(_IMPORT).where(_IMPORT.c.id == import_id)).first()
     if row is None:
-        msg = f"import: expected the number of an import, found {import_id}. `overread imports` lists them"
+        msg = f"import: expected the number of an import, got {import_id}. `overread imports` lists them"
         raise NotFound(msg)
     return row
 
@@ -429,7 +429,7 @@ def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer
         before = connection.execute(sa.select(_BROKEN.c.reason).where(of_row)).first()
         if there is None or (reason is None and (before is None or before.reason is None)):
             wanted = "a response of the study" if there is None else "a response that is marked as broken"
-            msg = f"response: expected the number of {wanted}, found {response_id}"
+            msg = f"response: expected the number of {wanted}, got {response_id}"
             raise NotFound(msg)
         if before is not None and before.reason == reason:
             return

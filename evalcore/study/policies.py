@@ -46,6 +46,8 @@ check_can_state_analysis = _takes(STUDY, "state the analysis")
 check_can_freeze = _takes(LEAD, "freeze the study or open it again")
 check_can_delete = _takes(LEAD, "delete the study")
 check_can_add_people = _takes(LEAD, "add people")
+check_can_follow = _takes(STUDY, "follow the study with a program")
+check_can_make_keys = _takes(LEAD, "make and revoke keys")
 check_can_assign = _takes(LEAD, "assign reading")
 check_can_import_reads_of = _takes(LEAD, "import reads of people with an account")
 """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""

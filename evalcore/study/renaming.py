@@ -14,7 +14,7 @@ from evalcore.study.db import Engine, writing
 from evalcore.study.frames import frame
 from evalcore.study.mending import MENDED, digest
 from evalcore.study.schema import CASES, MERGED as NAMES_MERGED, PARSER, RENAMED, RULES, Viewer
-from evalcore.study.showing import MERGED, NAMES, shown
+from evalcore.study.showing import HIDDEN, MERGED, NAMES, shown
 from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import STORED
 
@@ -46,6 +46,11 @@ _NAMES = {
     Kind.MODEL: f"SELECT name FROM {_rows('model')} UNION SELECT model FROM {_rows('published_matrix')}",  # noqa: S608 - our own words
     Kind.JUDGE: f"SELECT name FROM {_rows('rater')} WHERE kind = 'judge'",  # noqa: S608 - the same
     Kind.DATASET: f"SELECT DISTINCT dataset FROM {_rows('example')}",  # noqa: S608 - the same
+}
+_FIRST_NAMES = {
+    Kind.MODEL: "SELECT name FROM model UNION SELECT model FROM published_matrix",
+    Kind.JUDGE: "SELECT name FROM rater WHERE kind = 'judge'",
+    Kind.DATASET: "SELECT DISTINCT dataset FROM example",
 }
 _TWICE = {
     Kind.MODEL: (
@@ -117,16 +122,68 @@ def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = Fal
         )
 
 
+def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> None:
+    """Give back what came by this name its name; what was merged stands by itself again. OverreadError: it has its name."""
+    with writing(engine) as session:
+        allow(session, actor, policies.check_can_mend)
+        named = changed(session)
+        of_kind = named.loc[named["kind"].eq(kind)].set_index("first_name")["name"]
+        if first_name not in of_kind:
+            known = ", ".join(of_kind.index) or "none, nothing was renamed"
+            msg = f"{kind.words}: expected a first name that was changed ({known}), got {first_name!r}"
+            raise OverreadError(msg)
+        connection, parts = session.connection(), _OTHER.c.was.startswith(f"{first_name}_", autoescape=True)
+        by_first_name = (_OTHER.c.kind == kind.value) & (_OTHER.c.was == first_name)
+        if kind is Kind.DATASET:
+            by_first_name |= (_OTHER.c.kind == "evaluation") & ((_OTHER.c.was == first_name) | parts)
+        connection.execute(sa.update(_OTHER).where(by_first_name).values(now=None))
+        if kind is not Kind.DATASET:
+            rows = _MODEL if kind is Kind.MODEL else _RATER
+            of_name = sa.select(rows.c.id).where(rows.c.name == first_name)
+            of_name = of_name if kind is Kind.MODEL else of_name.where(rows.c.kind == "judge")
+            if kind is Kind.JUDGE and (taken := _replaced(connection, of_name)):
+                msg = (
+                    f"{counted(taken, 'verdict')} of {first_name!r} was replaced since the merge, by what came under the name {of_kind[first_name]!r}. "
+                    "Withdraw that import, then undo."
+                )
+                raise OverreadError(msg)
+            for number in connection.execute(of_name).scalars().all():
+                _set_apart(connection, rows.name, number)
+        detail = {"kind": kind, "was": of_kind[first_name], "name": first_name, MENDED: digest(session)}
+        subject = f"{kind.words} {of_kind[first_name]}"
+        append_event(session, actor=actor.signature, action=RENAMED, subject=subject, detail=detail)
+
+
+def _set_apart(connection: sa.Connection, table: str, number: int) -> None:
+    """A row stands for itself again; those that were one with it are one with one another."""
+    of_table = _SAME.c.table_name == table
+    others = sorted(connection.execute(sa.select(_SAME.c.row_id).where(of_table, _SAME.c.as_id == number)).scalars())
+    connection.execute(sa.delete(_SAME).where(of_table, (_SAME.c.row_id == number) | (_SAME.c.as_id == number)))
+    for other in others[1:]:
+        connection.execute(sa.insert(_SAME).values(table_name=table, row_id=other, as_id=others[0]))
+
+
+def _replaced(connection: sa.Connection, raters: sa.Select[int]) -> int:
+    """How many verdicts of some raters others have taken the place of, as only those can who were one with them then."""
+    before, after, hidden = STORED["verdict"].alias("earlier"), STORED["verdict"].alias("later"), STORED[HIDDEN].c
+    gone = sa.exists().where(hidden.table_name == "verdict", hidden.row_id == after.c.id)
+    other = (after.c.supersedes == before.c.id) & (after.c.rater_id != before.c.rater_id)
+    statement = (
+        sa.select(sa.func.count()).select_from(before.join(after, other)).where(before.c.rater_id.in_(raters), ~gone)
+    )
+    return int(connection.execute(statement).scalar_one())
+
+
 def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) -> None:
-    known = names(session, kind)
+    known, connection = names(session, kind), session.connection()
     if was not in known:
-        msg = f"{kind.words}: expected one of {', '.join(known) or 'none, there is none yet'}, found {was!r}"
+        msg = f"{kind.words}: expected one of {', '.join(known) or 'none, there is none yet'}, got {was!r}"
         raise OverreadError(msg)
     if was in _FIXED[kind] or name in _FIXED[kind]:
         msg = f"{kind.words}: {', '.join(_FIXED[kind])} has a meaning in Overread, so it keeps its name and nothing else gets it"
         raise OverreadError(msg)
     if not name or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
-        msg = f"name: expected 1 to {MAX_NAME} printable characters, found {name[:MAX_NAME]!r}"
+        msg = f"name: expected 1 to {MAX_NAME} printable characters, got {name[:MAX_NAME]!r}"
         raise OverreadError(msg)
     if name == was:
         msg = f"name: expected another name than {was!r}"
@@ -135,8 +192,13 @@ def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) ->
         msg = (
             f"No {kind.words} is called {name!r}, so there is nothing to merge with. Give {was!r} that name without merging."
             if merge
-            else f"A {kind.words} is called {name!r} already. If both are the same, merge them; a merge is not undone."
+            else f"A {kind.words} is called {name!r} already. If both are the same, merge them."
         )
+        raise OverreadError(msg)
+    now = connection.execute(sa.select(_OTHER.c.now).where(_OTHER.c.kind == kind.value, _OTHER.c.was == name)).scalar()
+    came = connection.exec_driver_sql(_FIRST_NAMES[kind]).scalars()
+    if not merge and now not in (None, was) and name in set(came):
+        msg = f"name: what came as {name!r} is called {now!r} now, and a file may still call it {name!r}. Choose another name for {was!r}."
         raise OverreadError(msg)
     if merge and (twice := _twice(session, kind, was, name)):
         one, many, alike = _WORDS[kind]

@@ -71,6 +71,25 @@ def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
     return hashlib.sha256(orjson.dumps(cells)).digest()
 
 
+def hashes_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[bytes]:
+    """`row_hash` of many rows, given by their columns."""
+    filled = [place for place, cells in enumerate(columns) if cells.count(None) < len(cells)]
+    names, columns = [names[place] for place in filled], [columns[place] for place in filled]
+    if any(None in cells for cells in columns):
+        return [row_hash(names, row) for row in zip(*columns, strict=True)]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    return [hashlib.sha256(content).digest() for content in map(orjson.dumps, rows)]
+
+
+def hashes_of_stored(table: str, rows: Sequence[Sequence[Any]]) -> list[bytes]:
+    """`hash_of` of many rows as the database gives them: their number, and `hashed_columns` in their order."""
+    columns = list[Sequence[Any]](zip(*rows, strict=True))[1:]
+    for place, name in enumerate(hashed_columns(table)):
+        if (change := _change(table, name)) is not _word:
+            columns[place] = [cell if cell is None else change(cell) for cell in columns[place]]
+    return hashes_of_columns(hashed_columns(table), columns)
+
+
 def hash_of(table: str, row: Mapping[str, Any]) -> bytes:
     """The hash of a row whose values are Python's; what the row does not name is nothing."""
     names = hashed_columns(table)
@@ -91,7 +110,11 @@ def _change(table: str, column: str) -> Callable[[Any], Any]:
         return int
     if isinstance(kind, Float):
         return lambda number: float(number) + 0.0  # SQLite keeps no minus before a zero
-    return lambda word: str(word) if isinstance(word, StrEnum) else word
+    return _word
+
+
+def _word(word: Any) -> Any:
+    return str(word) if isinstance(word, StrEnum) else word
 
 
 class Digest:
@@ -104,12 +127,17 @@ class Digest:
 
     def add(self, number: int, row: bytes) -> None:
         """The next row, by its number and what stands for its content."""
-        if self.runs and self.runs[-1][1] == number - 1:
-            self.runs[-1][1] = number
-        else:
-            self.runs.append([number, number])
-        self.n_rows += 1
-        self._sum.update(b"%d " % number + row)
+        self.add_all([number], [row])
+
+    def add_all(self, numbers: Sequence[int], rows: Sequence[bytes]) -> None:
+        """The next rows, in the order of their numbers."""
+        for number in numbers:
+            if self.runs and self.runs[-1][1] == number - 1:
+                self.runs[-1][1] = number
+            else:
+                self.runs.append([number, number])
+        self.n_rows += len(rows)
+        self._sum.update(b"".join([b"%d " % number + row for number, row in zip(numbers, rows, strict=True)]))
 
     def hex(self) -> str:
         """64 hexadecimal digits."""

@@ -146,6 +146,16 @@ def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
             alias = named.get("enclosing_alias")  # of the table itself, or of a query around it
             return rows if isinstance(getattr(alias, "element", None), TableClause) else f"{rows} AS {written}"
 
+        def group_by_clause(self, select: Any, **named: Any) -> str:
+            """With what depends on a number that is grouped by: of a table PostgreSQL knows that, of the rows in its place it does not."""
+            grouped = set(select._group_by_clauses)  # noqa: SLF001 - there is no other way to it
+            whole = {getattr(column, "table", None) for column in grouped if getattr(column, "primary_key", False)}
+            columns = (*select.exported_columns, *select._order_by_clauses)  # noqa: SLF001 - the same
+            further = [
+                column for column in columns if getattr(column, "table", None) in whole and column not in grouped
+            ]
+            return str(super().group_by_clause(select.group_by(*further) if further else select, **named))
+
     return type(of.__name__, (of,), {"statement_compiler": Compiler, "supports_statement_cache": True})
 
 

@@ -31,9 +31,11 @@ from evalcore.study.row_hashes import (
     VERDICT,
     Digest,
     hash_of,
+    hashed_columns,
+    hashes_of_columns,
+    hashes_of_stored,
     ledger_row,
     number_column,
-    row_hash,
     stored,
 )
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
@@ -111,10 +113,12 @@ class Written:
         for table, numbers in sorted(self._content.items()):
             columns = STORED[table].c
             number = columns[number_column(table).name]
-            rows = sa.select(number, *(columns[name] for name in CONTENT[table])).order_by(number)
+            rows = sa.select(number, *(columns[name] for name in hashed_columns(table))).order_by(number)
             wanted = sorted(numbers)
             for start in range(0, len(wanted), _CHUNK):
-                chosen = rows.where(number.in_(wanted[start : start + _CHUNK]))
+                part = wanted[start : start + _CHUNK]
+                is_run = part[-1] - part[0] == len(part) - 1
+                chosen = rows.where(number.between(part[0], part[-1]) if is_run else number.in_(part))
                 add_to_ledger(connection, table, connection.execute(chosen).all(), self._kept)
         self._content.clear()
 
@@ -164,20 +168,24 @@ def keep_brought(session: Session) -> None:
 
 
 def add_to_ledger(connection: sa.Connection, table: str, rows: Sequence[Any], digest: Digest) -> None:
-    """Append the hashes of some rows that verdicts rest on, as they are now: their number first, then the columns of `CONTENT`."""
+    """Append the hashes of some rows that verdicts rest on, as they are now: their number first, then `hashed_columns`."""
     if connection.dialect.name == "postgresql":  # others take numbers beside this transaction
         taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
         places: Sequence[int] = sorted(connection.execute(taken, {"n": len(rows)}).scalars())
     else:
         last = connection.execute(_last_number(LEDGER)).scalar_one()
         places = range(last + 1, last + 1 + len(rows))
-    added = []
-    for place, row in zip(places, rows, strict=True):
-        content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-        digest.add(place, ledger_row(table, row[0], content))
-        added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
-    if added:
-        connection.execute(insert(TABLES[LEDGER]), added)
+    if not rows:
+        return
+    hashes, numbers = hashes_of_stored(table, rows), [row[0] for row in rows]
+    digest.add_all(places, [ledger_row(table, *of_row) for of_row in zip(numbers, hashes, strict=True)])
+    added = [(place, table, *of_row) for place, *of_row in zip(places, numbers, hashes, strict=True)]
+    columns = ("id", "table_name", "row_id", "hash")
+    if connection.dialect.name == "sqlite":  # by the driver itself, as `Bulk` does
+        statement = f"INSERT INTO {LEDGER} ({', '.join(columns)}) VALUES (?, ?, ?, ?)"  # noqa: S608 - names of our own tables
+        connection.exec_driver_sql(statement, added)
+    else:
+        connection.execute(insert(TABLES[LEDGER]), [dict(zip(columns, row, strict=True)) for row in added])
 
 
 @cache
@@ -318,6 +326,8 @@ class Bulk:
 
     repeats = False
     """What comes has come before, and was written: verdicts and texts for the index are passed over."""
+    only_checks = False
+    """What is written is thrown away: rows get no hash, nothing is told of them, and no text waits for the index."""
 
     def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
         self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
@@ -344,6 +354,8 @@ class Bulk:
         else:
             found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
             numbers = [int(number) for number in found.scalars()]
+        if self.only_checks:
+            return numbers
         written(self._session).content(table, numbers)
         if table in BROUGHT:
             bring(self._session, table, numbers, is_known=False)
@@ -410,15 +422,18 @@ class Bulk:
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             tuples = map(msgspec.structs.astuple, verdicts)
-            hashes = self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, stamp=self._stamp)
-            numbers: Iterable[int] = range(last + 1, last + 1 + len(hashes))
+            if self.only_checks:
+                self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, alike=self._stamp)
+                return
+            hashes = self._insert_tuples(
+                TABLES[VERDICT], Verdict.__struct_fields__, tuples, alike=self._stamp, hashed=True
+            )
+            numbers: Sequence[int] = range(last + 1, last + 1 + len(hashes))
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
         bring(self._session, VERDICT, numbers, is_known=False)
-        digest = written(self._session).verdicts
-        for number, content in zip(numbers, hashes, strict=True):
-            digest.add(number, content)
+        written(self._session).verdicts.add_all(numbers, hashes)
 
     def _insert_tuples(
         self,
@@ -426,16 +441,17 @@ class Bulk:
         names: Sequence[str],
         rows: Iterable[tuple[Any, ...]],
         *,
-        stamp: Mapping[str, Any] | None = None,
+        alike: Mapping[str, Any] | None = None,
+        hashed: bool = False,
     ) -> list[bytes]:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
 
-        `stamp`: what every row has alike, in further columns; each row gets its hash then. Returns the hashes.
+        `alike`: what every row has alike, in further columns. `hashed`: each row gets its hash. Returns the hashes.
         """
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        if stamp is not None:
-            columns += [(value,) * len(columns[0]) for value in stamp.values()]
-            names = [*names, *stamp]
+        if alike is not None:
+            columns += [(value,) * len(columns[0]) for value in alike.values()]
+            names = [*names, *alike]
         filled = [index for index, cells in enumerate(columns) if cells.count(None) < len(cells)]
         columns, names = [columns[index] for index in filled], [names[index] for index in filled]
         for index, name in enumerate(names):
@@ -446,13 +462,13 @@ class Bulk:
                 processed = {value: value if value is None else process(value) for value in set(columns[index])}
                 columns[index] = [processed[value] for value in columns[index]]
         hashes: list[bytes] = []
-        if stamp is not None:
+        if hashed:
             for index, name in enumerate(names):
                 if isinstance(target.c[name].type, sa.Float):
                     columns[index] = [stored(target.name, name, value) for value in columns[index]]
             order = sorted(range(len(names)), key=names.__getitem__)
             by_name = [names[index] for index in order]
-            hashes = [row_hash(by_name, row) for row in zip(*(columns[index] for index in order), strict=True)]
+            hashes = hashes_of_columns(by_name, [columns[index] for index in order])
             columns, names = [*columns, hashes], [*names, "row_hash"]
         marks = ", ".join("?" * len(names))
         statement = f"INSERT INTO {target.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of our own tables
@@ -475,7 +491,7 @@ class Bulk:
 
     def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
         """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
-        if not self.repeats:
+        if not self.repeats and not self.only_checks:
             waiting = ((number, "\n".join(texts)) for number, texts in entries)
             rows = [
                 {"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body

@@ -185,6 +185,18 @@ class Invitation(Numbered, table=True):
     used_at: datetime | None = moment(nullable=True)
 
 
+class AccessKey(Numbered, table=True):
+    """With what a program reads the study over HTTP as a person of it, until it expires or is revoked; only a hash of it is kept."""
+
+    key_hash: str = Field(unique=True)
+    person_id: int = Field(foreign_key="person.id")
+    purpose: str
+    created_by: str
+    created_at: datetime = moment()
+    expires_at: datetime = moment()
+    revoked_at: datetime | None = moment(nullable=True)
+
+
 class SignIn(Numbered, table=True):
     """Somebody's session in a browser, from sign-in to its end; only a hash of the cookie's token is kept. Groups are a JSON array."""
 

@@ -1,14 +1,17 @@
-"""Who comes in, as whom, and with which roles: acts of leads, and the one of whoever was invited. Each checks its rule and is in the trail."""
+"""Who comes in, as whom, and with which roles: acts of leads, and the one of whoever was invited. Each checks its rule and is in the trail.
+
+Also with which keys programs read the study.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from evalcore.errors import NotAllowed, NotFound
+from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.reading import store as reading_store
 from evalcore.study import contents, store as study_store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
-from evalcore.study.policies import check_can_add_people
+from evalcore.study.policies import allows, check_can_add_people, check_can_follow, check_can_make_keys
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.team import queries, store
@@ -17,6 +20,10 @@ from evalcore.team.queries import SignedIn
 Groups = Mapping[str, frozenset[Role]]
 """The roles of each group of a provider in a study."""
 BY_GROUPS = "groups of the provider"
+MOST_PURPOSE = 100
+"""Characters."""
+KEY_DAYS, MOST_DAYS = 90, 366
+"""For how long a key is valid, unless it is said, and at most."""
 
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
@@ -136,6 +143,39 @@ def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewe
         accounts = None if name is None else queries.accounts_of(session, _person(session, name).person_id)
     with writing(sign_ins, though_frozen=True) as session:
         return store.end_all(session, accounts, actor=actor.signature)
+
+
+def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewer) -> str:
+    """Make a key with which a program reads the study as a researcher or lead of it, by a lead. Returns it, shown this once."""
+    with writing(engine, though_frozen=True) as session:
+        allow(session, actor, check_can_make_keys)
+        person = _person(session, name)
+        if not allows(check_can_follow, person):
+            held = ", ".join(sorted(person.roles)) or "without a role"
+            msg = f"key: expected a researcher or a lead to read as, got {name} ({held})"
+            raise NotAllowed(msg)
+        if not purpose.strip() or len(purpose) > MOST_PURPOSE:
+            msg = f"purpose: expected what the key is for, in 1 to {MOST_PURPOSE} characters, got {purpose[:40]!r}"
+            raise OverreadError(msg)
+        if not 1 <= days <= MOST_DAYS:
+            msg = f"days: expected 1 to {MOST_DAYS}, got {days}"
+            raise OverreadError(msg)
+        purpose = purpose.strip()
+        return store.make_key(session, person.person_id, purpose=purpose, days=days, actor=actor.signature)
+
+
+def revoke_key(engine: Engine, number: int, *, actor: Viewer) -> None:
+    """Let a key open nothing any more, at once, by a lead."""
+    with writing(engine, though_frozen=True) as session:
+        allow(session, actor, check_can_make_keys)
+        store.revoke_key(session, number, actor=actor.signature)
+
+
+def keys(engine: Engine, *, actor: Viewer) -> list[queries.Key]:
+    """All keys that were ever made, newest first, for a lead."""
+    with reading(engine) as session:
+        allow(session, actor, check_can_make_keys)
+        return queries.keys(session)
 
 
 def _is_only_lead(session: Session, person: Viewer) -> bool:

@@ -1,4 +1,4 @@
-"""Who is signed in, and who that is in a study."""
+"""Who is signed in, or comes with a key, and who that is in a study."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study import contents
 from evalcore.study.schema import Role, Viewer
-from evalcore.study.tables import Identity, Person, SignIn, now
+from evalcore.study.tables import AccessKey, Identity, Person, SignIn, now
 
 _IS_BOUND = col(Identity.unbound_at).is_(None)
 SEEN_EVERY = timedelta(minutes=1)
@@ -93,3 +93,39 @@ def everybody(session: Session) -> list[tuple[Viewer, bool, bool]]:
     active = set(session.exec(select_rows(Person.id).where(col(Person.active))))
     people = contents.people(session, everybody=True)
     return [(person, person.person_id in active, person.person_id in bound) for person in people]
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A key with which a program reads the study as `person`; `state`: valid, revoked or expired."""
+
+    number: int
+    person: str
+    purpose: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
+    state: str
+
+
+def keys(session: Session) -> list[Key]:
+    """All keys that were ever made, newest first."""
+    made = select_rows(AccessKey, Person.name).join(Person).order_by(col(AccessKey.id).desc())
+    return [
+        Key(row.id or 0, name, row.purpose, row.created_by, row.created_at, row.expires_at, _state(row))
+        for row, name in session.exec(made)
+    ]
+
+
+def _state(row: AccessKey) -> str:
+    if row.revoked_at is not None:
+        return "revoked"
+    return "valid" if row.expires_at > now() else "expired"
+
+
+def person_of_key(session: Session, key: str) -> Viewer | None:
+    """As whom a key reads, with the roles that they have now; None where it opens nothing: it is not of this study, or not valid any more."""
+    row = session.exec(select_rows(AccessKey).where(AccessKey.key_hash == hashed(key))).first()
+    if row is None or _state(row) != "valid":
+        return None
+    person = contents.person(session, row.person_id)
+    return None if person is None else msgspec.structs.replace(person, by=f"key {row.id}")

@@ -1,4 +1,4 @@
-"""Sessions, identities and invitations into the database: of each token only its hash. Whether somebody may is checked by the acts of `people`."""
+"""Sessions, identities, invitations and keys into the database: of each token only its hash. Whether somebody may is checked by the acts of `people`."""
 
 import json
 import secrets
@@ -8,10 +8,10 @@ from datetime import timedelta
 from sqlalchemy import delete, func, tuple_, update
 from sqlmodel import Session, col, select as select_rows
 
-from evalcore.errors import NotAllowed
+from evalcore.errors import NotAllowed, NotFound
 from evalcore.study import store
 from evalcore.study.schema import SIGN_IN_REFUSED, SIGNED_IN, SIGNED_OUT, Role
-from evalcore.study.tables import Identity, Invitation, Person, SignIn, now
+from evalcore.study.tables import AccessKey, Identity, Invitation, Person, SignIn, now
 from evalcore.team.queries import accounts_of, hashed, number_of
 
 INVITED_FOR = timedelta(days=14)
@@ -180,6 +180,39 @@ def set_active(session: Session, person_id: int, *, active: bool, n_freed: int =
     act = "person let in again" if active else "person deactivated"
     detail = {"begun": n_freed} if n_freed else {}
     store.append_event(session, actor=actor, action=act, subject=person.name, detail=detail)
+
+
+# ---------------------------------------------------------------- keys
+
+
+def make_key(session: Session, person_id: int, *, purpose: str, days: int, actor: str) -> str:
+    """A new key with which a program reads the study as a person of it, for some days. Returns it: the database keeps a hash."""
+    key = f"overread_{secrets.token_urlsafe(32)}"
+    until = now() + timedelta(days=days)
+    row = AccessKey(key_hash=hashed(key), person_id=person_id, purpose=purpose, created_by=actor, expires_at=until)
+    session.add(row)
+    session.flush()
+    detail = {"key": row.id, "purpose": purpose, "days": days}
+    store.append_event(session, actor=actor, action="key made", subject=_name(session, person_id), detail=detail)
+    return key
+
+
+def revoke_key(session: Session, number: int, *, actor: str) -> None:
+    """From now on a key opens nothing; one that was revoked stays so.
+
+    Raises:
+        NotFound: There is no such key.
+    """
+    row = session.get(AccessKey, number)
+    if row is None:
+        msg = f"key: expected the number of a key of this study, got {number}"
+        raise NotFound(msg)
+    if row.revoked_at is None:
+        row.revoked_at = now()
+        session.add(row)
+        detail = {"key": number, "purpose": row.purpose}
+        subject = _name(session, row.person_id)
+        store.append_event(session, actor=actor, action="key revoked", subject=subject, detail=detail)
 
 
 def _name(session: Session, person_id: int) -> str:

@@ -284,6 +284,7 @@ READS: dict[str, Callable[..., Any]] = {
     "imports": mending.imports,
     "broken": mending.broken,
     "names": renaming.all_names,
+    "changed names": renaming.changed,
     "composition": composition_queries.load,
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,

@@ -14,6 +14,7 @@ from evalcore.importing.files.opening import recognise
 from evalcore.importing.mapping import GRADE, MAPPED, OwnNames, constant, said_constant, to_yaml
 from evalcore.importing.proposing import (
     GRADES,
+    LABELS,
     RESPONSES,
     Sample,
     Shown,
@@ -31,7 +32,7 @@ from evalcore.stats.wording import counted
 from pages.shared import common, html, tables
 
 PROPOSED, NOTHING, ROWS = "what is proposed", "nothing", "the file"
-HOLDS = {GRADES: "grades of a judge", RESPONSES: "answers without grades"}
+HOLDS = {GRADES: "grades of a judge", LABELS: "labels of physicians", RESPONSES: "answers without grades"}
 FIELDS = {
     "conversation": "Conversation",
     "question": "Conversation",
@@ -39,10 +40,14 @@ FIELDS = {
     "answer": "Answer",
     "model": "Model",
     "criterion": "Criterion",
+    "criterion_position": "Place of the criterion",
     "points": "Points",
     GRADE: "Grade",
     "reason": "Reason",
     "judge": "Judge",
+    "label": "Label",
+    "explanation": "Reason",
+    "rater": "Physician",
 }
 MORE = {
     "example_id": "Name of the example",
@@ -52,9 +57,20 @@ MORE = {
     "sent": "Sent to the model",
     "finish_reason": "How it ended",
     "date": "When it was made",
+    "selection": "How it was chosen to be read",
+    "inclusion_probability": "Its probability to be chosen",
+    "blinded": "Read without the judge's verdict",
+    "read_at": "When it was read",
 }
+_ROLES = {"question": "conversation", "answer": "text", "label": GRADE, "explanation": "reason", "rater": "judge"}
+_OF_ROLES = {
+    GRADES: {"conversation": "question", "text": "answer"},
+    LABELS: {GRADE: "label", "reason": "explanation", "judge": "rater"},
+    RESPONSES: {},
+}
+"""What a field of one format is called in another."""
 WIDE = {"judge": "judges", "criterion": "criteria"}
-TYPED = ("criterion", "points")
+TYPED = ("criterion", "points", "rater")
 N_ROWS, LONGEST_CELL, MOST_COLUMNS = 3, 80, 30
 _SAMPLE = "import_sample"
 
@@ -104,7 +120,7 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
         names = propose(given, each or "")
     key = f"{key}_{begin}_{holds}_{each}"
     names = _named(given, msgspec.structs.replace(names, each=each or ""), str(holds), key)
-    if names.format == GRADES:
+    if names.format != RESPONSES:
         names = _graded(given, names, key)
     lacks = missing(given, names, options)
     st.html(
@@ -146,19 +162,21 @@ def _short(text: str) -> str:
 def _named(given: Sample, names: OwnNames, holds: str, key: str) -> OwnNames:
     """A choice for each field."""
     if names.format != holds:
-        swap = {"conversation": "question", "text": "answer"}
-        swap = swap if holds == GRADES else {new: old for old, new in swap.items()}
+        roles = {path: _ROLES.get(field, field) for path, field in names.columns.items()}
         fields = MAPPED[holds].column_names
-        columns = {path: swap.get(field, field) for path, field in names.columns.items()}
+        columns = {path: _OF_ROLES[holds].get(role, role) for path, role in roles.items()}
         several = names.several if holds == GRADES else ()
         names = OwnNames(
             holds, {path: field for path, field in columns.items() if field in fields}, rows=names.rows, each=names.each if several else "", several=several
         )  # fmt: skip
     fields = MAPPED[holds].column_names
     in_several = {field for one in names.several for field in one.values()}
-    columns = _fields(given, names, [field for field in FIELDS if field in fields and field not in in_several], key)
+    first = (
+        ["example_id", *FIELDS] if holds == LABELS else list(FIELDS)
+    )  # of labels no conversation tells which example is meant
+    columns = _fields(given, names, [field for field in first if field in fields and field not in in_several], key)
     with st.expander("More fields", key=f"{key}_more"):
-        columns |= _fields(given, names, [field for field in MORE if field in fields], key)
+        columns |= _fields(given, names, [field for field in MORE if field in fields and field not in first], key)
     return msgspec.structs.replace(names, columns=columns)
 
 
@@ -188,7 +206,7 @@ def _fields(given: Sample, names: OwnNames, fields: Iterable[str], key: str) -> 
 
 def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
     """Several columns of grades, and what their words mean."""
-    graded = grade_columns(given, names)
+    graded = grade_columns(given, names) if names.format == GRADES else []
     wide = [path for one in names.several for path, field in one.items() if field == GRADE]
     if len(graded) > 1 or wide:
         with st.container(horizontal=True, vertical_alignment="bottom"):

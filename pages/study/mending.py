@@ -7,7 +7,7 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import mending
 from evalcore.study.mending import MAX_REASON, Effect
 from evalcore.study.policies import check_can_mend, reason
-from evalcore.study.renaming import MAX_NAME, Kind, rename
+from evalcore.study.renaming import MAX_NAME, Kind, rename, take_back
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, tables
 
@@ -115,13 +115,21 @@ def _names(viewer: Viewer) -> None:
         label = "Merge the two" if is_there else "Change the name"
         go = st.button(label, key="mend_rename", disabled=was is None or not name or name == was)
     if is_there:
-        st.html(
-            html.notice(f"{name} is in this study already. Merging says that both are the same; that is not undone.")
-        )
+        st.html(html.notice(f"{name} is in this study already. Merging says that both are the same."))
     if go and was is not None:
         with common.shown_errors():
             rename(common.engine(), kind, was, name, merge=is_there, actor=viewer)
             st.rerun()
+    changed = common.read("changed names")
+    if not changed.empty:
+        called = [f"{WORDS[Kind(row.kind)]} {row.first_name}, now {row.name}" for row in changed.itertuples()]
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            place = st.selectbox("Changed", range(len(called)), format_func=called.__getitem__, key="mend_changed")
+            if st.button("Give back the first name", key="mend_name_back"):
+                with common.shown_errors():
+                    row = changed.iloc[place]
+                    take_back(common.engine(), Kind(row["kind"]), row["first_name"], actor=viewer)
+                    st.rerun()
     st.html(
         html.quiet("Files that come later may use either name. The audit trail and the exports' manifest keep both.")
     )

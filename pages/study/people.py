@@ -4,7 +4,7 @@ import streamlit as st
 
 from evalcore.study.acting import add_person
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import check_can_add_people, reason
+from evalcore.study.policies import allows, check_can_add_people, check_can_follow, reason
 from evalcore.study.schema import Role, Viewer
 from evalcore.team import people
 from evalcore.team.provider import provider
@@ -12,6 +12,10 @@ from evalcore.team.studies import invitation_link
 from pages.shared import common, html
 
 ROLES = [role.value for role in Role]
+KEYS = (
+    "With a key a notebook or a dashboard reads labels, scores, agreement and progress over HTTP (Help: Follow a study with a program). It reads what the "
+    "chosen person may, writes nothing, and is in the audit trail."
+)
 
 
 def show(viewer: Viewer) -> None:
@@ -30,6 +34,8 @@ def show(viewer: Viewer) -> None:
     if why_not:
         st.html(html.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
     _add(viewer, off=bool(why_not))
+    if not why_not:
+        _keys(viewer)
     if provider() is not None and not why_not and everybody:
         _change(
             viewer,
@@ -92,3 +98,37 @@ def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool])
     if invited == name:
         st.html(html.quiet(f"Send this link to {name}. It works once, for 14 days, and is not shown again."))
         st.code(link, language=None, wrap_lines=True)
+
+
+def _keys(viewer: Viewer) -> None:
+    """With which keys programs read the study: to make one, and to revoke it."""
+    with st.expander("Access keys for programs", icon=":material/key:"):
+        st.html(html.quiet(KEYS))
+        able = [person.name for person in common.read("people") if allows(check_can_follow, person)]
+        with st.form("access key"), st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.selectbox("Reads as", able, key="key_person", placeholder="No researcher or lead yet")
+            purpose = st.text_input("What it is for", key="key_purpose", max_chars=people.MOST_PURPOSE)
+            days = st.number_input("Valid for days", 1, people.MOST_DAYS, people.KEY_DAYS, key="key_days", width=160)
+            if st.form_submit_button("Make a key", disabled=not able):
+                with common.shown_errors():
+                    made = people.make_key(common.engine(), name, purpose=purpose, days=int(days), actor=viewer)
+                    st.html(html.quiet("Copy this key now: it is not shown again."))
+                    st.code(made, language=None, wrap_lines=True)
+        with common.shown_errors():
+            known = people.keys(common.engine(), actor=viewer)
+            table = {
+                "Number": [key.number for key in known],
+                "Reads as": [key.person for key in known],
+                "For": [key.purpose for key in known],
+                "State": [key.state for key in known],
+                "Until": [common.local_day(key.expires_at) for key in known],
+                "Made by": [key.created_by for key in known],
+            }
+            if known:
+                st.dataframe(table, key="access_keys", hide_index=True, alt="Access keys of this study")
+            valid = [key.number for key in known if key.state == "valid"]
+            if valid:
+                number = st.selectbox("Key", valid, key="key_number")
+                if st.button("Revoke", key="revoke_key"):
+                    people.revoke_key(common.engine(), number, actor=viewer)
+                    st.rerun()

@@ -126,7 +126,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
             "/", ":"
         )
     )
-    for rows, words in ((fault_rows, "Nothing was imported"), ([stray], "found none in 1 row")):
+    for rows, words in ((fault_rows, "Nothing was imported"), ([stray], "got none in 1 row")):
         content = "\n".join(json.dumps(row) for row in rows).encode()
         steps.keyed(page, "upload").locator("input[type=file]").set_input_files(
             [{"name": file_name, "mimeType": "application/json", "buffer": content}]  # type: ignore[list-item]

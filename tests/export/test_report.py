@@ -48,12 +48,24 @@ def test_the_numbers_are_those_of_the_pages_with_their_intervals_and_the_methods
         "Models",
         "Judges against physicians",
         "Agreement between physicians",
+        "Calibration of judges",
         "Levels of care",
     ):
         assert title in shown
     assert "Corrected scores use the judge's labels on all items" in shown
     assert "Made on 2026-11-25 12:00 UTC" in shown
     assert not re.search(r"\b(nan|None|NaT)\b", shown)
+
+
+def test_calibration_is_that_of_the_command(of_demo, demo_file, overread):
+    _, content = of_demo
+    shown = " ".join(visible(content).split())
+    told = json.loads(overread("calibration", "--section", "judges", "--json", "--db", str(demo_file)).stdout)
+    rows = [row for part in ("criteria", "levels") for row in told["judges"][part]["errors"] if row["n"]]
+    assert rows
+    assert all(sentence in shown for sentence in told["findings"])
+    for row in rows:
+        assert f"{row['ece']:.2f} (perfect: {row['null']:.2f}" in shown
 
 
 def test_nobody_is_named_and_no_conversation_is_quoted(of_demo):

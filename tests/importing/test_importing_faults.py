@@ -162,7 +162,7 @@ FAULTS = {
     ),
     "verdicts on nothing here": (
         made.lines(judged("p77"), judged("p78")),
-        "expected rows that fit the study, found none in 2 rows; line 1: example 'p77'",
+        "expected rows that fit the study, got none in 2 rows; line 1: example 'p77'",
     ),
     "only a header": (HEADER, "expected at least one row, got none"),
     "an unknown label": (row(b"maybe"), "line 2: label: expected met, not_met, cannot_assess, got 'maybe'"),

@@ -276,7 +276,7 @@ def test_without_copy_and_file_the_import_is_given_up_and_what_is_in_stays(engin
     assert made.rows(engine, "SELECT count(*) FROM response") == [(4,)]
     assert actions(engine)[-1] == "import stopped"
     holds(engine)
-    assert "found none" in run("import", "--give-up", "--db", location).stderr
+    assert "got none" in run("import", "--give-up", "--db", location).stderr
     export_tables.check(engine, Administrator(name="Ana"))
     assert bring(engine, content[1]).responses_new == 2
 

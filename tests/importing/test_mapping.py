@@ -11,12 +11,13 @@ from hypothesis import given, strategies as st
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.importing import kept, staging
 from evalcore.importing.files import streams
-from evalcore.importing.mapping import OwnNames, constant, parse, said_constant
+from evalcore.importing.mapping import OwnNames, constant, parse, said_constant, to_yaml
 from evalcore.importing.proposing import sample
-from evalcore.study.db import open_study
-from evalcore.study.schema import Administrator
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Administrator, Role
+from evalcore.study.store import add_person
 from tests.importing.test_own_data import ANSWER, ASKED, FEVER, as_file, row, scores
-from tests.invented import bring, dump, lines, rows, study, verdicts, write
+from tests.invented import bring, dump, entry, lines, results, rows, study, verdicts, write
 from tests.part_steps import Killed, in_parts
 
 TEXT = """
@@ -88,8 +89,8 @@ def test_an_import_that_was_broken_off_goes_on_with_the_same_mapping(tmp_path, s
     [
         ("columns: {a: text}", "mine.yaml: expected format, got nothing"),
         (
-            "format: verdict-table\ncolumns: {a: label}",
-            "mine.yaml: format: expected one of responses, grade-table, got verdict-table",
+            "format: judge-verdicts\ncolumns: {a: judge}",
+            "mine.yaml: format: expected one of responses, grade-table, verdict-table, got judge-verdicts",
         ),
         ("format: responses\ncolumns: {a: answer}", "mine.yaml: columns.a: expected one of .*text.*, got answer"),
         (
@@ -277,3 +278,68 @@ def test_a_text_that_nested_parquet_holds_once_and_shows_often_is_measured_where
     pd.DataFrame({"turns": turns, "text": ["b"] * 3}).to_parquet(tmp_path / "t")
     with pytest.raises(ImportFailed, match="t row 1: expected rows of at most 10,000 bytes, got a longer one"):
         sample(tmp_path / "t", "t")
+
+
+LABELS = OwnNames(
+    "verdict-table",
+    {
+        "Fall": "example_id",
+        "System": "model",
+        "Nr": "criterion_position",
+        "Arzt": "rater",
+        "Urteil": "label",
+        "Warum": "explanation",
+    },
+    met=("erfüllt",),
+    not_met=("fehlt",),
+)
+READ = "Fall,System,Nr,Arzt,Urteil,Warum\n"
+
+
+def test_physicians_labels_in_columns_of_their_own_are_reads_as_those_of_the_format(tmp_path, sqlite_database_url):
+    """Own words, the usual ones and those of the format; each of a physician, as a first read."""
+    with study(sqlite_database_url) as engine:
+        bring(
+            engine, write(tmp_path / "healthbench_m_20260101_101010_allresults.json", results(entry("p1"))), judge="J"
+        )
+        given_lines = "p1,m,1,Dr. Vale,erfüllt,ja\np1,m,2,Dr. Vale,no,\np1,m,3,Dr. Vale,cannot_assess,\np1,m,1,Dr. Okri,Fehlt,nein\n"
+        report = bring(engine, write(tmp_path / "labels.csv", (READ + given_lines).encode()), names=LABELS)
+        assert report.verdicts_new == 4
+        found = rows(
+            engine,
+            "SELECT r.name, r.kind, c.position, v.stage, v.label, v.explanation FROM verdict v JOIN rater r ON r.id = v.rater_id "
+            "JOIN criterion c ON c.id = v.criterion_id WHERE r.kind = 'reviewer' ORDER BY r.name, c.position",
+        )
+        assert found == [
+            ("Dr. Okri", "reviewer", 1, "first", "not_met", "nein"),
+            ("Dr. Vale", "reviewer", 1, "first", "met", "ja"),
+            ("Dr. Vale", "reviewer", 2, "first", "not_met", None),
+            ("Dr. Vale", "reviewer", 3, "first", "cannot_assess", None),
+        ]
+        assert parse(to_yaml(LABELS), "labels") == LABELS
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("p1,m,1,Dr. Vale,vielleicht,", "line 2: label (from Urteil): expected"),
+        ("p1,m,1,,erfüllt,", "line 2: rater (from Arzt): expected"),
+        ("p1,m,,Dr. Vale,erfüllt,", "line 2: criterion_position (from Nr): expected it, or criterion, got nothing"),
+        ("p1,m,1,Dr. Sol,erfüllt,", "Dr. Sol"),
+    ],
+)
+def test_physicians_labels_in_columns_of_their_own_are_checked_as_those_of_the_format(
+    line, fault, tmp_path, sqlite_database_url
+):
+    """Also that reads of somebody with an account come only if a lead names them."""
+    with study(sqlite_database_url) as engine:
+        with writing(engine) as session:
+            add_person(session, "Dr. Sol", roles=[Role.REVIEWER], actor="set-up")
+        bring(
+            engine, write(tmp_path / "healthbench_m_20260101_101010_allresults.json", results(entry("p1"))), judge="J"
+        )
+        before = dump(engine)
+        with pytest.raises(ImportFailed) as refused:
+            bring(engine, write(tmp_path / "labels.csv", f"{READ}{line}\n".encode()), names=LABELS)
+        assert fault in str(refused.value)
+        assert dump(engine) == before

@@ -10,7 +10,7 @@ from evalcore.study import frames, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import RaterKind
 from tests.importing.shapes import SCORES, long_table, workbook
-from tests.invented import bring, rows, verdicts
+from tests.invented import bring, entry, results, rows, verdicts, write
 from tests.page_steps import LEAD, check
 
 
@@ -108,3 +108,45 @@ def test_how_an_answer_ended_is_told_to_a_lead_and_to_no_reader(engine, location
     shown = check(open_page(location, "browse", who, example="1"))
     assert "With a light cold" in shown
     assert ("made on 2026-11-18 · ended by length" in shown) is is_told
+
+
+def test_labels_of_physicians_in_columns_of_their_own_are_imported_as_their_reads(
+    engine, location, open_page, tmp_path
+):
+    bring(
+        engine,
+        write(tmp_path / "healthbench_wren_20260101_101010_allresults.json", results(entry("p1"))),
+        judge="Magpie",
+    )
+    lines = [
+        "case,system,item,doctor,verdict,why",
+        "p1,wren,1,Dr. Vale,trifft zu,ja",
+        "p1,wren,2,Dr. Vale,fehlt,",
+        "p1,wren,1,Dr. Okri,fehlt,nein",
+    ]
+    app = open_page(location, "study", LEAD)
+    app.file_uploader(key="upload").upload("labels.csv", "\n".join(lines).encode()).run()
+    holds = next(one for one in app.segmented_control if str(one.key).endswith("_holds"))
+    holds.set_value("verdict-table").run()
+    wanted = {
+        "example_id": "case",
+        "model": "system",
+        "criterion_position": "item",
+        "rater": "doctor",
+        "label": "verdict",
+        "explanation": "why",
+    }
+    for name, column in wanted.items():
+        field(app.selectbox, name).set_value(column).run()
+    assert "Still missing: whether " in unescape(check(app))
+    field(app.multiselect, "met").set_value(["trifft zu"]).run()
+    field(app.multiselect, "not_met").set_value(["fehlt"]).run()
+    shown = unescape(check(app))
+    assert "Nothing is missing" in shown
+    app.button(key="import").click().run()
+    assert "3 new verdicts" in unescape(check(app))
+    found = rows(
+        engine,
+        "SELECT r.name, v.label, v.stage FROM verdict v JOIN rater r ON r.id = v.rater_id WHERE r.kind = 'reviewer' ORDER BY v.id",
+    )
+    assert found == [("Dr. Vale", "met", "first"), ("Dr. Vale", "not_met", "first"), ("Dr. Okri", "not_met", "first")]

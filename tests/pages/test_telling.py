@@ -35,7 +35,7 @@ def test_a_reader_flags_and_skips_with_a_line_and_finds_the_leads_answer_on_the_
     press(app, "not_now")
     press(app, "tell_lead")
     press(app, "skip")  # nothing is written yet
-    assert "expected a few words, found none" in said(app)
+    assert "expected a few words, got none" in said(app)
     line(app, "line", CUT)
     press(app, "flag")
     assert "Response 1 of 2" in said(app)

@@ -186,7 +186,7 @@ def test_nothing_is_said_of_a_skipped_response_in_a_tab_that_still_shows_it(smal
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("", "found none"), (" \n", "found none"), ("x" * (MAX_LINE + 1), "found 501"), ("a\x00b", "no database holds")],
+    [("", "got none"), (" \n", "got none"), ("x" * (MAX_LINE + 1), "got 501"), ("a\x00b", "no database holds")],
 )
 def test_a_line_says_something_briefly_in_plain_text(small, text, sentence):
     only_the_first(small, readers=(IMANI, TOVE))

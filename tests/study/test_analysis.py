@@ -77,15 +77,15 @@ def test_a_bare_shell_of_sqlite_cannot_replace_a_statement(sqlite_database_url):
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        (Analysis(evaluation="other"), "Data set: expected one of invented, found 'other'"),
-        (Analysis(judges=("Wren",)), "Judges: expected one of Magpie, found 'Wren'"),
+        (Analysis(evaluation="other"), "Data set: expected one of invented, got 'other'"),
+        (Analysis(judges=("Wren",)), "Judges: expected one of Magpie, got 'Wren'"),
         (Analysis(judges=("Magpie", "Magpie")), "Judges: expected each once"),
-        (Analysis(subset="easy"), "Examples: expected one of hard, found 'easy'"),
-        (Analysis(primary=(ALDER, "Clover")), "Primary comparison: expected some of Alder-2, Briar-1, found 'Clover'"),
+        (Analysis(subset="easy"), "Examples: expected one of hard, got 'easy'"),
+        (Analysis(primary=(ALDER, "Clover")), "Primary comparison: expected some of Alder-2, Briar-1, got 'Clover'"),
         (Analysis(primary=(ALDER, ALDER)), "expected two different models"),
         (Analysis(margin=0.05), "Margin of the corrected score: expected a primary comparison"),
         (Analysis(primary=(ALDER, BRIAR), margin_missed=0.0), "Margin of the rate of missed emergencies: expected a number above 0"),
-        (Analysis(primary=(ALDER, BRIAR), margin=float("nan")), "expected a number above 0 and at most 1, found nan"),
+        (Analysis(primary=(ALDER, BRIAR), margin=float("nan")), "expected a number above 0 and at most 1, got nan"),
     ],
 )  # fmt: skip
 def test_a_statement_that_the_study_cannot_hold_is_refused(spec, said):
@@ -95,7 +95,7 @@ def test_a_statement_that_the_study_cannot_hold_is_refused(spec, said):
 
 
 def test_the_store_checks_before_it_writes(small):
-    with pytest.raises(OverreadError, match="Judges: expected one of Magpie, found 'Wren'"):
+    with pytest.raises(OverreadError, match="Judges: expected one of Magpie, got 'Wren'"):
         stated(small, Analysis(judges=("Wren",)))
     assert in_force(small) is None
 

@@ -3,19 +3,22 @@
 import json
 
 import pytest
+import sqlalchemy as sa
 
 from evalcore.errors import ImportFailed, NotAllowed, NotFound, OverreadError
 from evalcore.export import tables as export
 from evalcore.export.methods import facts, paragraph
-from evalcore.study import contents, mending, renaming
+from evalcore.study import browse, contents, mending, renaming
 from evalcore.study.acting import prepare_search
 from evalcore.study.auditing import verify
+from evalcore.study.browse import Filters
 from evalcore.study.db import reading
 from evalcore.study.renaming import Kind
 from evalcore.study.schema import Broken, Role, Viewer
+from evalcore.study.tables import TABLES
 from tests.invented import bring, entry, example, judged, lines, results, rows, write
 from tests.mended import differences, shown
-from tests.study.test_mending_histories import ANA, FILES, A, B, History, twin
+from tests.study.test_mending_histories import ANA, FILES, A, B, C, History, twin
 from tests.world import tampered
 
 
@@ -154,9 +157,9 @@ def test_a_file_with_a_broken_response_meets_it_and_does_not_bring_it_back(histo
 
 
 def test_what_is_not_there_cannot_be_marked(history):
-    with pytest.raises(NotFound, match="expected the number of a response of the study, found 99"):
+    with pytest.raises(NotFound, match="expected the number of a response of the study, got 99"):
         mending.mark_broken(history.engine, 99, Broken.EMPTY, actor=ANA)
-    with pytest.raises(NotFound, match="expected the number of a response that is marked as broken, found 1"):
+    with pytest.raises(NotFound, match="expected the number of a response that is marked as broken, got 1"):
         mending.unmark_broken(history.engine, 1, actor=ANA)
 
 
@@ -227,7 +230,7 @@ def test_two_names_that_stand_beside_each_other_are_not_made_one(history):
 @pytest.mark.parametrize(
     ("kind", "was", "name", "merge", "match"),
     [
-        (Kind.MODEL, "nobody", "x", False, "model: expected one of model-a, found 'nobody'"),
+        (Kind.MODEL, "nobody", "x", False, "model: expected one of model-a, got 'nobody'"),
         (Kind.MODEL, "model-a", " ", False, "name: expected 1 to 200 printable characters"),
         (Kind.MODEL, "model-a", "model-a", False, "expected another name"),
         (Kind.JUDGE, "Judge A", "Judge B", False, "merge them"),
@@ -256,3 +259,105 @@ def test_the_trail_finds_what_was_hidden_or_renamed_past_the_program(history, st
     tampered(history.engine, statement)
     with reading(history.engine) as session:
         assert any("is not what the last act on it left" in fault for fault in verify(session).faults)
+
+
+def test_a_query_that_groups_by_a_number_alone_goes_on_once_something_is_hidden(database_url, tmp_path):
+    """PostgreSQL takes the name of a model, grouped by its number, from the table; not from the rows that are shown in its place."""
+    history = History(database_url, tmp_path)
+    for name in ("examples.jsonl", A, B):
+        history.do("import", name)
+    model, response = TABLES["model"].c, TABLES["response"].c
+    counted = sa.select(model.id, model.name, sa.func.count(response.id)).join(
+        response.id.table, response.model_id == model.id
+    )
+    statement = counted.group_by(model.id).order_by(model.name)
+    for act, expected in ((("look",), {"model-a": 2, "model-b": 2}), (("withdraw", B), {"model-a": 2})):
+        history.do(*act)
+        with reading(history.engine) as session:
+            assert {name: n for _, name, n in session.connection().execute(statement)} == expected
+    history.engine.dispose()
+
+
+def test_a_name_is_given_back_and_what_was_merged_is_two_again(history):
+    history.do("import", C)
+    before = shown(history.engine)
+    renaming.rename(history.engine, Kind.MODEL, "model-c", "model-a", merge=True, actor=ANA)
+    renaming.rename(history.engine, Kind.MODEL, "model-a", "Alder", actor=ANA)
+    assert {model for model, *_ in responses(history)} == {"Alder"}
+    renaming.take_back(history.engine, Kind.MODEL, "model-c", actor=ANA)
+    assert {model for model, *_ in responses(history)} == {"Alder", "model-c"}
+    renaming.take_back(history.engine, Kind.MODEL, "model-a", actor=ANA)
+    assert shown(history.engine) == before
+    (detail,) = rows(history.engine, "SELECT detail FROM audit_event ORDER BY id DESC LIMIT 1")[0]
+    assert {key: json.loads(detail)[key] for key in ("kind", "was", "name")} == {
+        "kind": "model",
+        "was": "Alder",
+        "name": "model-a",
+    }
+    with reading(history.engine) as session:
+        assert verify(session).holds
+
+
+def test_a_name_is_given_back_only_where_it_was_changed_and_nothing_else_gets_it_meanwhile(history):
+    with pytest.raises(
+        OverreadError, match=r"expected a first name that was changed \(none, nothing was renamed\), got 'model-a'"
+    ):
+        renaming.take_back(history.engine, Kind.MODEL, "model-a", actor=ANA)
+    history.do("import", B)
+    renaming.rename(history.engine, Kind.MODEL, "model-a", "Alder", actor=ANA)
+    with pytest.raises(OverreadError, match="what came as 'model-a' is called 'Alder' now"):
+        renaming.rename(history.engine, Kind.MODEL, "model-b", "model-a", actor=ANA)
+    assert {model for model, *_ in responses(history)} == {"Alder", "model-b"}
+    renaming.rename(history.engine, Kind.MODEL, "Alder", "model-a", actor=ANA)  # its own it may have
+    assert {model for model, *_ in responses(history)} == {"model-a", "model-b"}
+
+
+def test_what_was_merged_into_a_model_that_gets_its_name_back_keeps_the_common_name(history):
+    history.do("import", C)
+    other = write(history.folder / "again.csv", b"example_id,model,text,sample_index\np3,model-d,Rest.,1\n")
+    bring(history.engine, other, judge=None)
+    renaming.rename(history.engine, Kind.MODEL, "model-a", "Alder", actor=ANA)
+    for name in ("model-c", "model-d"):
+        renaming.rename(history.engine, Kind.MODEL, name, "Alder", merge=True, actor=ANA)
+    renaming.take_back(history.engine, Kind.MODEL, "model-a", actor=ANA)
+    assert [model for model, *_ in responses(history)] == ["Alder", "Alder", "model-a", "model-a"]
+    with reading(history.engine) as session:
+        assert contents.models(session) == ["Alder", "model-a"]
+
+
+def test_a_merged_judge_whose_verdicts_were_replaced_since_stays_merged_until_that_import_is_withdrawn(history):
+    def verdict(file: str, prompt_id: str, judge: str, *, met: bool = True) -> None:
+        row = judged(prompt_id, position=3, judge=judge, met=met)
+        bring(history.engine, write(history.folder / file, lines(row)), judge=None)
+
+    verdict("c.jsonl", "p1", "Judge C")
+    verdict("d.jsonl", "p2", "Judge E")
+    renaming.rename(history.engine, Kind.JUDGE, "Judge C", "Judge E", merge=True, actor=ANA)
+    verdict("e.jsonl", "p1", "Judge E", met=False)
+    with pytest.raises(OverreadError, match="1 verdict of 'Judge C' was replaced since the merge"):
+        renaming.take_back(history.engine, Kind.JUDGE, "Judge C", actor=ANA)
+    history.kept.append(("import", "e.jsonl"))
+    history.do("withdraw", "e.jsonl")
+    renaming.take_back(history.engine, Kind.JUDGE, "Judge C", actor=ANA)
+    with reading(history.engine) as session:
+        assert {"Judge C", "Judge E"} <= set(contents.judges(session))
+
+
+def test_a_search_finds_no_conversation_by_words_of_a_withdrawn_or_broken_answer(database_url, tmp_path):
+    history = History(database_url, tmp_path)
+    for name in ("examples.jsonl", A, B):
+        history.do("import", name)
+    prepare_search(history.engine)
+
+    def found(words: str) -> list[str]:
+        with reading(history.engine) as session:
+            return list(browse.examples(session, Filters(search=words))["prompt_id"])
+
+    assert (found("go today"), found("wait"), found("swea")) == (["p2"], ["p3"], ["p1", "p2", "p3"])
+    history.do("withdraw", B)
+    assert (found("go today"), found("wait"), found("swea")) == (["p2"], [], ["p1", "p2", "p3"])
+    history.do("withdraw", A)
+    assert (found("go today"), found("wait")) == ([], [])
+    history.do("restore", A)
+    assert (found("go today"), found("wait")) == (["p2"], [])
+    history.engine.dispose()

@@ -33,6 +33,8 @@ ALLOWED = {
     "freeze": (False, False, False, True),
     "delete": (False, False, False, True),
     "split": (False, False, True, True),
+    "follow": (False, False, True, True),
+    "make_keys": (False, False, False, True),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)
 

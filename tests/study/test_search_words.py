@@ -8,7 +8,15 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from sqlalchemy import make_url, text
 
 from evalcore.study.db import writing
-from evalcore.study.languages import index_parts, indexable, postgresql_query, query_phrases, sqlite_query, words_only
+from evalcore.study.languages import (
+    holds,
+    index_parts,
+    indexable,
+    postgresql_query,
+    query_phrases,
+    sqlite_query,
+    words_only,
+)
 from evalcore.study.store import Bulk
 from tests.conftest import plain, run
 from tests.invented import study
@@ -138,8 +146,11 @@ WORDS = st.text(ALPHABET, max_size=12) | st.text(max_size=8)
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=WORDS | st.lists(st.sampled_from(" ".join(TEXTS).split()), max_size=3).map(" ".join))
 def test_any_query_finds_the_same_on_both_and_breaks_neither(engines, query):
-    sqlite, postgresql = both(engines, query.replace("\x00", ""))
+    query = query.replace("\x00", "")
+    sqlite, postgresql = both(engines, query)
     assert sqlite == postgresql
+    if sqlite is not None:  # a text that is looked through for what the index finds in it
+        assert sqlite == [at for at, words in enumerate(TEXTS) if holds([words], query)]
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

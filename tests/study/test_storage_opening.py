@@ -31,7 +31,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "11"
+HEAD = "12"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from evalcore.study.db import writing
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
 from evalcore.team import people, queries, store
@@ -144,3 +144,23 @@ def test_who_is_no_lead_is_offered_no_invitations(quick, monkeypatch):
     app = opened("study")
     assert "Only leads can add people" in words(app)
     assert "invite" not in {button.key for button in app.button}
+
+
+def test_a_lead_makes_and_revokes_a_key_on_the_study_page_and_it_is_shown_once(quick, monkeypatch):
+    signed_in(quick, monkeypatch, LEAD)
+    app = opened("study")
+    app.text_input(key="key_purpose").input("weekly report")
+    next(button for button in app.button if button.label == "Make a key").click().run()
+    assert not app.exception
+    (key,) = (element.value for element in app.code)
+    with reading(quick.engine) as session:
+        person = queries.person_of_key(session, key)
+        assert person is not None
+        assert person.name == LEAD
+    assert key not in words(app.run())
+    assert [element.value for element in app.code] == []
+    app.button(key="revoke_key").click().run()
+    assert not app.exception
+    with reading(quick.engine) as session:
+        assert queries.person_of_key(session, key) is None
+    assert [action for _, action in quick.events()][-2:] == ["key made", "key revoked"]

@@ -46,14 +46,14 @@ class Opened:
     kind: Kind
     names: OwnNames | None = None
 
-    def rows(self, options: Options, progress: Progress, left: unread.Counts) -> Rows:
-        """The rows; progress is told the bytes read, and `left` the fields of what could be read that the format does not read."""
+    def rows(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+        """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
         read: Callable[..., Iterator[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
         elif self.kind in _OF_CELLS or read is None:
             read = self.format.read_cells
-        for number, given in self._given(progress, left):
+        for number, given in self._given(progress, {} if left is None else left):
             is_fault = isinstance(given, RowFault)
             try:
                 if self.names is not None and not is_fault:
@@ -63,7 +63,9 @@ class Opened:
             except RowFault as fault:
                 yield number, fault
                 continue
-            if isinstance(given, dict):
+            if left is None:
+                pass
+            elif isinstance(given, dict):
                 cells = unread.columns_unread(self._known, given)
                 unread.note(left, ((column, given[column] != "") for column in cells))
             elif not is_fault:

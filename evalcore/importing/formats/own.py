@@ -45,6 +45,12 @@ def grade(text: str, place: str) -> bool | None:
     return _GRADES[word] if word else None
 
 
+def label_word(text: str) -> str:
+    """A physician's label in the words of the format where it is one of the usual words for grades; any other text as it is."""
+    met = _GRADES.get("_".join(text.lower().split()))
+    return text if met is None else "met" if met else "not_met"
+
+
 def points(text: str, place: str) -> int | None:
     """What a criterion counts; None where nothing is said: then it can be read, and is never scored."""
     if not (text := text.strip()):
@@ -56,6 +62,7 @@ def points(text: str, place: str) -> int | None:
     return number
 
 
+@lru_cache(maxsize=16)  # rows of one conversation follow one another
 def conversation(text: str | None, place: str, *, is_asked: bool = True) -> tuple[Message, ...] | None:
     """A conversation, JSON where it begins so, else one turn of the user's; with `is_asked` it ends with a turn of the user's."""
     if text is None or not text.strip():
@@ -136,6 +143,12 @@ class OwnRows(GradedRows):
             self._named = {sha256(messages.encode()).hexdigest(): name for messages, name in known}
         digest = _digest(row.messages)
         return self._named.get(digest) or f"conversation-{digest[:16]}"
+
+
+class TableRows(OwnRows):
+    """Takes rows of one criterion each."""
+
+    batch = 2_000
 
 
 @lru_cache(maxsize=16)  # rows of one conversation follow one another
