@@ -1,4 +1,4 @@
-"""`RubricData` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
+"""`RubricData` of the whole study: millions of judges' labels in a second, physicians' reads with the probability of being drawn."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, exists, func, select
+from sqlalchemy import ColumnElement, Subquery, and_, case, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
@@ -20,7 +20,7 @@ from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
-from evalcore.study import contents
+from evalcore.study import contents, snapshot
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
@@ -36,22 +36,21 @@ from evalcore.study.schema import (
     repeat_version,
     version_and_repeat,
 )
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response
+from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
-_CODES = {label: code for code, label in enumerate(MET)}
-_VALUES = np.array(list(MET.values()), dtype=np.float32)
+_VALUES = np.array([MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32)
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
-_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language", *TASK_TAGS)
-_TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
+_OF_EXAMPLE = ("theme", "category", "language")
 
 Column = npt.NDArray[np.float32]
 
 
-Described = tuple[pd.DataFrame, pd.DataFrame]  # what is known of every response, and criterion, by number, ascending
+Described = tuple[pd.DataFrame, pd.DataFrame]
+"""What is known of every response, by number, and of every criterion, by example and position."""
 
 
 def has_criteria(session: Session) -> bool:
@@ -66,25 +65,24 @@ def load(session: Session) -> RubricData:
 
 def judged(session: Session) -> RubricData:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
-    return _judged(session, *_labels(session), _described(session))
+    return _judged(session, snapshot.verdicts(session), _described(session))
 
 
 def judged_at(engine: Engine, beside: Executor) -> RubricData:
-    """As `judged`, over two connections: the database adds up labels on one core while `beside` describes the items on the other."""
+    """As `judged`, over two connections: labels are read on one core while `beside` describes the items on the other."""
     with reading(engine) as session, reading(engine) as second:
         describing = beside.submit(_described, second)
-        labels = _labels(session)
-        return _judged(session, *labels, describing.result())
+        said = snapshot.verdicts(session)
+        return _judged(session, said, describing.result())
 
 
-def _judged(
-    session: Session, keys: Numbers, judges: Numbers, codes: npt.NDArray[np.int8], described: Described
-) -> RubricData:
-    items = _items(session, _sorted_unique(keys), described)
+def _judged(session: Session, said: snapshot.Columns, described: Described) -> RubricData:
+    items, place = _items(session, said["response_id"], said["criterion_id"], described)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
-    place, counts = _places(items, keys), np.bincount(judges, minlength=1)
-    answering = [number for number in range(len(counts)) if counts[number]]
+    judges, codes = said["rater_id"], said["code"]
+    counts = np.bincount(judges, minlength=1)
+    answering = np.flatnonzero(counts).tolist()
     n_own: dict[str, int] = {}  # labels, but for those of repeats
     for number in answering:
         name, version = named[number]
@@ -97,12 +95,12 @@ def _judged(
         asked = [(*version_and_repeat(named[number][1]), number) for number in answering if named[number][0] == name]
         prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
         for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
-            mine = judges == number
-            rows, said = place[mine], _VALUES[codes[mine]]
+            mine = np.flatnonzero(judges == number)
+            rows, labels = place[mine], _VALUES[codes[mine]]
             if repeat:
-                again.setdefault(repeat, np.full(len(items), np.nan, dtype=np.float32))[rows] = said
+                again.setdefault(repeat, np.full(len(items), np.nan, dtype=np.float32))[rows] = labels
                 continue
-            own[rows] = said
+            own[rows] = labels
             for column in again.values():  # what was asked again was an earlier prompt
                 column[rows] = np.nan
         columns[name] = own
@@ -124,7 +122,7 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
         ids = items["item_id"].to_numpy()
-        together = _items(session, _sorted_unique(np.concatenate([ids, unjudged])), _described(session))
+        together, _ = _items(session, *np.divmod(np.concatenate([ids, unjudged]), ITEM_BASE), _described(session))
         labels, repeats = (
             told.set_index(ids).reindex(together["item_id"]).reset_index(drop=True) if len(told) == len(ids) else told
             for told in (labels, repeats)
@@ -152,90 +150,86 @@ def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
     return order[np.searchsorted(numbers, keys, sorter=order)]
 
 
-def _labels(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
-    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
-    table = TABLES["verdict"].c
-    connection = session.connection()
-    last, base = (
-        1 + (connection.execute(select(func.max(column))).scalar_one() or 0)
-        for column in (table.response_id, col(Rater.id))
-    )
-    code = case(*((table.label == label, number) for label, number in _CODES.items()))
-    parts = []
-    for first in range(0, last, _TOGETHER):
-        number = (cast(table.response_id - first, BigInteger) * ITEM_BASE + table.criterion_id) * base + table.rater_id
-        statement = select(func.aggregate_strings(cast(number * len(_CODES) + code, String), ",")).where(
-            *_standing(), table.stage == Stage.JUDGE, table.response_id.between(first, first + _TOGETHER - 1)
-        )
-        if joined := connection.execute(statement).scalar_one():
-            numbers, codes = np.divmod(np.fromstring(joined, dtype=np.int64, sep=","), len(_CODES))
-            keys, judges = np.divmod(numbers, base)
-            parts.append((keys + first * ITEM_BASE, judges, codes.astype(np.int8)))
-    parts = parts or [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))]
-    keys, judges, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return keys, judges, codes
-
-
 def _standing() -> list[ColumnElement[bool]]:
     table = TABLES["verdict"].c
     return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
 
 
-def _sorted_unique(numbers: Numbers) -> Numbers:
-    """As numpy's unique, which hashes first and takes three times as long on numbers that are nearly sorted."""
-    ordered = np.sort(numbers, kind="stable")
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
-
-
 def _described(session: Session) -> Described:
-    response, model, example, criterion = (TABLES[name].c for name in ("response", "model", "example", "criterion"))
-    scored = _n_scored()
-    responses = (
-        select(
-            response.id.label("response_id"),
-            response.example_id,
-            model.name.label("model"),
-            response.dataset.label("evaluation"),
-            response.sample_index,
-            func.coalesce(response.n_criteria, scored.c.n_scored, 0).label("n_expected"),
-            *(example[name] for name in ("theme", "category", "language")),
-            func.length(response.text).label("n_chars"),
-        )
-        .join(Model, model.id == response.model_id)
-        .join(Example, example.id == response.example_id)
-        .join(scored, scored.c.example_id == response.example_id)  # a case of triage has no criteria
-        .order_by(response.id)
-    )
-    named = criterion.id.label("criterion_id"), *(criterion[name] for name in _OF_CRITERION)
-    criteria = frame(session, select(*named).order_by(criterion.id)).astype({"points": float})
-    described = frame(session, responses)
+    example, criterion = (TABLES[name].c for name in ("example", "criterion"))
+    named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
+    criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
+    criteria = criteria.astype({"points": float} | dict.fromkeys(("axis", "level", "cluster"), "category"))
+    n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
+    examples = frame(session, select(example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)))
     if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it
-        described = described.merge(tagged, on="example_id", how="left")
-    both = described, criteria
-    described, known = (table.astype({name: "category" for name in _NAMES if name in table}) for table in both)
-    return described, known
+        examples = examples.merge(tagged, on="example_id", how="left")
+    models = frame(session, select(col(Model.id).label("id"), col(Model.name).label("model")))
+    found, evaluations = snapshot.responses(session)
+    known = np.isin(found["example_id"], n_scored.index) & np.isin(found["model_id"], models["id"])
+    found = {name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()}
+    columns: dict[str, Any] = {"response_id": found["id"].astype(np.int64), "example_id": found["example_id"]}
+    columns |= _of(models.set_index("id"), found["model_id"])
+    columns |= _of(pd.DataFrame({"evaluation": evaluations}), found["evaluation"])
+    n_expected = n_scored.reindex(found["example_id"]).to_numpy()
+    columns["n_expected"] = np.where(found["n_criteria"] < 0, n_expected, found["n_criteria"])
+    columns |= {name: found[name] for name in ("sample_index", "n_chars")}
+    numbered = {name: column.astype(np.int64) for name, column in columns.items() if isinstance(column, np.ndarray)}
+    return pd.DataFrame(columns | numbered | _of(examples.set_index("example_id"), found["example_id"])), criteria
 
 
-def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
-    response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
+def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
+    """The names of these rows of a small table, as categories: those that occur."""
+    rows = table.index.get_indexer(numbers)
+    occurring = np.flatnonzero(np.bincount(rows, minlength=len(table)))
+    place = np.zeros(len(table), dtype=np.int64)
+    place[occurring] = np.arange(len(occurring))
+    return {str(name): table[name].iloc[occurring].astype("category").array.take(place[rows]) for name in table}
+
+
+def _items(
+    session: Session, response_ids: Numbers, criterion_ids: Numbers, described: Described
+) -> tuple[pd.DataFrame, Numbers]:
+    """The items of these labels, by response and position, and the row of each label among them."""
     for _ in range(2):  # what has come since it was described is described again
         responses, criteria = described
-        of_response = pd.Index(responses["response_id"]).get_indexer(response_ids)
-        of_criterion = pd.Index(criteria["criterion_id"]).get_indexer(criterion_ids)
-        unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
+        examples, n_criteria = np.unique(criteria["example_id"].to_numpy(), return_counts=True)
+        of_example = np.searchsorted(examples, responses["example_id"].to_numpy())
+        n_items = n_criteria[of_example]
+        # places for every criterion of every response: where a response's begin, less where its example's criteria do
+        before = (np.cumsum(n_items) - n_items) - (np.cumsum(n_criteria) - n_criteria)[of_example]
+        row_of = _rows_by_number(responses["response_id"].to_numpy(), response_ids)
+        place_of = _rows_by_number(criteria["criterion_id"].to_numpy(), criterion_ids)
+        rows, places = row_of[response_ids], place_of[criterion_ids]
+        first = (np.cumsum(n_criteria) - n_criteria)[of_example].astype(np.int32)
+        within = places - first[rows]
+        unknown = np.flatnonzero((rows < 0) | (within < 0) | (within >= n_items.astype(np.int32)[rows]))
         if not len(unknown):
             break
         described = _described(session)
     if len(unknown):
-        first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
+        one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
+        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
         raise OverreadError(msg)
-    columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
-    for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
-        columns |= {name: source[name].array.take(rows) for name in names if name in source}
-    items = pd.DataFrame({name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns})
-    order = np.lexsort((items["position"].to_numpy(), response_ids))
-    return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
+    place = before[rows] + places
+    is_item = np.zeros(int(n_items.sum()), dtype=bool)
+    is_item[place] = True
+    of_response = np.repeat(np.arange(len(responses)), n_items)
+    of_criterion = np.arange(len(is_item)) - before[of_response]
+    if not is_item.all():
+        place = (np.cumsum(is_item) - 1)[place]
+        of_response, of_criterion = of_response[is_item], of_criterion[is_item]
+    columns: dict[str, Any] = {name: responses[name].array.take(of_response) for name in responses}
+    columns |= {name: criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
+    columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
+    return pd.DataFrame({name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}), place
+
+
+def _rows_by_number(known: Numbers, asked: Numbers) -> Numbers:
+    """By number, which row has it; -1: none. As long as the greatest number."""
+    row_of = np.full(1 + max(int(known.max(initial=0)), int(asked.max(initial=0))), -1, dtype=np.int32)
+    row_of[known] = np.arange(len(known))
+    return row_of
 
 
 def _n_scored() -> Subquery:
