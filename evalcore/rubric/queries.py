@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,9 @@ from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
-from evalcore.stats.arrays import Numbers
+from evalcore.stats.arrays import Numbers, Truths
 from evalcore.study import contents, snapshot
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
-from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import (
     JURY,
@@ -49,10 +47,6 @@ _OF_EXAMPLE = ("theme", "category", "language")
 Column = npt.NDArray[np.float32]
 
 
-Described = tuple[pd.DataFrame, pd.DataFrame]
-"""What is known of every response, by number, and of every criterion, by example and position."""
-
-
 def has_criteria(session: Session) -> bool:
     """Whether the study holds any rubric."""
     return session.connection().execute(select(col(Criterion.id)).limit(1)).first() is not None
@@ -65,51 +59,49 @@ def load(session: Session) -> RubricData:
 
 def judged(session: Session) -> RubricData:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
-    return _judged(session, snapshot.verdicts(session), _described(session))
-
-
-def judged_at(engine: Engine, beside: Executor) -> RubricData:
-    """As `judged`, over two connections: labels are read on one core while `beside` describes the items on the other."""
-    with reading(engine) as session, reading(engine) as second:
-        describing = beside.submit(_described, second)
-        said = snapshot.verdicts(session)
-        return _judged(session, said, describing.result())
-
-
-def _judged(session: Session, said: snapshot.Columns, described: Described) -> RubricData:
-    items, place = _items(session, said["response_id"], said["criterion_id"], described)
+    grid = _grid(session)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
-    judges, codes = said["rater_id"], said["code"]
-    counts = np.bincount(judges, minlength=1)
-    answering = np.flatnonzero(counts).tolist()
+    is_item, counts = np.zeros(grid.n_places, dtype=bool), dict.fromkeys(named, 0)
+    said: dict[int, npt.NDArray[np.int8]] = {}  # by rater and place, the label's code; -1: none
+    for part in snapshot.verdicts(session):
+        places, judges, codes = grid.places(part["response_id"], part["criterion_id"]), part["rater_id"], part["code"]
+        is_item[places] = True
+        for number in np.flatnonzero(np.bincount(judges)).tolist():
+            mine = judges == number
+            if number not in said:
+                said[number] = np.full(grid.n_places, -1, dtype=np.int8)
+            said[number][places[mine]] = codes[mine]
+            counts[number] += int(mine.sum())
+    items = grid.items(is_item)
+    if not is_item.all():
+        said = {number: codes[is_item] for number, codes in said.items()}
     n_own: dict[str, int] = {}  # labels, but for those of repeats
-    for number in answering:
+    for number in sorted(said):
         name, version = named[number]
         if not version_and_repeat(version)[1]:
-            n_own[name] = n_own.get(name, 0) + int(counts[number])
+            n_own[name] = n_own.get(name, 0) + counts[number]
     columns: dict[str, Column] = {}
     repeats: dict[str, Column] = {}
     for name in sorted(n_own, key=lambda name: (-n_own[name], name)):
         own, again = np.full(len(items), np.nan, dtype=np.float32), dict[int, Column]()
-        asked = [(*version_and_repeat(named[number][1]), number) for number in answering if named[number][0] == name]
+        asked = [(*version_and_repeat(named[number][1]), number) for number in sorted(said) if named[number][0] == name]
         prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
         for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
-            mine = np.flatnonzero(judges == number)
-            rows, labels = place[mine], _VALUES[codes[mine]]
+            has_label, labels = said[number] >= 0, _VALUES[said[number]]
             if repeat:
-                again.setdefault(repeat, np.full(len(items), np.nan, dtype=np.float32))[rows] = labels
+                np.copyto(again.setdefault(repeat, np.full_like(own, np.nan)), labels, where=has_label)
                 continue
-            own[rows] = labels
+            np.copyto(own, labels, where=has_label)
             for column in again.values():  # what was asked again was an earlier prompt
-                column[rows] = np.nan
+                column[has_label] = np.nan
         columns[name] = own
         repeats |= {repeat_version(name, number): again[number] for number in sorted(again)}
     return RubricData(
         items,
-        pd.DataFrame(columns, index=items.index),
+        pd.DataFrame(columns, index=items.index, copy=False),
         pd.DataFrame(columns=list(READ_COLUMNS)).astype({"row": np.int64}),
-        pd.DataFrame(repeats, index=items.index),
+        pd.DataFrame(repeats, index=items.index, copy=False),
         frozenset(name for name, version in named.values() if name in columns and version.startswith(JURY)),
     )
 
@@ -122,7 +114,10 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
         ids = items["item_id"].to_numpy()
-        together, _ = _items(session, *np.divmod(np.concatenate([ids, unjudged]), ITEM_BASE), _described(session))
+        grid = _grid(session)
+        is_item = np.zeros(grid.n_places, dtype=bool)
+        is_item[grid.places(*np.divmod(np.concatenate([ids, unjudged]), ITEM_BASE))] = True
+        together = grid.items(is_item)
         labels, repeats = (
             told.set_index(ids).reindex(together["item_id"]).reset_index(drop=True) if len(told) == len(ids) else told
             for told in (labels, repeats)
@@ -155,7 +150,70 @@ def _standing() -> list[ColumnElement[bool]]:
     return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
 
 
-def _described(session: Session) -> Described:
+@dataclass(frozen=True)
+class _Grid:
+    """A place for every criterion of every response: by response, then by the criterion's position."""
+
+    responses: pd.DataFrame  # what is known of every response, by number
+    criteria: pd.DataFrame  # and of every criterion, by example and position
+
+    @cached_property
+    def _n_criteria(self) -> tuple[Numbers, Numbers]:
+        """Of each response, how many criteria its example has, and where in `criteria` they begin."""
+        examples, n_criteria = np.unique(self.criteria["example_id"].to_numpy(), return_counts=True)
+        of_example = np.searchsorted(examples, self.responses["example_id"].to_numpy())
+        return n_criteria[of_example], (np.cumsum(n_criteria) - n_criteria)[of_example]
+
+    @cached_property
+    def _before(self) -> Numbers:
+        """Of each response, its first place less where in `criteria` its criteria begin."""
+        n_criteria, first = self._n_criteria
+        return np.cumsum(n_criteria) - n_criteria - first
+
+    @cached_property
+    def _rows(self) -> tuple[Numbers, Numbers]:
+        """By number of a response and of a criterion its row; -1: there is none."""
+        responses, criteria = self.responses["response_id"].to_numpy(), self.criteria["criterion_id"].to_numpy()
+        return _rows_by_number(responses), _rows_by_number(criteria)
+
+    @property
+    def n_places(self) -> int:
+        return int(self._n_criteria[0].sum())
+
+    def places(self, response_ids: Numbers, criterion_ids: Numbers) -> Numbers:
+        """Of each pair its place. OverreadError: the study has no such item."""
+        (row_of, place_of), (n_criteria, first) = self._rows, self._n_criteria
+        rows, places = row_of.take(response_ids, mode="clip"), place_of.take(criterion_ids, mode="clip")
+        within = places - first[rows]
+        is_known = (rows >= 0) & (within >= 0) & (within < n_criteria[rows])
+        is_known &= (response_ids < len(row_of)) & (criterion_ids < len(place_of))
+        if not is_known.all():
+            unknown = np.flatnonzero(~is_known)
+            one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
+            msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
+            raise OverreadError(msg)
+        return self._before[rows] + places
+
+    def items(self, is_item: Truths) -> pd.DataFrame:
+        """The places that are items, with all that is known of each."""
+        of_response = np.repeat(np.arange(len(self.responses)), self._n_criteria[0])
+        of_criterion = np.arange(len(is_item)) - self._before[of_response]
+        if not is_item.all():
+            of_response, of_criterion = of_response[is_item], of_criterion[is_item]
+        columns: dict[str, Any] = {name: self.responses[name].array.take(of_response) for name in self.responses}
+        columns |= {name: self.criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
+        columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
+        named = {name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}
+        return pd.DataFrame(named, copy=False)
+
+
+def _rows_by_number(numbers: Numbers) -> Numbers:
+    row_of = np.full(1 + int(numbers.max(initial=0)), -1, dtype=np.int64)
+    row_of[numbers] = np.arange(len(numbers))
+    return row_of
+
+
+def _grid(session: Session) -> _Grid:
     example, criterion = (TABLES[name].c for name in ("example", "criterion"))
     named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
     criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
@@ -175,7 +233,8 @@ def _described(session: Session) -> Described:
     columns["n_expected"] = np.where(found["n_criteria"] < 0, n_expected, found["n_criteria"])
     columns |= {name: found[name] for name in ("sample_index", "n_chars")}
     numbered = {name: column.astype(np.int64) for name, column in columns.items() if isinstance(column, np.ndarray)}
-    return pd.DataFrame(columns | numbered | _of(examples.set_index("example_id"), found["example_id"])), criteria
+    responses = pd.DataFrame(columns | numbered | _of(examples.set_index("example_id"), found["example_id"]))
+    return _Grid(responses, criteria)
 
 
 def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
@@ -185,51 +244,6 @@ def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
     place = np.zeros(len(table), dtype=np.int64)
     place[occurring] = np.arange(len(occurring))
     return {str(name): table[name].iloc[occurring].astype("category").array.take(place[rows]) for name in table}
-
-
-def _items(
-    session: Session, response_ids: Numbers, criterion_ids: Numbers, described: Described
-) -> tuple[pd.DataFrame, Numbers]:
-    """The items of these labels, by response and position, and the row of each label among them."""
-    for _ in range(2):  # what has come since it was described is described again
-        responses, criteria = described
-        examples, n_criteria = np.unique(criteria["example_id"].to_numpy(), return_counts=True)
-        of_example = np.searchsorted(examples, responses["example_id"].to_numpy())
-        n_items = n_criteria[of_example]
-        # places for every criterion of every response: where a response's begin, less where its example's criteria do
-        before = (np.cumsum(n_items) - n_items) - (np.cumsum(n_criteria) - n_criteria)[of_example]
-        row_of = _rows_by_number(responses["response_id"].to_numpy(), response_ids)
-        place_of = _rows_by_number(criteria["criterion_id"].to_numpy(), criterion_ids)
-        rows, places = row_of[response_ids], place_of[criterion_ids]
-        first = (np.cumsum(n_criteria) - n_criteria)[of_example].astype(np.int32)
-        within = places - first[rows]
-        unknown = np.flatnonzero((rows < 0) | (within < 0) | (within >= n_items.astype(np.int32)[rows]))
-        if not len(unknown):
-            break
-        described = _described(session)
-    if len(unknown):
-        one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
-        raise OverreadError(msg)
-    place = before[rows] + places
-    is_item = np.zeros(int(n_items.sum()), dtype=bool)
-    is_item[place] = True
-    of_response = np.repeat(np.arange(len(responses)), n_items)
-    of_criterion = np.arange(len(is_item)) - before[of_response]
-    if not is_item.all():
-        place = (np.cumsum(is_item) - 1)[place]
-        of_response, of_criterion = of_response[is_item], of_criterion[is_item]
-    columns: dict[str, Any] = {name: responses[name].array.take(of_response) for name in responses}
-    columns |= {name: criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
-    columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
-    return pd.DataFrame({name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}), place
-
-
-def _rows_by_number(known: Numbers, asked: Numbers) -> Numbers:
-    """By number, which row has it; -1: none. As long as the greatest number."""
-    row_of = np.full(1 + max(int(known.max(initial=0)), int(asked.max(initial=0))), -1, dtype=np.int32)
-    row_of[known] = np.arange(len(known))
-    return row_of
 
 
 def _n_scored() -> Subquery:

@@ -34,9 +34,9 @@ from evalcore.settings import settings
 from evalcore.study import showing, triggers
 
 __all__ = [
-    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit",
-    "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading",
-    "trail_file", "unkept", "writing",
+    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
+    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
+    "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 

@@ -84,15 +84,15 @@ _KINDS = _kinds()
 # ---------------------------------------------------------------- what is read
 
 
-def verdicts(session: Session) -> Columns:
+def verdicts(session: Session) -> Iterator[Columns]:
     """What judges, their older prompts and their repeats say of criteria, as the session shows it; nothing that was taken back or replaced.
 
-    One place a verdict, by its number: response_id, criterion_id, rater_id, code (of `SAID`).
+    In parts, by number of the verdict: response_id, criterion_id, rater_id, code (of `SAID`).
     """
     return _said(session, "verdict")
 
 
-def levels(session: Session) -> Columns:
+def levels(session: Session) -> Iterator[Columns]:
     """Likewise what they say of the level of care that responses advise: response_id, rater_id, code, confidence in [0, 1] or NaN."""
     return _said(session, "level")
 
@@ -102,14 +102,15 @@ def responses(session: Session) -> tuple[Columns, list[str]]:
 
     id, example_id, model_id, sample_index, n_criteria (-1 where it is not said), n_chars (0: its text is not known), evaluation.
     """
-    table = _rows(session, "response")
-    coded = table.column("dataset").combine_chunks().dictionary_encode()
-    found = _columns(table.drop_columns("dataset"))
+    together = pa.Table.from_batches(_batches(session, "response"), _KINDS["response"].schema)
+    coded = together.column("dataset").combine_chunks().dictionary_encode()
+    found = {name: together.column(name).to_numpy() for name in together.column_names if name != "dataset"}
     found["evaluation"], names = np.asarray(coded.indices, dtype=np.int64), coded.dictionary.to_pylist()
     parts = showing.parts(session.connection())
     if hidden := parts & {showing.HIDDEN, showing.WITHDRAWN}:
-        shown = _not_among(found["id"], _hidden(session, "response", hidden))
-        found = _where(found, shown & _not_among(found["example_id"], _hidden(session, "example", hidden)))
+        off = (("id", "response"), ("example_id", "example"))
+        gone = [np.isin(found[name], list(numbers(session, _hidden_rows(table, hidden)))) for name, table in off]
+        found = {name: column[~np.logical_or(*gone)] for name, column in found.items()}
     if showing.MERGED in parts:
         found["model_id"] = _as_merged(session, "model", found["model_id"])
     if showing.NAMES in parts:
@@ -122,42 +123,34 @@ def responses(session: Session) -> tuple[Columns, list[str]]:
     return found, names
 
 
-def _said(session: Session, kind: str) -> Columns:
-    found = _columns(_rows(session, kind))
-    connection = session.connection()
-    parts = showing.parts(connection)
-    gone = np.fromiter(numbers(session, replaced()), dtype=np.int64)
-    shown = _not_among(found["id"], gone) if len(gone) else None
+def _said(session: Session, kind: str) -> Iterator[Columns]:
+    parts = showing.parts(session.connection())
+    gone, off = numbers(session, replaced()), {}
     if hidden := parts & {showing.HIDDEN, showing.WITHDRAWN}:
-        shown = np.ones(len(found["id"]), dtype=bool) if shown is None else shown
-        examples = _hidden(session, "example", hidden)
-        for table, column in (("verdict", "id"), ("response", "response_id"), ("criterion", "criterion_id")):
-            if column not in found:
-                continue
-            shown &= _not_among(found[column], _hidden(session, table, hidden))
-            if len(examples) and table != "verdict":  # what stands on a hidden row is hidden with it
-                of_table = STORED[table].c
-                on_hidden = select(of_table.id).where(of_table.example_id.in_(_hidden_rows("example", hidden)))
-                shown &= _not_among(found[column], np.fromiter(numbers(session, on_hidden), dtype=np.int64))
-    found.pop("id")
-    found = found if shown is None or shown.all() else _where(found, shown)
-    if showing.MERGED in parts:
-        found["rater_id"] = _as_merged(session, "rater", found["rater_id"])
-    return found
+        gone |= numbers(session, _hidden_rows("verdict", hidden))
+        for table in ("response", "criterion"):  # what stands on a hidden row is hidden with it
+            on_hidden = select(STORED[table].c.id).where(STORED[table].c.example_id.in_(_hidden_rows("example", hidden)))
+            off[f"{table}_id"] = numbers(session, _hidden_rows(table, hidden)) | numbers(session, on_hidden)
+    replacing = np.array(sorted(gone), dtype=np.int64)
+    for batch in _batches(session, kind):
+        found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+        number = found.pop("id")
+        first, last = np.searchsorted(replacing, (number[0], number[-1] + 1))
+        shown = [~np.isin(number, replacing[first:last])] if first < last else []
+        shown += [~np.isin(found[name], list(rows)) for name, rows in off.items() if rows and name in found]
+        if shown:
+            kept = np.logical_and.reduce(shown)
+            found = {name: column[kept] for name, column in found.items()}
+        if showing.MERGED in parts:
+            found["rater_id"] = _as_merged(session, "rater", found["rater_id"])
+        if len(found["code"]):
+            yield found
 
 
 def _hidden_rows(table: str, parts: frozenset[str]) -> Any:
     hidden = STORED[showing.HIDDEN].c
     rows = select(hidden.row_id).where(hidden.table_name == table)
     return rows if showing.HIDDEN in parts else rows.where(~hidden.is_broken)
-
-
-def _hidden(session: Session, table: str, parts: frozenset[str]) -> npt.NDArray[np.int64]:
-    return np.fromiter(numbers(session, _hidden_rows(table, parts)), dtype=np.int64)
-
-
-def _not_among(column: npt.NDArray[Any], gone: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    return np.isin(column, gone, invert=True)
 
 
 def _as_merged(session: Session, table: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -167,42 +160,30 @@ def _as_merged(session: Session, table: str, column: npt.NDArray[Any]) -> npt.ND
     return column
 
 
-def _where(columns: Columns, kept: npt.NDArray[np.bool_]) -> Columns:
-    return {name: column[kept] for name, column in columns.items()}
-
-
-def _columns(table: pa.Table) -> Columns:
-    return {name: table.column(name).to_numpy() for name in table.column_names}
-
-
-def _rows(session: Session, kind: str) -> pa.Table:
+def _batches(session: Session, kind: str) -> Iterator[pa.RecordBatch]:
     """All rows of one sort as they are stored: of the files that the session's database vouches for, and what came since."""
     of, engine = _KINDS[kind], session.get_bind().engine
-    newest = session.connection().execute(select(func.max(STORED[of.table].c.id))).scalar_one() or 0
+    number = STORED[of.table].c.id
+    newest = session.connection().execute(select(func.max(number))).scalar_one() or 0
     files = _files(session, kind)
     if newest - (files[-1].last if files else 0) >= WORTH and folder(engine) is not None:
         extend(engine)
         files = _files(session, kind)
-    tables = [file.table for file in files]
-    if of.table == "response":
-        tables, changed = zip(*(_as_they_are(session, file) for file in files), strict=True) if files else ([], [])
-        tables = [*tables, *changed]
-    since = _fetched(session, of, STORED[of.table].c.id > (files[-1].last if files else 0))
-    together = pa.concat_tables([*tables, pa.Table.from_batches(since, of.schema)])
-    is_in_order = of.table == "verdict" or not any(len(table) for table in changed)
-    return together if is_in_order else together.sort_by("id")
+    for file in files:
+        yield from (_as_they_are(session, file) if of.table == "response" else file.table).to_batches()
+    yield from _fetched(session, of, number > (files[-1].last if files else 0))
 
 
-def _as_they_are(session: Session, file: "_File") -> tuple[pa.Table, pa.Table]:
-    """The rows of a file that no act has changed since, and those that one has, as they are now."""
+def _as_they_are(session: Session, file: "_File") -> pa.Table:
+    """The rows of a file of responses, those that an act has changed since as they are now."""
     changed = sorted(_changed(session, file))
-    of, response = _KINDS["response"], STORED["response"].c
     if not changed:
-        return file.table, of.schema.empty_table()
-    kept = pa.array(_not_among(file.table.column("id").to_numpy(), np.array(changed, dtype=np.int64)))
+        return file.table
+    of, number = _KINDS["response"], STORED["response"].c.id
+    kept = pa.array(~np.isin(file.table.column("id").to_numpy(), changed))
     parts = (changed[start : start + _CHUNK] for start in range(0, len(changed), _CHUNK))
-    now = (batch for part in parts for batch in _fetched(session, of, response.id.in_(part)))
-    return file.table.filter(kept), pa.Table.from_batches(now, of.schema)
+    now = (batch for part in parts for batch in _fetched(session, of, number.in_(part)))
+    return pa.concat_tables([file.table.filter(kept), pa.Table.from_batches(now, of.schema)]).sort_by("id")
 
 
 def _changed(session: Session, file: "_File") -> frozenset[int]:

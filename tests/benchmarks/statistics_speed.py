@@ -11,7 +11,6 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -68,10 +67,8 @@ def main() -> None:
 def load(path: Path) -> RubricData:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
-    with ThreadPoolExecutor(1) as beside:
-        found = labels.judged_at(engine, beside)
     with reading(engine) as session:
-        found = labels.with_reads(session, found)
+        found = labels.load(session)
     engine.dispose()
     return found
 

@@ -35,7 +35,7 @@ def read(tmp_path, monkeypatch):
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "cases.db"))
     monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
     done = []
-    for module, name in ((triage_queries, "imported_at"), (rubric_queries, "judged_at")):
+    for module, name in ((triage_queries, "imported_at"), (rubric_queries, "judged")):
         act = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, act=act, name=name: done.append(name) or act(*given))
     return done
@@ -65,9 +65,9 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "rubrics.db"))
     prefetch.begin(LEAD)
     finish()
-    assert read == ["judged_at"]
+    assert read == ["judged"]
     assert len(common.rubric_data(LEAD).judged) == len(small.responses) * 2
-    assert read == ["judged_at"]
+    assert read == ["judged"]
 
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
