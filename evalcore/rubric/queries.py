@@ -217,7 +217,8 @@ def _grid(session: Session) -> _Grid:
     example, criterion = (TABLES[name].c for name in ("example", "criterion"))
     named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
     criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
-    criteria = criteria.astype({"points": float} | dict.fromkeys(("axis", "level", "cluster"), "category"))
+    kinds = {"criterion_id": np.int64, "points": float, **dict.fromkeys(("axis", "level", "cluster"), "category")}
+    criteria = criteria.astype(kinds)
     n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
     examples = frame(session, select(example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)))
     if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it

@@ -205,8 +205,8 @@ def rubric_data(person: Viewer) -> RubricData:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
 def _levels(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
-    with ThreadPoolExecutor(1) as beside:
-        return triage_queries.imported_at(_engine_at(location), beside)
+    with reading(_engine_at(location)) as session:
+        return triage_queries.imported(session)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -7,7 +7,6 @@ The target is the page under 3 s.
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,10 +52,8 @@ def measured(path: Path) -> None:
 def load(path: Path) -> TriageData:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
-    with ThreadPoolExecutor(1) as beside:
-        found = triage_queries.imported_at(engine, beside)
     with reading(engine) as session:
-        found = triage_queries.with_reads(session, found)
+        found = triage_queries.load(session)
     engine.dispose()
     return found
 
