@@ -242,9 +242,8 @@ def extend(engine: Engine) -> None:
         return
     try:
         seal = _seal(engine)
-        if seal is None:
+        if seal is None or max(seal["verdict"], seal["response"]) < WORTH:
             return
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with reading(engine) as session:
             for kind, of in _KINDS.items():
                 _extend(session, kind, place, seal, seal[of.table])
@@ -258,6 +257,7 @@ def _extend(session: Session, kind: str, place: Path, seal: dict[str, Any], last
     if last - after < WORTH:
         return
     of, number = _KINDS[kind], STORED[_KINDS[kind].table].c.id
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
     told = seal | {"key": _key(kind), "after": files[-1].path.stem if files else ""}
     schema = of.schema.with_metadata({"overread": json.dumps(told)})
     descriptor, name = tempfile.mkstemp(prefix=".unfinished-", dir=place)
