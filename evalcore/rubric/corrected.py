@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
 from evalcore.rubric.length_adjusted import steps
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, cells_of
+from evalcore.stats.arrays import Floats, Numbers, cells_of, rows_by_code, runs_of
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
@@ -227,12 +227,15 @@ def estimator_inputs(
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     rubric_data = rubric_data.by(chosen)
     all_codes, names = cells_of(rubric_data.items, ["model", "evaluation"])
-    responses = pd.factorize(rubric_data.items["response_id"])[0]
-    missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
+    responses, firsts = runs_of(rubric_data.items["response_id"].to_numpy())
+    missing = ~is_scored(rubric_data.items).to_numpy()
+    for judge in chosen:
+        missing |= np.isnan(rubric_data.judged[judge].to_numpy())
     if weights is not None:
         missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
     enters = np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
-    is_first = ~rubric_data.items["response_id"].duplicated().to_numpy()
+    is_first = np.zeros(len(responses), dtype=bool)
+    is_first[firsts] = True
     n_left_out = np.bincount(all_codes[is_first & ~enters], minlength=len(names))
     entering, codes = rubric_data.where(enters), all_codes[enters]
     is_first, items = is_first[enters], entering.items
@@ -242,12 +245,15 @@ def estimator_inputs(
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
     models = []
-    for code, (model, evaluation) in enumerate(names.itertuples(index=False)):
-        rows = np.flatnonzero(codes == code)
+    judged = [entering.judged[judge].to_numpy() for judge in chosen]
+    parts = (rows_by_code(codes[of], len(names)) for of in (slice(None), voted["row"], reads["row"]))
+    for (model, evaluation), rows, of_voted, of_reads in zip(names.itertuples(index=False), *parts, strict=True):
+        code = len(models)
         example_ids, example = np.unique(items["example_id"].to_numpy()[rows], return_inverse=True)
-        labels = entering.judged.to_numpy()[rows].astype(np.float64)
-        of_model = voted.loc[codes[voted["row"].to_numpy()] == code]
-        reads_of_model = reads.loc[codes[reads["row"].to_numpy()] == code]
+        labels = np.empty((len(rows), len(judged)))
+        for place, column in enumerate(judged):
+            labels[:, place] = column[rows]
+        of_model, reads_of_model = voted.iloc[of_voted], reads.iloc[of_reads]
         sample, readers = _sample(rows, of_model, reads_of_model, own)
         loads = estimator.reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {

@@ -111,7 +111,7 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     table = reads(session) if given is None else given
     keys = table["item_id"].to_numpy(dtype=np.int64)
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
-    unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
+    unjudged = keys[_places(items, keys) < 0]
     if len(unjudged):
         ids = items["item_id"].to_numpy()
         grid = _grid(session)
@@ -140,9 +140,13 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
 
 
 def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
+    """Which item each key is of; -1: none."""
     numbers = items["item_id"].to_numpy()
+    if not len(numbers):
+        return np.full(len(keys), -1)
     order = np.argsort(numbers, kind="stable")  # nearly sorted: positions follow the criteria's numbers
-    return order[np.searchsorted(numbers, keys, sorter=order)]
+    place = order[np.searchsorted(numbers, keys, sorter=order).clip(max=len(numbers) - 1)]
+    return np.where(numbers[place] == keys, place, -1)
 
 
 def _standing() -> list[ColumnElement[bool]]:

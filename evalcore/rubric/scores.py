@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
+from evalcore.stats.arrays import Floats, Numbers, cells_of, codes_of, distinct, quotient, runs_of, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import TASK_TAGS, Label
 
 SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
+_LONG = 8
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
 OF_EXAMPLES = ("theme", CATEGORY, "language", *TASK_TAGS)
 OF_CRITERIA = ("axis", "level", CLUSTER)
@@ -35,10 +36,12 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
     met by criterion: 1, 0, between them the mean of several judges. One without points or label does not count; NaN where nothing positive can be achieved.
     """
-    counted = ~np.isnan(met) & ~np.isnan(points)
-    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
-    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells)
-    return quotient(achieved, possible), np.bincount(cells, counted, n_cells).astype(np.int64)
+    achieving = points * met
+    if not (counted := ~np.isnan(achieving)).all():
+        cells, points, achieving = cells[counted], points[counted], achieving[counted]
+    achieved = np.bincount(cells, achieving, n_cells)
+    possible = np.bincount(cells, points.clip(min=0), n_cells)
+    return quotient(achieved, possible), np.bincount(cells, minlength=n_cells)
 
 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -47,10 +50,8 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     is_complete: a label on every criterion that is asked; cannot assess is none. score: at most 1; NaN where not complete or nothing positive can be achieved.
     """
     items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-    codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
-    rows = np.empty(len(response_ids), dtype=np.int64)
-    rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
-    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(response_ids))
+    codes, rows = runs_of(items["response_id"].to_numpy())
+    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(rows))
     names = [name for name in RESPONSE_COLUMNS if name in items.columns]
     responses = items[names].take(rows).reset_index(drop=True)
     complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
@@ -96,13 +97,13 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
             continue
         if grouping in OF_CRITERIA:
             items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-            names, groups = pd.factorize(items[grouping])
-            points = items["points"].to_numpy(dtype=float)
-            kept = (names >= 0) & ~np.isnan(points)
-            response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
-            cells, keys = pd.factorize(response * max(1, len(groups)) + names[kept])
+            names, groups = codes_of(items[grouping])
+            points, (response, _) = items["points"].to_numpy(dtype=float), runs_of(items["response_id"].to_numpy())
+            if not (kept := (names >= 0) & ~np.isnan(points)).all():
+                names, points, response, met = names[kept], points[kept], response[kept], met[kept]
+            cells, keys = _occurring(response * max(1, len(groups)) + names)
             rows, group = np.divmod(keys, max(1, len(groups)))
-            score, _ = rubric_scores(cells, points[kept], met[kept], len(keys))
+            score, _ = rubric_scores(cells, points, met, len(keys))
             score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
             of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
             tagged = responses.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
@@ -113,6 +114,21 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def _occurring(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Each number's place among those that occur, in order, and these; by a table of all numbers where that is not long."""
+    n = int(numbers.max(initial=-1)) + 1
+    if n > _LONG * len(numbers):
+        return pd.factorize(numbers, sort=True)
+    occurs = np.zeros(n, dtype=bool)
+    occurs[numbers] = True
+    keys = np.flatnonzero(occurs)
+    if len(keys) == n:
+        return numbers, keys
+    places = np.zeros(n, dtype=np.int64)
+    places[keys] = np.arange(len(keys))
+    return places[numbers], keys
 
 
 def _with_clusters(by: Sequence[str]) -> list[str]:
@@ -135,7 +151,7 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     width = max(1, len(example_ids))
     pairs = cells * width + examples
     without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
-    every, lacking = (np.unique(of) // width for of in (pairs, pairs[without_positive]))
+    every, lacking = (distinct(of) // width for of in (pairs, pairs[without_positive]))
     return table.assign(
         n_examples=means["n_clusters"],
         n_responses=means["n_values"],
