@@ -120,7 +120,7 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
     evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
     codes, firsts = runs_of(items["response_id"].to_numpy())
-    responses = items.take(firsts)
+    responses = items[["example_id", "model", "evaluation"]].take(firsts)
     weight = pd.Series(1.0, index=responses.index) if weights is None else responses["example_id"].map(weights)
     of_model = weight.groupby([responses["model"], responses["evaluation"]], sort=False, observed=True)
     points, whole = items["points"].to_numpy(dtype=float), of_model.transform("sum").to_numpy()

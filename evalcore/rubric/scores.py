@@ -6,12 +6,13 @@ overall scores of the examples that carry it; that of an axis, level or cluster 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, cells_of, codes_of, distinct, quotient, runs_of, sorted_codes
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, codes_of, distinct, quotient, runs_of, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import TASK_TAGS, Label
 
@@ -36,12 +37,21 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
     met by criterion: 1, 0, between them the mean of several judges. One without points or label does not count; NaN where nothing positive can be achieved.
     """
-    achieving = points * met
-    if not (counted := ~np.isnan(achieving)).all():
-        cells, points, achieving = cells[counted], points[counted], achieving[counted]
-    achieved = np.bincount(cells, achieving, n_cells)
-    possible = np.bincount(cells, points.clip(min=0), n_cells)
-    return quotient(achieved, possible), np.bincount(cells, minlength=n_cells)
+    counted, achieving, possible = _achieving(points, met)
+    return _scores(cells, achieving, possible, n_cells), np.bincount(cells, counted, n_cells).astype(np.int64)
+
+
+def _achieving(points: Floats, met: Floats) -> tuple[Truths, Floats, Floats]:
+    """Of each criterion whether it counts, and what it adds to the points achieved and possible: nothing where it does not."""
+    achieving, possible = points * met, np.maximum(points, 0.0)
+    counted = ~np.isnan(achieving)
+    if not counted.all():
+        achieving[~counted] = possible[~counted] = 0.0
+    return counted, achieving, possible
+
+
+def _scores(cells: Numbers, achieving: Floats, possible: Floats, n_cells: int) -> Floats:
+    return quotient(np.bincount(cells, achieving, n_cells), np.bincount(cells, possible, n_cells))
 
 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -49,13 +59,20 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 
     is_complete: a label on every criterion that is asked; cannot assess is none. score: at most 1; NaN where not complete or nothing positive can be achieved.
     """
+    return _of_responses(rubric_data, judge)[0]
+
+
+def _of_responses(rubric_data: RubricData, judge: str) -> tuple[pd.DataFrame, Numbers, Floats, Floats]:
+    """With the row of each item's response, and what the item adds to the points achieved and possible."""
     items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
     codes, rows = runs_of(items["response_id"].to_numpy())
-    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(rows))
+    counted, achieving, possible = _achieving(items["points"].to_numpy(dtype=float), met)
+    score, n_labelled = _scores(codes, achieving, possible, len(rows)), np.bincount(codes, counted, len(rows))
     names = [name for name in RESPONSE_COLUMNS if name in items.columns]
     responses = items[names].take(rows).reset_index(drop=True)
     complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
-    return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
+    scored = responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
+    return scored, codes, achieving, possible
 
 
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -90,26 +107,26 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         (examples that carry the tag and have no score in it), n_without_positive (those of them that are labelled and have no positive points in the tag),
         n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
-    responses = response_scores(rubric_data, judge)
+    responses, response, achieving, possible = _of_responses(rubric_data, judge)
+    needed = responses[["model", "evaluation", "example_id", "is_complete", "score"]]
+    items = rubric_data.items
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
         if grouping in TASK_TAGS and grouping not in responses:
             continue
         if grouping in OF_CRITERIA:
-            items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
             names, groups = codes_of(items[grouping])
-            points, (response, _) = items["points"].to_numpy(dtype=float), runs_of(items["response_id"].to_numpy())
-            if not (kept := (names >= 0) & ~np.isnan(points)).all():
-                names, points, response, met = names[kept], points[kept], response[kept], met[kept]
-            cells, keys = _occurring(response * max(1, len(groups)) + names)
+            kept = (names >= 0) & items["points"].notna().to_numpy()
+            of: Any = slice(None) if kept.all() else kept
+            cells, keys = _occurring((response * max(1, len(groups)) + names)[of])
             rows, group = np.divmod(keys, max(1, len(groups)))
-            score, _ = rubric_scores(cells, points, met, len(keys))
+            score = _scores(cells, achieving[of], possible[of], len(keys))
             score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
             of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
-            tagged = responses.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
+            tagged = needed.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
         else:
             everything = pd.Series(OVERALL, index=responses.index, dtype="category")
-            tagged = responses.assign(group=everything if grouping == OVERALL else responses[grouping])
+            tagged = needed.assign(group=everything if grouping == OVERALL else responses[grouping])
             tagged = tagged.loc[tagged["group"].notna()]
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
