@@ -39,7 +39,8 @@ WORTH = 20_000
 """Rows that are worth a file; fewer are read from the database in a moment."""
 _FORMAT = 1
 """To be raised with a migration that changes rows which are here already: files from before are then written anew."""
-_BATCH = 1 << 17
+_BATCH, _FETCHED = 1 << 17, 1 << 13
+"""Rows of a batch, whose numbers stay in the processor's cache, and how many are fetched at once: of more, Python looks for garbage in their cells."""
 _CHUNK = 500  # bound variables in one statement
 _LEFT_SECONDS = 3600
 """How old a file that nobody finished is before it is removed: whoever wrote it was killed."""
@@ -133,6 +134,8 @@ def _said(session: Session, kind: str) -> Iterator[Columns]:
             off[f"{table}_id"] = numbers(session, _hidden_rows(table, hidden)) | numbers(session, on_hidden)
     replacing = np.array(sorted(gone), dtype=np.int64)
     for batch in _batches(session, kind):
+        if not len(batch):
+            continue
         found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
         number = found.pop("id")
         first, last = np.searchsorted(replacing, (number[0], number[-1] + 1))
@@ -143,8 +146,7 @@ def _said(session: Session, kind: str) -> Iterator[Columns]:
             found = {name: column[kept] for name, column in found.items()}
         if showing.MERGED in parts:
             found["rater_id"] = _as_merged(session, "rater", found["rater_id"])
-        if len(found["code"]):
-            yield found
+        yield found
 
 
 def _hidden_rows(table: str, parts: frozenset[str]) -> Any:
@@ -171,7 +173,7 @@ def _batches(session: Session, kind: str) -> Iterator[pa.RecordBatch]:
         files = _files(session, kind)
     for file in files:
         yield from (_as_they_are(session, file) if of.table == "response" else file.table).to_batches()
-    yield from _fetched(session, of, number > (files[-1].last if files else 0))
+    yield from _walk(session, of, (files[-1].last if files else 0) + 1, newest)
 
 
 def _as_they_are(session: Session, file: "_File") -> pa.Table:
@@ -182,7 +184,7 @@ def _as_they_are(session: Session, file: "_File") -> pa.Table:
     of, number = _KINDS["response"], STORED["response"].c.id
     kept = pa.array(~np.isin(file.table.column("id").to_numpy(), changed))
     parts = (changed[start : start + _CHUNK] for start in range(0, len(changed), _CHUNK))
-    now = (batch for part in parts for batch in _fetched(session, of, number.in_(part)))
+    now = (_fetched(session, of, number.in_(part)) for part in parts)
     return pa.concat_tables([file.table.filter(kept), pa.Table.from_batches(now, of.schema)]).sort_by("id")
 
 
@@ -192,13 +194,24 @@ def _changed(session: Session, file: "_File") -> frozenset[int]:
     return numbers(session, select(ledger.row_id).where(*since, ledger.row_id.between(file.first, file.last)))
 
 
-def _fetched(session: Session, kind: _Kind, *conditions: Any) -> Iterator[pa.RecordBatch]:
+def _walk(session: Session, kind: _Kind, first: int, last: int) -> Iterator[pa.RecordBatch]:
+    """The rows from one number to another, as the database holds them."""
+    number = STORED[kind.table].c.id
+    any_of = select(number).where(*kind.where).limit(1)
+    if session.connection().execute(any_of).first() is not None:  # else no walk for levels that are not there
+        for start in range(first, last + 1, _BATCH):
+            yield _fetched(session, kind, number.between(start, min(start + _BATCH - 1, last)))
+
+
+def _fetched(session: Session, kind: _Kind, condition: Any) -> pa.RecordBatch:
     statement = select(*(column.label(name) for name, (column, _) in kind.columns.items()))
-    statement = statement.where(*kind.where, *conditions).order_by(STORED[kind.table].c.id)
-    result = session.connection().execute(statement.execution_options(yield_per=_BATCH))
-    for rows in result.partitions():
-        cells = zip(zip(*rows, strict=True), kind.schema.types, strict=True)
-        yield pa.record_batch([pa.array(column, of) for column, of in cells], schema=kind.schema)
+    statement = statement.where(*kind.where, condition).order_by(STORED[kind.table].c.id)
+    cursor = session.connection().execute(statement).cursor  # the driver's: rows of SQLAlchemy take as long again
+    parts, types = list[pa.RecordBatch](), list(enumerate(kind.schema.types))
+    while rows := cursor.fetchmany(_FETCHED):
+        parts.append(pa.record_batch([pa.array([row[place] for row in rows], of) for place, of in types], kind.schema))
+    table = pa.Table.from_batches(parts, kind.schema).combine_chunks()
+    return table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], kind.schema)
 
 
 # ---------------------------------------------------------------- files
@@ -256,7 +269,7 @@ def _extend(session: Session, kind: str, place: Path, seal: dict[str, Any], last
     after = files[-1].last if files else 0
     if last - after < WORTH:
         return
-    of, number = _KINDS[kind], STORED[_KINDS[kind].table].c.id
+    of = _KINDS[kind]
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     told = seal | {"key": _key(kind), "after": files[-1].path.stem if files else ""}
     schema = of.schema.with_metadata({"overread": json.dumps(told)})
@@ -265,7 +278,7 @@ def _extend(session: Session, kind: str, place: Path, seal: dict[str, Any], last
     try:
         with os.fdopen(descriptor, "wb") as file:
             with pa.ipc.new_file(file, schema) as writer:
-                for batch in _fetched(session, of, number.between(after + 1, last)):
+                for batch in _walk(session, of, after + 1, last):
                     writer.write_batch(batch)
             file.flush()
             os.fsync(file.fileno())
