@@ -273,7 +273,11 @@ def reads(session: Session) -> pd.DataFrame:
         .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
-    rows = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
+    fetched = session.connection().execute(statement).cursor.fetchall()  # the driver's: rows of SQLAlchemy take as long again
+    kinds = {"inclusion_probability": float, "blinded": object}
+    cells = ((name, [row[place] for row in fetched]) for place, name in enumerate((*named, *words)))
+    rows = pd.DataFrame({name: np.array(column, dtype=kinds.get(name, np.int64)) for name, column in cells})
+    rows["blinded"] = rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     numbers = rows.pop("rater_id")
     for name in ("rater", "person_id"):
@@ -282,7 +286,7 @@ def reads(session: Session) -> pd.DataFrame:
         values = np.array([*(word.value for word in options), None], dtype=object)
         rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
     rows["met"] = rows.pop("label").map(MET).astype(float)
-    return rows.astype({"inclusion_probability": float, "blinded": object, "rater": object})
+    return rows.astype({"blinded": object, "rater": object})
 
 
 def response_sums(session: Session) -> pd.DataFrame:
@@ -337,8 +341,10 @@ def drawings_of(
     drawings = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
-        response = TABLES["response"].c
-        rows = frame(session, select(response.id, response.dataset)) if population is None else population
+        rows = population
+        if rows is None:
+            found, names = snapshot.responses(session)
+            rows = pd.DataFrame({"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], names)})
         evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
         fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
         by_response, by_item = (
