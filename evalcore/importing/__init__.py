@@ -11,6 +11,7 @@ from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.mapping import OwnNames
+from evalcore.study import snapshot
 from evalcore.study.db import Engine
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
@@ -95,6 +96,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
             report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
         report.levels_read.extend(read_levels(engine, actor=actor).sentences())  # an act of its own, with its own event
+    if not dry_run:
+        snapshot.extend(engine)
     return report
 
 

@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
 from evalcore.rubric.length_adjusted import steps
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, cells_of
+from evalcore.stats.arrays import Floats, Numbers, cells_of, rows_by_code, runs_of
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
@@ -226,28 +226,35 @@ def estimator_inputs(
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     rubric_data = rubric_data.by(chosen)
-    all_codes, names = cells_of(rubric_data.items, ["model", "evaluation"])
-    responses = pd.factorize(rubric_data.items["response_id"])[0]
-    missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
+    responses, firsts = runs_of(rubric_data.items["response_id"].to_numpy())
+    of_response, names = cells_of(rubric_data.items[["model", "evaluation"]].take(firsts), ["model", "evaluation"])
+    all_codes = of_response[responses]
+    missing = ~is_scored(rubric_data.items).to_numpy()
+    for judge in chosen:
+        missing |= np.isnan(rubric_data.judged[judge].to_numpy())
     if weights is not None:
         missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
     enters = np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
-    is_first = ~rubric_data.items["response_id"].duplicated().to_numpy()
+    is_first = np.zeros(len(responses), dtype=bool)
+    is_first[firsts] = True
     n_left_out = np.bincount(all_codes[is_first & ~enters], minlength=len(names))
     entering, codes = rubric_data.where(enters), all_codes[enters]
     is_first, items = is_first[enters], entering.items
     beyond = ~items["reachable"].to_numpy(dtype=bool)
     moves = coefficients(items, weights).to_numpy()
-    reads = first_reads(entering.reads).loc[is_drawn]
+    reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]]
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
     models = []
-    for code, (model, evaluation) in enumerate(names.itertuples(index=False)):
-        rows = np.flatnonzero(codes == code)
+    judged = [entering.judged[judge].to_numpy() for judge in chosen]
+    parts = (rows_by_code(codes[of], len(names)) for of in (slice(None), voted["row"], reads["row"]))
+    for (model, evaluation), rows, of_voted, of_reads in zip(names.itertuples(index=False), *parts, strict=True):
+        code = len(models)
         example_ids, example = np.unique(items["example_id"].to_numpy()[rows], return_inverse=True)
-        labels = entering.judged.to_numpy()[rows].astype(np.float64)
-        of_model = voted.loc[codes[voted["row"].to_numpy()] == code]
-        reads_of_model = reads.loc[codes[reads["row"].to_numpy()] == code]
+        labels = np.empty((len(rows), len(judged)))
+        for place, column in enumerate(judged):
+            labels[:, place] = column[rows]
+        of_model, reads_of_model = voted.iloc[of_voted], reads.iloc[of_reads]
         sample, readers = _sample(rows, of_model, reads_of_model, own)
         loads = estimator.reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {
@@ -554,14 +561,25 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
     rows: list[dict[str, Any]] = []
     known: list[tuple[dict[str, Any], Widths]] = []
-    for one, other in combinations(models, 2):
+    every = [np.arange(len(model.inputs.example_ids)) for model in models]
+    whole = [on_examples(model.inputs, model.estimate, numbers) for model, numbers in zip(models, every, strict=True)]
+    for (place, one), (further, other) in combinations(enumerate(models), 2):
         first, second = one.inputs, other.inputs
-        common, *places = np.intersect1d(first.example_ids, second.example_ids, assume_unique=True, return_indices=True)
+        alike = np.array_equal(first.example_ids, second.example_ids)
+        of_both = (first.example_ids, second.example_ids)
+        common, *places = (
+            (first.example_ids, every[place], every[place])
+            if alike
+            else np.intersect1d(*of_both, assume_unique=True, return_indices=True)
+        )
         names = {"model_1": first.model, "model_2": second.model, "evaluation": first.evaluation}
         row: dict[str, Any] = {**names, "n_examples": len(common)}
         rows.append(row)
         if min(one.estimate.freedom, other.estimate.freedom, len(common) - 1) > 0:
-            apart = on_examples(first, one.estimate, places[0]) - on_examples(second, other.estimate, places[1])
+            each = (whole[place], whole[further]) if alike else (
+                on_examples(model.inputs, model.estimate, of) for model, of in zip((one, other), places, strict=True)
+            )  # fmt: skip
+            apart = np.subtract(*each)
             row["difference"] = float(apart.mean())
             known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
     for row, widths in known:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalcore.stats.arrays import Floats, Numbers, runs_of
 from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
@@ -99,13 +100,17 @@ class RubricData:
 
 def is_scored(items: pd.DataFrame) -> pd.Series:
     """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
-    known = items["points"].notna().groupby(items["response_id"], sort=False).transform("all")
-    whole = items.groupby("response_id", sort=False)["item_id"].transform("size").ge(items["n_expected"])
-    return known & whole & _possible(items).gt(0)
+    codes, firsts = runs_of(items["response_id"].to_numpy())
+    points = items["points"].to_numpy(dtype=float)
+    n_unknown = np.bincount(codes, np.isnan(points), len(firsts))
+    is_whole = np.bincount(codes, minlength=len(firsts)) >= items["n_expected"].to_numpy()[firsts]
+    scored = (n_unknown == 0) & is_whole & (_possible(codes, points) > 0)
+    return pd.Series(scored[codes], index=items.index, dtype=bool)
 
 
-def _possible(items: pd.DataFrame) -> pd.Series:
-    return items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
+def _possible(codes: Numbers, points: Floats) -> Floats:
+    """The sum of the positive points of each response."""
+    return np.bincount(codes, np.where(points > 0, points, 0.0))
 
 
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:
@@ -114,10 +119,14 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
     P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of the model in the
     evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
-    weight = pd.Series(1.0, index=items.index) if weights is None else items["example_id"].map(weights)
-    once = weight.where(~items["response_id"].duplicated(), 0.0)
-    whole = once.groupby([items["model"], items["evaluation"]], sort=False, observed=True).transform("sum")
-    return items["points"] * weight / (_possible(items) * whole)
+    codes, firsts = runs_of(items["response_id"].to_numpy())
+    responses = items[["example_id", "model", "evaluation"]].take(firsts)
+    weight = pd.Series(1.0, index=responses.index) if weights is None else responses["example_id"].map(weights)
+    of_model = weight.groupby([responses["model"], responses["evaluation"]], sort=False, observed=True)
+    points, whole = items["points"].to_numpy(dtype=float), of_model.transform("sum").to_numpy()
+    below = _possible(codes, points) * whole
+    moves = points if weights is None else points * weight.to_numpy(dtype=float)[codes]
+    return pd.Series(moves / below[codes], index=items.index)
 
 
 def first_reads(reads: pd.DataFrame) -> pd.DataFrame:

@@ -1,17 +1,16 @@
-"""`RubricData` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
+"""`RubricData` of the whole study: millions of judges' labels in a second, physicians' reads with the probability of being drawn."""
 
 import json
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, exists, func, select
+from sqlalchemy import ColumnElement, Subquery, and_, case, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
@@ -19,10 +18,9 @@ from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
-from evalcore.stats.arrays import Numbers
-from evalcore.study import contents
+from evalcore.stats.arrays import Numbers, Truths
+from evalcore.study import contents, snapshot
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
-from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import (
     JURY,
@@ -36,22 +34,17 @@ from evalcore.study.schema import (
     repeat_version,
     version_and_repeat,
 )
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response
+from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
-_CODES = {label: code for code, label in enumerate(MET)}
-_VALUES = np.array(list(MET.values()), dtype=np.float32)
+_VALUES = np.array([MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32)
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
-_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language", *TASK_TAGS)
-_TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
+_OF_EXAMPLE = ("theme", "category", "language")
 
 Column = npt.NDArray[np.float32]
-
-
-Described = tuple[pd.DataFrame, pd.DataFrame]  # what is known of every response, and criterion, by number, ascending
 
 
 def has_criteria(session: Session) -> bool:
@@ -66,52 +59,49 @@ def load(session: Session) -> RubricData:
 
 def judged(session: Session) -> RubricData:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
-    return _judged(session, *_labels(session), _described(session))
-
-
-def judged_at(engine: Engine, beside: Executor) -> RubricData:
-    """As `judged`, over two connections: the database adds up labels on one core while `beside` describes the items on the other."""
-    with reading(engine) as session, reading(engine) as second:
-        describing = beside.submit(_described, second)
-        labels = _labels(session)
-        return _judged(session, *labels, describing.result())
-
-
-def _judged(
-    session: Session, keys: Numbers, judges: Numbers, codes: npt.NDArray[np.int8], described: Described
-) -> RubricData:
-    items = _items(session, _sorted_unique(keys), described)
+    grid = _grid(session)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
-    place, counts = _places(items, keys), np.bincount(judges, minlength=1)
-    answering = [number for number in range(len(counts)) if counts[number]]
+    is_item, counts = np.zeros(grid.n_places, dtype=bool), dict.fromkeys(named, 0)
+    said: dict[int, npt.NDArray[np.int8]] = {}  # by rater and place, the label's code; -1: none
+    for part in snapshot.verdicts(session):
+        places, judges, codes = grid.places(part["response_id"], part["criterion_id"]), part["rater_id"], part["code"]
+        is_item[places] = True
+        for number in np.flatnonzero(np.bincount(judges)).tolist():
+            mine = judges == number
+            if number not in said:
+                said[number] = np.full(grid.n_places, -1, dtype=np.int8)
+            said[number][places[mine]] = codes[mine]
+            counts[number] += int(mine.sum())
+    items = grid.items(is_item)
+    if not is_item.all():
+        said = {number: codes[is_item] for number, codes in said.items()}
     n_own: dict[str, int] = {}  # labels, but for those of repeats
-    for number in answering:
+    for number in sorted(said):
         name, version = named[number]
         if not version_and_repeat(version)[1]:
-            n_own[name] = n_own.get(name, 0) + int(counts[number])
+            n_own[name] = n_own.get(name, 0) + counts[number]
     columns: dict[str, Column] = {}
     repeats: dict[str, Column] = {}
     for name in sorted(n_own, key=lambda name: (-n_own[name], name)):
         own, again = np.full(len(items), np.nan, dtype=np.float32), dict[int, Column]()
-        asked = [(*version_and_repeat(named[number][1]), number) for number in answering if named[number][0] == name]
+        asked = [(*version_and_repeat(named[number][1]), number) for number in sorted(said) if named[number][0] == name]
         prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
         for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
-            mine = judges == number
-            rows, said = place[mine], _VALUES[codes[mine]]
+            has_label, labels = said[number] >= 0, _VALUES[said[number]]
             if repeat:
-                again.setdefault(repeat, np.full(len(items), np.nan, dtype=np.float32))[rows] = said
+                np.copyto(again.setdefault(repeat, np.full_like(own, np.nan)), labels, where=has_label)
                 continue
-            own[rows] = said
+            np.copyto(own, labels, where=has_label)
             for column in again.values():  # what was asked again was an earlier prompt
-                column[rows] = np.nan
+                column[has_label] = np.nan
         columns[name] = own
         repeats |= {repeat_version(name, number): again[number] for number in sorted(again)}
     return RubricData(
         items,
-        pd.DataFrame(columns, index=items.index),
+        pd.DataFrame(columns, index=items.index, copy=False),
         pd.DataFrame(columns=list(READ_COLUMNS)).astype({"row": np.int64}),
-        pd.DataFrame(repeats, index=items.index),
+        pd.DataFrame(repeats, index=items.index, copy=False),
         frozenset(name for name, version in named.values() if name in columns and version.startswith(JURY)),
     )
 
@@ -121,10 +111,13 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     table = reads(session) if given is None else given
     keys = table["item_id"].to_numpy(dtype=np.int64)
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
-    unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
+    unjudged = keys[_places(items, keys) < 0]
     if len(unjudged):
         ids = items["item_id"].to_numpy()
-        together = _items(session, _sorted_unique(np.concatenate([ids, unjudged])), _described(session))
+        grid = _grid(session)
+        is_item = np.zeros(grid.n_places, dtype=bool)
+        is_item[grid.places(*np.divmod(np.concatenate([ids, unjudged]), ITEM_BASE))] = True
+        together = grid.items(is_item)
         labels, repeats = (
             told.set_index(ids).reindex(together["item_id"]).reset_index(drop=True) if len(told) == len(ids) else told
             for told in (labels, repeats)
@@ -147,33 +140,13 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
 
 
 def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
+    """Which item each key is of; -1: none."""
     numbers = items["item_id"].to_numpy()
+    if not len(numbers):
+        return np.full(len(keys), -1)
     order = np.argsort(numbers, kind="stable")  # nearly sorted: positions follow the criteria's numbers
-    return order[np.searchsorted(numbers, keys, sorter=order)]
-
-
-def _labels(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
-    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
-    table = TABLES["verdict"].c
-    connection = session.connection()
-    last, base = (
-        1 + (connection.execute(select(func.max(column))).scalar_one() or 0)
-        for column in (table.response_id, col(Rater.id))
-    )
-    code = case(*((table.label == label, number) for label, number in _CODES.items()))
-    parts = []
-    for first in range(0, last, _TOGETHER):
-        number = (cast(table.response_id - first, BigInteger) * ITEM_BASE + table.criterion_id) * base + table.rater_id
-        statement = select(func.aggregate_strings(cast(number * len(_CODES) + code, String), ",")).where(
-            *_standing(), table.stage == Stage.JUDGE, table.response_id.between(first, first + _TOGETHER - 1)
-        )
-        if joined := connection.execute(statement).scalar_one():
-            numbers, codes = np.divmod(np.fromstring(joined, dtype=np.int64, sep=","), len(_CODES))
-            keys, judges = np.divmod(numbers, base)
-            parts.append((keys + first * ITEM_BASE, judges, codes.astype(np.int8)))
-    parts = parts or [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))]
-    keys, judges, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return keys, judges, codes
+    place = order[np.searchsorted(numbers, keys, sorter=order).clip(max=len(numbers) - 1)]
+    return np.where(numbers[place] == keys, place, -1)
 
 
 def _standing() -> list[ColumnElement[bool]]:
@@ -181,61 +154,101 @@ def _standing() -> list[ColumnElement[bool]]:
     return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
 
 
-def _sorted_unique(numbers: Numbers) -> Numbers:
-    """As numpy's unique, which hashes first and takes three times as long on numbers that are nearly sorted."""
-    ordered = np.sort(numbers, kind="stable")
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+@dataclass(frozen=True)
+class _Grid:
+    """A place for every criterion of every response: by response, then by the criterion's position."""
+
+    responses: pd.DataFrame  # what is known of every response, by number
+    criteria: pd.DataFrame  # and of every criterion, by example and position
+
+    @cached_property
+    def _n_criteria(self) -> tuple[Numbers, Numbers]:
+        """Of each response, how many criteria its example has, and where in `criteria` they begin."""
+        examples, n_criteria = np.unique(self.criteria["example_id"].to_numpy(), return_counts=True)
+        of_example = np.searchsorted(examples, self.responses["example_id"].to_numpy())
+        return n_criteria[of_example], (np.cumsum(n_criteria) - n_criteria)[of_example]
+
+    @cached_property
+    def _before(self) -> Numbers:
+        """Of each response, its first place less where in `criteria` its criteria begin."""
+        n_criteria, first = self._n_criteria
+        return np.cumsum(n_criteria) - n_criteria - first
+
+    @cached_property
+    def _rows(self) -> tuple[Numbers, Numbers]:
+        """By number of a response and of a criterion its row; -1: there is none."""
+        responses, criteria = self.responses["response_id"].to_numpy(), self.criteria["criterion_id"].to_numpy()
+        return _rows_by_number(responses), _rows_by_number(criteria)
+
+    @property
+    def n_places(self) -> int:
+        return int(self._n_criteria[0].sum())
+
+    def places(self, response_ids: Numbers, criterion_ids: Numbers) -> Numbers:
+        """Of each pair its place. OverreadError: the study has no such item."""
+        (row_of, place_of), (n_criteria, first) = self._rows, self._n_criteria
+        rows, places = row_of.take(response_ids, mode="clip"), place_of.take(criterion_ids, mode="clip")
+        within = places - first[rows]
+        is_known = (rows >= 0) & (within >= 0) & (within < n_criteria[rows])
+        is_known &= (response_ids < len(row_of)) & (criterion_ids < len(place_of))
+        if not is_known.all():
+            unknown = np.flatnonzero(~is_known)
+            one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
+            msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
+            raise OverreadError(msg)
+        return self._before[rows] + places
+
+    def items(self, is_item: Truths) -> pd.DataFrame:
+        """The places that are items, with all that is known of each."""
+        of_response = np.repeat(np.arange(len(self.responses)), self._n_criteria[0])
+        of_criterion = np.arange(len(is_item)) - self._before[of_response]
+        if not is_item.all():
+            of_response, of_criterion = of_response[is_item], of_criterion[is_item]
+        columns: dict[str, Any] = {name: self.responses[name].array.take(of_response) for name in self.responses}
+        columns |= {name: self.criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
+        columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
+        named = {name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}
+        return pd.DataFrame(named, copy=False)
 
 
-def _described(session: Session) -> Described:
-    response, model, example, criterion = (TABLES[name].c for name in ("response", "model", "example", "criterion"))
-    scored = _n_scored()
-    responses = (
-        select(
-            response.id.label("response_id"),
-            response.example_id,
-            model.name.label("model"),
-            response.dataset.label("evaluation"),
-            response.sample_index,
-            func.coalesce(response.n_criteria, scored.c.n_scored, 0).label("n_expected"),
-            *(example[name] for name in ("theme", "category", "language")),
-            func.length(response.text).label("n_chars"),
-        )
-        .join(Model, model.id == response.model_id)
-        .join(Example, example.id == response.example_id)
-        .join(scored, scored.c.example_id == response.example_id)  # a case of triage has no criteria
-        .order_by(response.id)
-    )
-    named = criterion.id.label("criterion_id"), *(criterion[name] for name in _OF_CRITERION)
-    criteria = frame(session, select(*named).order_by(criterion.id)).astype({"points": float})
-    described = frame(session, responses)
+def _rows_by_number(numbers: Numbers) -> Numbers:
+    row_of = np.full(1 + int(numbers.max(initial=0)), -1, dtype=np.int64)
+    row_of[numbers] = np.arange(len(numbers))
+    return row_of
+
+
+def _grid(session: Session) -> _Grid:
+    example, criterion = (TABLES[name].c for name in ("example", "criterion"))
+    named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
+    criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
+    kinds = {"criterion_id": np.int64, "points": float, **dict.fromkeys(("axis", "level", "cluster"), "category")}
+    criteria = criteria.astype(kinds)
+    n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
+    examples = frame(session, select(example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)))
     if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it
-        described = described.merge(tagged, on="example_id", how="left")
-    both = described, criteria
-    described, known = (table.astype({name: "category" for name in _NAMES if name in table}) for table in both)
-    return described, known
+        examples = examples.merge(tagged, on="example_id", how="left")
+    models = frame(session, select(col(Model.id).label("id"), col(Model.name).label("model")))
+    found, evaluations = snapshot.responses(session)
+    known = np.isin(found["example_id"], n_scored.index) & np.isin(found["model_id"], models["id"])
+    found = {name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()}
+    columns: dict[str, Any] = {"response_id": found["id"].astype(np.int64), "example_id": found["example_id"]}
+    columns |= _of(models.set_index("id"), found["model_id"])
+    columns |= _of(pd.DataFrame({"evaluation": evaluations}), found["evaluation"])
+    n_expected = n_scored.reindex(found["example_id"]).to_numpy()
+    columns["n_expected"] = np.where(found["n_criteria"] < 0, n_expected, found["n_criteria"])
+    columns |= {name: found[name] for name in ("sample_index", "n_chars")}
+    numbered = {name: column.astype(np.int64) for name, column in columns.items() if isinstance(column, np.ndarray)}
+    responses = pd.DataFrame(columns | numbered | _of(examples.set_index("example_id"), found["example_id"]))
+    return _Grid(responses, criteria)
 
 
-def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
-    response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
-    for _ in range(2):  # what has come since it was described is described again
-        responses, criteria = described
-        of_response = pd.Index(responses["response_id"]).get_indexer(response_ids)
-        of_criterion = pd.Index(criteria["criterion_id"]).get_indexer(criterion_ids)
-        unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
-        if not len(unknown):
-            break
-        described = _described(session)
-    if len(unknown):
-        first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
-        raise OverreadError(msg)
-    columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
-    for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
-        columns |= {name: source[name].array.take(rows) for name in names if name in source}
-    items = pd.DataFrame({name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns})
-    order = np.lexsort((items["position"].to_numpy(), response_ids))
-    return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
+def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
+    """The names of these rows of a small table, as categories: those that occur."""
+    rows = table.index.get_indexer(numbers)
+    occurring = np.flatnonzero(np.bincount(rows, minlength=len(table)))
+    place = np.zeros(len(table), dtype=np.int64)
+    place[occurring] = np.arange(len(occurring))
+    return {str(name): table[name].iloc[occurring].astype("category").array.take(place[rows]) for name in table}
 
 
 def _n_scored() -> Subquery:
@@ -260,7 +273,11 @@ def reads(session: Session) -> pd.DataFrame:
         .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
-    rows = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
+    fetched = session.connection().execute(statement).cursor.fetchall()  # the driver's: rows of SQLAlchemy take as long again
+    kinds = {"inclusion_probability": float, "blinded": object}
+    cells = ((name, [row[place] for row in fetched]) for place, name in enumerate((*named, *words)))
+    rows = pd.DataFrame({name: np.array(column, dtype=kinds.get(name, np.int64)) for name, column in cells})
+    rows["blinded"] = rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     numbers = rows.pop("rater_id")
     for name in ("rater", "person_id"):
@@ -269,7 +286,7 @@ def reads(session: Session) -> pd.DataFrame:
         values = np.array([*(word.value for word in options), None], dtype=object)
         rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
     rows["met"] = rows.pop("label").map(MET).astype(float)
-    return rows.astype({"inclusion_probability": float, "blinded": object, "rater": object})
+    return rows.astype({"blinded": object, "rater": object})
 
 
 def response_sums(session: Session) -> pd.DataFrame:
@@ -324,8 +341,10 @@ def drawings_of(
     drawings = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
-        response = TABLES["response"].c
-        rows = frame(session, select(response.id, response.dataset)) if population is None else population
+        rows = population
+        if rows is None:
+            found, names = snapshot.responses(session)
+            rows = pd.DataFrame({"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], names)})
         evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
         fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
         by_response, by_item = (

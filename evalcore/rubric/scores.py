@@ -6,16 +6,18 @@ overall scores of the examples that carry it; that of an axis, level or cluster 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, cells_of, quotient, sorted_codes
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, codes_of, distinct, quotient, runs_of, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import TASK_TAGS, Label
 
 SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
+_LONG = 8
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
 OF_EXAMPLES = ("theme", CATEGORY, "language", *TASK_TAGS)
 OF_CRITERIA = ("axis", "level", CLUSTER)
@@ -35,10 +37,21 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
     met by criterion: 1, 0, between them the mean of several judges. One without points or label does not count; NaN where nothing positive can be achieved.
     """
-    counted = ~np.isnan(met) & ~np.isnan(points)
-    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
-    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells)
-    return quotient(achieved, possible), np.bincount(cells, counted, n_cells).astype(np.int64)
+    counted, achieving, possible = _achieving(points, met)
+    return _scores(cells, achieving, possible, n_cells), np.bincount(cells, counted, n_cells).astype(np.int64)
+
+
+def _achieving(points: Floats, met: Floats) -> tuple[Truths, Floats, Floats]:
+    """Of each criterion whether it counts, and what it adds to the points achieved and possible: nothing where it does not."""
+    achieving, possible = points * met, np.maximum(points, 0.0)
+    counted = ~np.isnan(achieving)
+    if not counted.all():
+        achieving[~counted] = possible[~counted] = 0.0
+    return counted, achieving, possible
+
+
+def _scores(cells: Numbers, achieving: Floats, possible: Floats, n_cells: int) -> Floats:
+    return quotient(np.bincount(cells, achieving, n_cells), np.bincount(cells, possible, n_cells))
 
 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -46,15 +59,20 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 
     is_complete: a label on every criterion that is asked; cannot assess is none. score: at most 1; NaN where not complete or nothing positive can be achieved.
     """
+    return _of_responses(rubric_data, judge)[0]
+
+
+def _of_responses(rubric_data: RubricData, judge: str) -> tuple[pd.DataFrame, Numbers, Floats, Floats]:
+    """With the row of each item's response, and what the item adds to the points achieved and possible."""
     items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-    codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
-    rows = np.empty(len(response_ids), dtype=np.int64)
-    rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
-    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(response_ids))
+    codes, rows = runs_of(items["response_id"].to_numpy())
+    counted, achieving, possible = _achieving(items["points"].to_numpy(dtype=float), met)
+    score, n_labelled = _scores(codes, achieving, possible, len(rows)), np.bincount(codes, counted, len(rows))
     names = [name for name in RESPONSE_COLUMNS if name in items.columns]
     responses = items[names].take(rows).reset_index(drop=True)
     complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
-    return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
+    scored = responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
+    return scored, codes, achieving, possible
 
 
 def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -89,30 +107,45 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         (examples that carry the tag and have no score in it), n_without_positive (those of them that are labelled and have no positive points in the tag),
         n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
-    responses = response_scores(rubric_data, judge)
+    responses, response, achieving, possible = _of_responses(rubric_data, judge)
+    needed = responses[["model", "evaluation", "example_id", "is_complete", "score"]]
+    items = rubric_data.items
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
     for grouping in _with_clusters(by):
         if grouping in TASK_TAGS and grouping not in responses:
             continue
         if grouping in OF_CRITERIA:
-            items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-            names, groups = pd.factorize(items[grouping])
-            points = items["points"].to_numpy(dtype=float)
-            kept = (names >= 0) & ~np.isnan(points)
-            response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
-            cells, keys = pd.factorize(response * max(1, len(groups)) + names[kept])
+            names, groups = codes_of(items[grouping])
+            kept = (names >= 0) & items["points"].notna().to_numpy()
+            of: Any = slice(None) if kept.all() else kept
+            cells, keys = _occurring((response * max(1, len(groups)) + names)[of])
             rows, group = np.divmod(keys, max(1, len(groups)))
-            score, _ = rubric_scores(cells, points[kept], met[kept], len(keys))
+            score = _scores(cells, achieving[of], possible[of], len(keys))
             score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
             of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
-            tagged = responses.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
+            tagged = needed.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
         else:
             everything = pd.Series(OVERALL, index=responses.index, dtype="category")
-            tagged = responses.assign(group=everything if grouping == OVERALL else responses[grouping])
+            tagged = needed.assign(group=everything if grouping == OVERALL else responses[grouping])
             tagged = tagged.loc[tagged["group"].notna()]
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def _occurring(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Each number's place among those that occur, in order, and these; by a table of all numbers where that is not long."""
+    n = int(numbers.max(initial=-1)) + 1
+    if n > _LONG * len(numbers):
+        return pd.factorize(numbers, sort=True)
+    occurs = np.zeros(n, dtype=bool)
+    occurs[numbers] = True
+    keys = np.flatnonzero(occurs)
+    if len(keys) == n:
+        return numbers, keys
+    places = np.zeros(n, dtype=np.int64)
+    places[keys] = np.arange(len(keys))
+    return places[numbers], keys
 
 
 def _with_clusters(by: Sequence[str]) -> list[str]:
@@ -135,7 +168,7 @@ def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     width = max(1, len(example_ids))
     pairs = cells * width + examples
     without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
-    every, lacking = (np.unique(of) // width for of in (pairs, pairs[without_positive]))
+    every, lacking = (distinct(of) // width for of in (pairs, pairs[without_positive]))
     return table.assign(
         n_examples=means["n_clusters"],
         n_responses=means["n_values"],

@@ -27,6 +27,7 @@ from evalcore.runs.spec import refuse
 from evalcore.runs.store import Ended
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
+from evalcore.study import snapshot
 from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
 from evalcore.study.schema import Administrator, Outcome, RunKind, RunState
 from evalcore.study.store import index_texts
@@ -184,6 +185,7 @@ def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
         except _BrokenOff:
             return None
     index_texts(engine)
+    snapshot.extend(engine)
     return levels
 
 

@@ -18,6 +18,30 @@ def quotient(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Floats:
     return np.asarray(np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0))
 
 
+def distinct(numbers: Numbers) -> Numbers:
+    """Each number once, in order: as numpy's unique, which hashes first and takes three times as long where they are nearly sorted."""
+    ordered = np.sort(numbers, kind="stable")
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def runs_of(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Each number's place among those that occur, in order, and the first row of each of these; quickest where they are sorted."""
+    changes = numbers[1:] != numbers[:-1]
+    if (numbers[1:] >= numbers[:-1]).all():
+        firsts = np.concatenate([[0], np.flatnonzero(changes) + 1]) if len(numbers) else np.empty(0, dtype=np.int64)
+        return np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(numbers))), firsts
+    codes, values = pd.factorize(numbers, sort=True)
+    firsts = np.empty(len(values), dtype=np.int64)
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes, firsts
+
+
+def rows_by_code(codes: Numbers, n: int) -> list[Numbers]:
+    """The rows of each of n codes, in their order."""
+    order = np.argsort(codes.astype(np.int16 if n <= np.iinfo(np.int16).max else np.int64), kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=n))[:-1]) if n else []
+
+
 def codes_of(column: pd.Series) -> tuple[Numbers, list[Any]]:
     """Each value as a number, and the values in order; -1 where it is missing. Of a categorical column the categories, used or not."""
     if isinstance(column.dtype, pd.CategoricalDtype):

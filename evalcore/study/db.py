@@ -34,9 +34,9 @@ from evalcore.settings import settings
 from evalcore.study import showing, triggers
 
 __all__ = [
-    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session", "before_each_commit",
-    "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate", "open_study", "reading",
-    "trail_file", "unkept", "writing",
+    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
+    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
+    "open_study", "reading", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -263,14 +263,14 @@ def writing(
         raise
 
 
-_WRITERS_LOCK = 0x66726F7A  # any constant: "froz"
+WRITERS_LOCK = 0x66726F7A  # any constant: "froz"
 
 
 def _check_is_open(session: Session) -> None:
     """On PostgreSQL whoever freezes waits for those who write, and they for it; on SQLite the write lock does that."""
     connection = session.connection()
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _WRITERS_LOCK})
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": WRITERS_LOCK})
     told = connection.execute(_FREEZING, {"frozen": STUDY_FROZEN, "amended": AMENDED}).all()
     newest = max(told, key=lambda row: row.id, default=None)  # sorted there, PostgreSQL might walk the whole trail
     if newest is not None and newest.action == STUDY_FROZEN:
@@ -284,7 +284,7 @@ def _check_is_open(session: Session) -> None:
 def hold_writers(session: Session) -> None:
     """Wait until nobody else writes, and have all others wait until this transaction ends."""
     if session.get_bind().dialect.name == "postgresql":
-        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS_LOCK})
+        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITERS_LOCK})
 
 
 @contextmanager

@@ -118,6 +118,9 @@ def delete(
     except BaseException:
         certificate.unlink()
         raise
+    from evalcore.study import snapshot  # noqa: PLC0415 - to ask what would be deleted needs no Arrow
+
+    told["files"] += map(str, snapshot.remove(engine))
     for path in also:
         path.unlink(missing_ok=True)
         told["files"].append(str(path))

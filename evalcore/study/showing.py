@@ -170,13 +170,17 @@ def _dialect(of: Dialect, parts: frozenset[str]) -> Dialect:
 
 def begin(connection: Connection) -> None:
     """At the start of a transaction: look what is to be shown, and have the connection show that."""
-    if connection.get_execution_options().get(SHOWS):
-        found = connection.exec_driver_sql(_LOOK).one()
-        parts = frozenset(table for table, is_there in zip((HIDDEN, NAMES, MERGED), found, strict=True) if is_there)
-        if HIDDEN in parts:
-            parts = parts - {HIDDEN} | {connection.get_execution_options()[SHOWS]}
-        if parts:
-            connection.dialect = _dialect(connection.dialect, parts)
+    if found := parts(connection):
+        connection.dialect = _dialect(connection.dialect, found)
+
+
+def parts(connection: Connection) -> frozenset[str]:
+    """What of `HIDDEN` (or `WITHDRAWN`), `NAMES` and `MERGED` changes what a connection shows; nothing of it where it shows every row."""
+    shows = connection.get_execution_options().get(SHOWS)
+    if not shows:
+        return frozenset()
+    found = zip((shows, NAMES, MERGED), connection.exec_driver_sql(_LOOK).one(), strict=True)
+    return frozenset(part for part, is_there in found if is_there)
 
 
 def hides(connection: Connection) -> bool:

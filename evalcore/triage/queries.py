@@ -1,56 +1,32 @@
-"""`TriageData` out of the database, of the whole study (millions of samples in a second or two) or of one case; and texts of responses, which it lacks."""
+"""`TriageData` out of the database, of the whole study (millions of samples in a second) or of one case; and texts of responses, which it lacks."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, String, and_, case, cast, exists, false, func, select
+from sqlalchemy import and_, exists, false, func, select
 from sqlmodel import Session, col
 
-from evalcore.errors import OverreadError
 from evalcore.rubric.data import DRAWN
 from evalcore.rubric.drawings import over_all
 from evalcore.rubric.queries import drawings_of, was_drawn
-from evalcore.study.db import Engine, reading
+from evalcore.study import snapshot
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
-from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
+from evalcore.study.schema import JURY, Acuity, Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triage import data
 
-_CODES: dict[str, int] = {label: code for code, label in enumerate(data.LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
-_BY_LENGTH = sorted(_CODES.items(), key=lambda pair: len(pair[0]))
-"""Single letters first: the database tries one label after the other."""
-_VALUES = np.array([data.NO_LEVEL, *data.LEVELS.values()], dtype=np.float32)
-_VALUES[np.isnan(_VALUES)] = data.NO_LEVEL  # a judge that removes a case gives the response no level
+_VALUES = np.array([({**data.LEVELS, Label.CANNOT_ASSESS: data.NO_LEVEL}).get(word, np.nan) for word in snapshot.SAID], np.float32)
+_VALUES[snapshot.SAID.index(Acuity.REMOVE)] = data.NO_LEVEL  # a judge that removes a case gives the response no level
 
 _FORMATS = pd.CategoricalDtype([word.value for word in Format])
-_TOGETHER = 1 << 17
-"""Rows whose numbers come in one: some megabytes."""
-_SCAN_GAIN = 5
-"""A row by a walk over the table takes a fifth of the time that it takes by the index on levels."""
-_TEXT, _QA, _ELSEWHERE = 1, 2, 4
-"""Bits of what a response is; the last: of neither format."""
-_BITS = 3
-_WIDEST = 63
-"""Bits of a number that the database counts with."""
+_SAID = ("rater_id", "code", "confidence")
 _CHUNK = 500  # bound variables in one statement
 
 Numbers = npt.NDArray[Any]
-
-
-class Said(NamedTuple):
-    """What judges say: of each label the response, the judge and its place in `_CODES`; the judges by number; stated confidences."""
-
-    responses: Numbers
-    raters: Numbers
-    codes: Numbers
-    names: dict[int, str]
-    confidence: pd.DataFrame
-    juries: frozenset[str] = frozenset()
 
 
 def has_cases(session: Session) -> bool:
@@ -62,58 +38,60 @@ def has_cases(session: Session) -> bool:
 
 def load(session: Session) -> data.TriageData:
     """Every case, panel vote, response, level and read."""
+    return with_reads(session, imported(session))
+
+
+def imported(session: Session) -> data.TriageData:
+    """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
-    samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
-    return with_reads(session, _joined(session, cases, _said(session), samples, _votes(session, cases)))
-
-
-def imported_at(engine: Engine, beside: Executor) -> data.TriageData:
-    """All but physicians' reads: only an import, or a judge that reads levels, changes it; `beside` reads the levels over a second connection meanwhile."""
-    with reading(engine) as session, reading(engine) as second:
-        last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
-        cases = _cases(session)
-        votes = beside.submit(_votes, second, cases)
-        samples = _samples(session, cases["example_id"].to_numpy(), last_repeat.result())
-        return _joined(session, cases, said.result(), samples, votes.result())
-
-
-def _joined(
-    session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame, votes: pd.DataFrame
-) -> data.TriageData:
-    """Of levels and responses that came between the two reads, what the other does not know is left out."""
+    samples = _samples(session, cases["example_id"].to_numpy())
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, list(data.ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
-    place = _places(samples, said.responses)
-    columns: dict[str, npt.NDArray[np.float32]] = {}
-    wrote: dict[str, npt.NDArray[np.int32]] = {}
-    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
-        mine = (said.raters == rater) & (place >= 0)
-        if mine.any():
-            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
-            column[place[mine]] = _VALUES[said.codes[mine]]
-            if len(said.confidence):
-                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
-    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
-    stated = _places(samples, stated)
-    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
-    known = stated >= 0
-    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
-        mine = known & (named == name)
-        known[mine] = raters[stated[mine]] == by[mine]
-    of_columns: dict[str, Any] = {"sample": stated[known], "rater": named[known]}
-    of_columns |= {"confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float)}
-    confidence = pd.DataFrame(of_columns)
-    confidence = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
-    levels = pd.DataFrame(columns, index=samples.index)
+    named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
+    judges = session.connection().execute(select(*named).where(is_judge()).order_by(col(Rater.id))).all()
+    levels, confidence = _levels(session, samples, {int(row[0] or 0): str(row[1]) for row in judges})
+    juries = frozenset(str(row[1]) for row in judges if row[2].startswith(JURY))
     reads = pd.DataFrame(columns=list(data.READ_COLUMNS))
-    return data.TriageData(
-        cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries
-    )
+    votes, published = _votes(session, cases), _published(session)
+    return data.TriageData(cases, votes, samples, levels, confidence, reads, published, elsewhere, juries)
+
+
+def _levels(session: Session, samples: pd.DataFrame, names: dict[int, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`levels` and `confidence` of `data.TriageData`, of the judges with these numbers."""
+    said: dict[int, npt.NDArray[np.int8]] = {}  # by judge and sample, the label's code; -1: none
+    stated = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))]
+    place_of = _rows_by_number(samples)
+    for part in snapshot.levels(session):
+        place = place_of.take(part["response_id"], mode="clip")
+        known = (place >= 0) & (part["response_id"] < len(place_of)) & np.isin(part["rater_id"], list(names))
+        place, raters, codes, confidence = (column[known] for column in (place, *(part[name] for name in _SAID)))
+        for number in np.flatnonzero(np.bincount(raters)).tolist():
+            mine = raters == number
+            if number not in said:
+                said[number] = np.full(len(samples), -1, dtype=np.int8)
+            said[number][place[mine]] = codes[mine]
+        is_stated = ~np.isnan(confidence)
+        stated.append((place[is_stated], raters[is_stated], confidence[is_stated]))
+    columns: dict[str, npt.NDArray[np.float32]] = {}
+    by: dict[str, npt.NDArray[np.int32]] = {}  # who gives the level: the confidence is of that verdict
+    for number in sorted(said):  # a newer prompt version of one judge writes over an older one
+        has_label, name = said[number] >= 0, names[number]
+        column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
+        np.copyto(column, _VALUES[said[number]], where=has_label)
+        np.copyto(by.setdefault(name, np.zeros(len(samples), dtype=np.int32)), number, where=has_label)
+    place, raters, confidence = (np.concatenate(column) for column in zip(*stated, strict=True))
+    counts = np.zeros(len(place), dtype=bool)
+    for number in said:
+        mine = raters == number
+        counts[mine] = by[names[number]][place[mine]] == number
+    of_columns: dict[str, Any] = {"sample": place[counts], "rater": np.array([names[n] for n in raters[counts]], object)}
+    found = pd.DataFrame(of_columns | {"confidence": confidence[counts]})
+    return pd.DataFrame(columns, index=samples.index, copy=False), found
 
 
 def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
-    """What `imported_at` gave, with physicians' reads. Cases and responses that came since are left out."""
+    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
     reads = _reads(session, triage_data.cases, triage_data.samples)
     drawn = _drawn(session, reads, triage_data.samples)
     reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
@@ -147,120 +125,36 @@ def _votes(session: Session, cases: pd.DataFrame, *conditions: Any) -> pd.DataFr
     return found[["row", "place", "rater", "vote"]]
 
 
-def _last_repeat(session: Session) -> int:
-    response = TABLES["response"].c
-    return int(session.connection().execute(select(func.max(response.sample_index))).scalar_one() or 0)
+def _samples(session: Session, example_ids: Numbers) -> pd.DataFrame:
+    named = session.connection().execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
+    models = {int(row[0] or 0): str(row[1]) for row in named}
+    found, evaluations = snapshot.responses(session)
+    rows = np.searchsorted(example_ids, found["example_id"])
+    is_case = np.isin(found["example_id"], example_ids)
+    rows, found = rows[is_case], {name: column[is_case] for name, column in found.items()}
+    asked = {word.evaluation: code for code, word in enumerate(Format)}
+    formats = np.array([asked.get(name, -1) for name in evaluations], dtype=np.int8)[found["evaluation"]]
+    places = np.zeros(max(models, default=0) + 1, dtype=np.int32)
+    places[list(models)] = np.arange(len(models))
+    columns: dict[str, Any] = {"response_id": found["id"].astype(np.int64), "row": rows}
+    columns |= {"model": pd.Categorical.from_codes(places[found["model_id"]], pd.Index(list(models.values())))}
+    columns |= {"format": pd.Categorical.from_codes(formats, dtype=_FORMATS), "sample_index": found["sample_index"]}
+    samples = pd.DataFrame(columns | {"has_text": found["n_chars"] > 0}, copy=False)
+    is_ordered = not (rows[1:] < rows[:-1]).any()  # as after an import; they come by number
+    return samples if is_ordered else samples.take(np.argsort(rows, kind="stable")).reset_index(drop=True)
 
 
-def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.DataFrame:
-    connection = session.connection()
-    response = TABLES["response"].c
-    models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
-    of_models = {int(row[0] or 0): str(row[1]) for row in models}
-    of_repeat, of_model = last_repeat.bit_length(), max(of_models, default=0).bit_length()
-    asked = {Format.QA.evaluation: _QA, Format.CONVERSATION.evaluation: 0}
-    in_format = case(asked, value=response.dataset, else_=_ELSEWHERE)
-    kind = in_format + case((response.text != "", _TEXT), else_=0)
-    last = connection.execute(select(func.max(response.id))).scalar_one() or 0
-    first_case, last_case = (int(example_ids[0]), int(example_ids[-1])) if len(example_ids) else (0, -1)
-    of_example = max(last_case - first_case, 0).bit_length()
-    if (_TOGETHER - 1).bit_length() + of_model + _BITS + of_repeat + of_example > _WIDEST:
-        msg = f"table response: expected 0, 1, .., got a sample_index of {last_repeat:,}. for repeats"
-        raise OverreadError(msg)
-    places = np.zeros(1 << of_model, dtype=np.int32)
-    places[list(of_models)] = np.arange(len(of_models))
-    # a response that has come since has no room in the number; + 0: no index
-    known = ((response.example_id + 0).between(first_case, last_case), response.sample_index <= last_repeat)
-
-    def parts() -> Iterator[tuple[Numbers, ...]]:
-        for first in range(0, last + 1 if len(example_ids) else 0, _TOGETHER):
-            number = (cast(response.id - first, BigInteger) * (1 << of_model) + response.model_id) * (1 << _BITS) + kind
-            number = (number * (1 << of_repeat) + response.sample_index) * (1 << of_example)
-            number = number + (response.example_id - first_case)
-            found = _numbers(session, number, *known, response.id.between(first, first + _TOGETHER - 1))
-            examples, *told, ids = _parts(found, of_example, of_repeat, _BITS, of_model, _WIDEST)
-            rows = np.searchsorted(example_ids, examples + first_case)
-            is_case = example_ids[rows] == examples + first_case
-            yield tuple(column[is_case] for column in (ids + first, rows, *told))
-
-    kinds_of = (np.int64, np.int64, np.int32, np.int8, np.int32)
-    response_ids, rows, repeats, kinds, model_ids = _gathered(parts(), *kinds_of)
-    is_ordered = not ((rows[1:] < rows[:-1]) | ((rows[1:] == rows[:-1]) & (response_ids[1:] < response_ids[:-1]))).any()
-    order: Any = slice(None) if is_ordered else np.lexsort((response_ids, rows))  # as in SQLite after an import
-    formats = np.where(kinds < _ELSEWHERE, kinds < _QA, -1).astype(np.int8)[order]
-    columns: dict[str, Any] = {"response_id": response_ids[order], "row": rows[order]}
-    columns |= {"model": pd.Categorical.from_codes(places[model_ids][order], pd.Index(list(of_models.values())))}
-    columns |= {"format": pd.Categorical.from_codes(formats, dtype=_FORMATS), "sample_index": repeats[order]}
-    columns |= {"has_text": (kinds % _QA == _TEXT)[order]}
-    return pd.DataFrame(columns, copy=False)
-
-
-def _parts(numbers: Numbers, *widths: int) -> list[Numbers]:
-    found = []
-    for width in widths:
-        found.append(numbers & ((1 << width) - 1))
-        numbers = numbers >> width
-    return found
-
-
-def _gathered(parts: Iterable[Sequence[Numbers]], *kinds: Any) -> list[Numbers]:
-    """The columns of parts, one part after another; each is made small while its numbers are at hand, since memory that is new costs time."""
-    columns: list[list[Numbers]] = [[np.empty(0, kind)] for kind in kinds]
-    for part in parts:
-        for column, kind, found in zip(columns, kinds, part, strict=True):
-            column.append(found.astype(kind))
-    return [np.concatenate(column) for column in columns]
-
-
-def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
-    """Numbers that come joined by commas in one row: a row each would take five times as long, and be a turn that SQLite's driver waits for."""
-    statement = select(func.aggregate_strings(cast(number, String), ",")).where(*conditions)
-    joined = session.connection().execute(statement).scalar_one()
-    return np.fromstring(joined, dtype=np.int64, sep=",") if joined else np.empty(0, np.int64)
-
-
-def _said(session: Session) -> Said:
-    table = TABLES["verdict"].c
-    connection = session.connection()
-    named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
-    judges = connection.execute(select(*named).where(is_judge()).order_by(col(Rater.id))).all()
-    names = {int(row[0] or 0): str(row[1]) for row in judges}
-    juries = frozenset(str(row[1]) for row in judges if row[2].startswith(JURY))
-    of_rater, of_code = max(names, default=0).bit_length(), (len(_CODES) - 1).bit_length()
-    code = case(*((table.label == label, code) for label, code in _BY_LENGTH))
-    standing = [*_of_judge(table), table.response_id.is_not(None)]
-    if asked_again := repeats(session):  # to ask it of every row costs as well
-        standing.append(table.rater_id.not_in(asked_again))
-    replaced = select(table.id).where(table.supersedes.is_not(None), *standing).limit(1)  # also by a verdict taken back
-    standing.append(table.label.is_not(None))
-    if connection.execute(replaced).first():  # to ask it of every row costs a fifth more
-        standing.append(not_superseded())
-    number = (cast(table.response_id, BigInteger) * (1 << of_rater) + table.rater_id) * (1 << of_code) + code
-    number = number * 2 + case((table.confidence.is_not(None), 1), else_=0)
-    last = connection.execute(select(func.max(table.id))).scalar_one() or 0
-    n_levels = connection.execute(select(func.count()).where(table.criterion_id.is_(None))).scalar_one()
-    walk = [(table.id.between(first, first + _TOGETHER - 1),) for first in range(0, last + 1, _TOGETHER)]
-    parts = (
-        _parts(_numbers(session, number, *standing, *part), 1, of_code, of_rater, _WIDEST)
-        for part in ([()] if n_levels * _SCAN_GAIN < last else walk)
-    )
-    is_stated, codes, raters, responses = _gathered(parts, np.bool_, np.int8, np.int32, np.int64)
-    stated = select(table.response_id, table.rater_id, table.confidence).where(table.confidence.is_not(None), *standing)
-    if not is_stated.any():  # a second walk over the table would find none
-        stated = stated.where(false())
-    confidence = frame(session, stated.order_by(table.id))
-    return Said(responses, raters, codes, names, confidence, juries)
+def _rows_by_number(samples: pd.DataFrame) -> Numbers:
+    """By number of a response, its row; -1: it is no sample."""
+    row_of = np.full(1 + int(samples["response_id"].max()) if len(samples) else 1, -1, dtype=np.int32)
+    row_of[samples["response_id"].to_numpy()] = np.arange(len(samples))
+    return row_of
 
 
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
-    numbers = samples["response_id"].to_numpy()
-    if not len(numbers) or not len(response_ids):
-        return np.full(len(response_ids), -1, dtype=np.int64)
-    first, last = int(numbers.min()), int(numbers.max())
-    row_of = np.full(last - first + 1, -1, dtype=np.int32)  # as long as the table of responses at most
-    row_of[numbers - first] = np.arange(len(numbers))
-    is_between = (response_ids >= first) & (response_ids <= last)
-    return np.where(is_between, row_of.take(response_ids - first, mode="clip"), -1)
+    row_of = _rows_by_number(samples)
+    is_between = (response_ids >= 0) & (response_ids < len(row_of))
+    return np.where(is_between, row_of.take(response_ids, mode="clip"), -1)
 
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *conditions: Any) -> pd.DataFrame:

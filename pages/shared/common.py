@@ -3,7 +3,7 @@
 import gc
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -171,8 +171,9 @@ def judge_scores(session: Any) -> pd.DataFrame:
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
-def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> RubricData:  # noqa: ARG001 - the version is the key
-    return rubric_queries.judged_at(_engine_at(location), _beside)
+def _judged(location: str, judged_version: tuple[int, int]) -> RubricData:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return rubric_queries.judged(session)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -181,17 +182,16 @@ def _opinions(location: str, judged_version: tuple[int, int], data_version: Vers
         with reading(_engine_at(location)) as session:
             return rubric_queries.reads(session)
 
-    with ThreadPoolExecutor(1) as beside:  # one thread more: two would only wait for each other
+    with ThreadPoolExecutor(1) as beside:
         reads = beside.submit(read)
-        judged = _judged(location, judged_version, beside)
+        judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
         return rubric_queries.with_reads(session, judged, reads.result())
 
 
 def judged_labels() -> RubricData:
     """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
-    with ThreadPoolExecutor(1) as beside:
-        return _judged(location(), judged_version(), beside)
+    return _judged(location(), judged_version())
 
 
 def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
@@ -205,8 +205,8 @@ def rubric_data(person: Viewer) -> RubricData:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
 def _levels(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
-    with ThreadPoolExecutor(1) as beside:
-        return triage_queries.imported_at(_engine_at(location), beside)
+    with reading(_engine_at(location)) as session:
+        return triage_queries.imported(session)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

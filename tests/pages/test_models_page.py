@@ -53,7 +53,7 @@ def read(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     empty = study_made.reads.iloc[:0]
     without = opinions_module.RubricData(study_made.items, study_made.judged, empty)
-    monkeypatch.setattr(opinions_query, "judged_at", lambda engine, beside: without)
+    monkeypatch.setattr(opinions_query, "judged", lambda session: without)
     monkeypatch.setattr(opinions_query, "with_reads", lambda session, judged, given: study_made)
     world.made(location, models=tuple(models)).engine.dispose()
 

@@ -35,7 +35,7 @@ def read(tmp_path, monkeypatch):
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "cases.db"))
     monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
     done = []
-    for module, name in ((triage_queries, "imported_at"), (rubric_queries, "judged_at")):
+    for module, name in ((triage_queries, "imported"), (rubric_queries, "judged")):
         act = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, act=act, name=name: done.append(name) or act(*given))
     return done
@@ -52,10 +52,10 @@ def finish():
 def test_cases_are_there_before_a_lead_opens_triage(read):
     prefetch.begin(LEAD)
     finish()
-    assert read == ["imported_at"]
+    assert read == ["imported"]
     known = triage_choice.about(LEAD)
     assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triage_data.cases) == 3
-    assert read == ["imported_at"]
+    assert read == ["imported"]
     prefetch.begin(LEAD)
     assert not finish()
 
@@ -65,9 +65,9 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "rubrics.db"))
     prefetch.begin(LEAD)
     finish()
-    assert read == ["judged_at"]
+    assert read == ["judged"]
     assert len(common.rubric_data(LEAD).judged) == len(small.responses) * 2
-    assert read == ["judged_at"]
+    assert read == ["judged"]
 
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
@@ -89,7 +89,7 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
         msg = "no such table"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(triage_queries, "imported_at", broken)
+    monkeypatch.setattr(triage_queries, "imported", broken)
     prefetch.begin(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -64,28 +63,6 @@ def test_every_label_of_every_judge_stands_in_its_cell(seeded: Engine):
     for judge in found.judges:
         told = pd.Series(found.judged[judge].to_numpy(dtype=float), index=found.items["item_id"])
         pd.testing.assert_series_equal(told.dropna().sort_index(), wide[judge].dropna(), check_names=False)
-
-
-def test_over_two_connections_at_once_the_same_is_read(seeded: Engine):
-    with ThreadPoolExecutor(1) as beside:
-        at_once = rubric_queries.judged_at(seeded, beside)
-    with reading(seeded) as session:
-        alone = rubric_queries.judged(session)
-        assert_equal(
-            rubric_queries.with_reads(session, at_once, rubric_queries.reads(session)),
-            rubric_queries.with_reads(session, alone),
-        )
-    assert_equal(at_once, alone)
-
-
-def test_what_was_imported_between_the_two_reads_is_described_too(seeded: Engine):
-    with reading(seeded) as session:
-        whole, (responses, criteria) = rubric_queries.judged(session), rubric_queries._described(session)
-        newest = responses["response_id"].max()
-        behind = responses.query("response_id < @newest"), criteria
-        found = rubric_queries._judged(session, *rubric_queries._labels(session), behind)
-    assert newest in set(whole.items["response_id"])
-    assert_equal(found, whole)
 
 
 def assert_equal(one: RubricData, other: RubricData) -> None:

@@ -1,6 +1,5 @@
 """What the statistics of triage begin from: cases with their panels, and what models say of them."""
 
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 from sqlalchemy import Engine
 
-from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Acuity, RaterKind, Stage, Verdict
@@ -180,9 +178,7 @@ def test_no_case_gives_no_prediction():
 # ---------------------------------------------------------------- storage, on both databases
 
 
-@pytest.mark.parametrize("gain", [5, 0])
-def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, gain, monkeypatch):
-    monkeypatch.setattr(triage_queries, "_SCAN_GAIN", gain)
+def test_what_is_stored_is_read_back(study: Engine):
     triage_data, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
     with writing(study) as session:
         stored(session, triage_data)
@@ -196,53 +192,6 @@ def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, g
         if name == "confidence":
             one, other = (table.sort_values(["rater", "sample"], ignore_index=True) for table in (one, other))
         pd.testing.assert_frame_equal(one, other, check_dtype=False, check_categorical=False)
-    with ThreadPoolExecutor(1) as beside:
-        at_once = triage_queries.imported_at(study, beside)
-    for name in FRAMES:
-        if name != "reads":
-            pd.testing.assert_frame_equal(getattr(at_once, name), getattr(found, name))
-
-
-def test_a_level_on_a_response_that_came_since_waits_for_the_next_look(study: Engine):
-    triage_data, _ = drawn(np.random.default_rng(7), n_cases=3)
-    with writing(study) as session:
-        stored(session, triage_data)
-    with reading(study) as session:
-        cases = triage_queries._cases(session)
-        samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
-        said = triage_queries._said(session)
-        found = triage_queries._joined(session, cases, said, samples.iloc[:-1], triage_queries._votes(session, cases))
-    assert len(found.levels) == len(triage_data.samples) - 1
-    assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triage_data.levels.iloc[:-1].to_numpy()).sum()
-
-
-def test_a_case_that_came_since_waits_for_the_next_look_with_its_votes_and_responses(study: Engine):
-    triage_data, _ = drawn(
-        np.random.default_rng(8), n_cases=9, share_panel=1.0
-    )  # the ninth needs one bit more than the eighth
-    with writing(study) as session:
-        stored(session, triage_data)
-    with reading(study) as session:
-        cases = triage_queries._cases(session).iloc[:7]
-        samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
-        found = triage_queries._joined(
-            session, cases, triage_queries._said(session), samples, triage_queries._votes(session, cases)
-        )
-    here = triage_data.where(np.arange(9) < 7)
-    pd.testing.assert_frame_equal(found.votes, here.votes, check_dtype=False)
-    pd.testing.assert_frame_equal(found.samples, here.samples, check_dtype=False, check_categorical=False)
-
-
-def test_a_repeat_too_far_on_to_count_with_is_one_clear_error(study: Engine, monkeypatch):
-    monkeypatch.setattr(triage_queries, "_WIDEST", 40)  # as with millions of cases and responses
-    triage_data, _ = drawn(np.random.default_rng(7), n_cases=3)
-    with writing(study) as session:
-        stored(session, triage_data)
-        session.connection().exec_driver_sql("UPDATE response SET sample_index = 2147483647 WHERE id = 1")
-    with pytest.raises(
-        OverreadError, match=r"table response: expected 0, 1, \.\., got a sample_index of 2,147,483,647\. for repeats"
-    ):
-        loaded(study)
 
 
 def test_a_response_of_another_evaluation_is_in_neither_format_and_is_counted_apart(study: Engine):
