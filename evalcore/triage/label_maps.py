@@ -24,9 +24,10 @@ PANEL, INFORMATION = "panel", "information"
 LEVELS = "levels"
 """The map of the sources that have none of their own: letters, boundaries, and the four names SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY."""
 MEANINGS = (
-    *(level.value for level in Acuity if level is not Acuity.REMOVE), PANEL,
+    *(level.value for level in Acuity if level is not Acuity.REMOVE),
+    PANEL,
     *(f"{INFORMATION} {level}" for level in Acuity if level is not Acuity.REMOVE),
-)  # fmt: skip
+)
 
 Table = Sequence[tuple[str, str]]
 Maps = Mapping[str, Mapping[str, str]]
