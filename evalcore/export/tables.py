@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from evalcore.errors import OverreadError, ReadOnly
+from evalcore.errors import OverreadError, ReadOnly, refuse
 from evalcore.export import queries
 from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
@@ -65,16 +65,14 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
-        msg = f"table: expected one of {', '.join(WHAT)}, got {what!r}"
-        raise OverreadError(msg)
+        refuse(f"table: expected one of {', '.join(WHAT)}, got {what!r}")
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
-            msg = (
+            refuse(
                 f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
             )
-            raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
@@ -324,8 +322,9 @@ def _one_dataset(session: Session, part: Part) -> str:
     if part.dataset is None and len(known) == 1:
         return known[0]
     if part.dataset not in known:
-        msg = f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
-        raise OverreadError(msg)
+        refuse(
+            f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
+        )
     return part.dataset
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, exists, func, select
 from sqlmodel import Session, col
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
@@ -228,8 +228,9 @@ def _items(session: Session, item_ids: Numbers, described: Described) -> pd.Data
         described = _described(session)
     if len(unknown):
         first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
-        raise OverreadError(msg)
+        refuse(
+            f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
+        )
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names if name in source}

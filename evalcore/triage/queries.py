@@ -11,7 +11,7 @@ import pandas as pd
 from sqlalchemy import BigInteger, String, and_, case, cast, exists, false, func, select
 from sqlmodel import Session, col
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.rubric.data import DRAWN
 from evalcore.rubric.drawings import over_all
 from evalcore.rubric.queries import drawings_of, was_drawn
@@ -165,8 +165,7 @@ def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.Dat
     first_case, last_case = (int(example_ids[0]), int(example_ids[-1])) if len(example_ids) else (0, -1)
     of_example = max(last_case - first_case, 0).bit_length()
     if (_TOGETHER - 1).bit_length() + of_model + _BITS + of_repeat + of_example > _WIDEST:
-        msg = f"table response: expected 0, 1, .., got a sample_index of {last_repeat:,}. for repeats"
-        raise OverreadError(msg)
+        refuse(f"table response: expected 0, 1, .., got a sample_index of {last_repeat:,}. for repeats")
     places = np.zeros(1 << of_model, dtype=np.int32)
     places[list(of_models)] = np.arange(len(of_models))
     # a response that has come since has no room in the number; + 0: no index

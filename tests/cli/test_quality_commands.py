@@ -82,7 +82,7 @@ def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study,
 def test_which_reads_enter_is_chosen(study, capsys):
     found = json.loads(printed(capsys, "--db", study, "--json", "--reads", "drawn"))
     assert (found["reads"], found["n_reads"], found["error_rates"]) == ("drawn", 0, [])
-    with pytest.raises(OverreadError, match="--reads: expected drawn or all, found some"):
+    with pytest.raises(OverreadError, match="--reads: expected drawn or all, got some"):
         judges(reads="some", db=study)
 
 

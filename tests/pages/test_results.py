@@ -188,9 +188,9 @@ def test_the_judge_with_most_labels_is_corrected_where_none_is_named():
         made, judged=made.judged.assign(Magpie=made.judged["Magpie"].where(np.arange(len(made.items)) % 2 == 0))
     )
     assert with_defaults(Analysis(), evaluations(made)).judges == ("Wren",)
-    with pytest.raises(OverreadError, match="Judges: expected some of Magpie, Wren, found 'Rook'"):
+    with pytest.raises(OverreadError, match="Judges: expected some of Magpie, Wren, got 'Rook'"):
         with_defaults(Analysis(judges=("Rook",)), known)
-    with pytest.raises(OverreadError, match="Data set: expected one of invented, found 'other'"):
+    with pytest.raises(OverreadError, match="Data set: expected one of invented, got 'other'"):
         with_defaults(Analysis(evaluation="other"), known)
 
 
