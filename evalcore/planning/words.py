@@ -13,13 +13,13 @@ from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Ans
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
+from evalcore.study.analysis import PHYSICIANS_WORDS
 from evalcore.study.schema import Claim, Physicians
 
 CLAIM_WORDS = {
-    (Claim.BENCHMARK, Physicians.THESE): "on this benchmark, for these physicians",
-    (Claim.BENCHMARK, Physicians.IN_GENERAL): "on this benchmark, for physicians in general",
-    (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
-    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
+    (claim, physicians): f"{on}, for {whom}"
+    for claim, on in ((Claim.BENCHMARK, "on this benchmark"), (Claim.NEW_EXAMPLES, "on new examples too"))
+    for physicians, whom in PHYSICIANS_WORDS.items()
 }
 SOURCE_WORDS = {  # of a source of error its name, and what makes it less
     pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
