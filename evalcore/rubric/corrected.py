@@ -237,7 +237,7 @@ def estimator_inputs(
     entering, codes = rubric_data.where(enters), all_codes[enters]
     is_first, items = is_first[enters], entering.items
     beyond = ~items["reachable"].to_numpy(dtype=bool)
-    moves = coefficients(items, weights).to_numpy()
+    item_weights = coefficients(items, weights).to_numpy()
     reads = first_reads(entering.reads).loc[is_drawn]
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
@@ -263,7 +263,7 @@ def estimator_inputs(
             "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
             "n_units": sample.n_units,
         }
-        population = estimator.Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
+        population = estimator.Population(item_weights[rows], items["points"].to_numpy()[rows] < 0, labels, example)
         about = str(model), str(evaluation), population, sample, example_ids
         losses = NO_LOSSES
         if not np.isnan(penalty) and len(rows):
@@ -492,7 +492,7 @@ class ModelEstimate:
         read = items[sample.rows]
         its_reads = read[sample.places]
         part = estimator.Population(
-            population.moves[items] / population.shares[common].sum(),
+            population.item_weights[items] / population.shares[common].sum(),
             population.undesirable[items],
             population.labels[items],
             (np.cumsum(of_examples) - 1)[population.example[items]],
@@ -507,7 +507,9 @@ class ModelEstimate:
             said=sample.said[its_reads],
             own=None if sample.own is None else sample.own[its_reads],
         )
-        fit = estimator.Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read])
+        fit = estimator.Fit(
+            fit.value, fit.predicted[items], fit.columns[read], fit.coefficient_weights[read], fit.factors[read]
+        )
         estimate = msgspec.structs.replace(self.estimate, fit=fit)
         return ModelEstimate(replace(self.inputs, population=part, sample=part_read), estimate)
 

@@ -62,7 +62,7 @@ class Estimand:
         The second sum moves every prediction alike, so that the residuals that are left have the mean 0.
         """
         rows = self.sample.rows
-        weight = self.population.moves[rows] / self.sample.probabilities
+        weight = self.population.item_weights[rows] / self.sample.probabilities
         weight = weight / weight.sum()
         moved = self.predicted + float((weight * (self.sample.votes - self.predicted[rows])).sum())
         leverage = (self.leverage + weight)[:, None]
@@ -150,7 +150,7 @@ class Answers:
         of_rest = (about.rest @ means * rows).sum(axis=1)
         once, chance = about.once / max(n, 1), about.probabilities
         population = Population(
-            moves=np.concatenate([once, left / max(n, 1)]),
+            item_weights=np.concatenate([once, left / max(n, 1)]),
             undesirable=np.zeros(len(once) + n, dtype=bool),
             labels=np.empty((len(once) + n, 0)),
             example=np.concatenate([about.read, np.arange(n)]),
