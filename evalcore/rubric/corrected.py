@@ -110,14 +110,14 @@ class Estimate(msgspec.Struct, frozen=True):
         """Degrees of freedom of its interval."""
         return self.widths[-1][1]
 
-    def columns(self, kind: str, level: float) -> dict[str, float]:
+    def columns(self, kind: str) -> dict[str, float]:
         """The columns of `corrected_scores`."""
-        half, error, _ = widest(self.widths, level)
+        half, error, _ = widest(self.widths)
         return {**_ends(kind, self.fit.value, half), f"{kind}_se": error}
 
-    def adjusted_columns(self, kind: str, loss: float, level: float) -> dict[str, float]:
+    def adjusted_columns(self, kind: str, loss: float) -> dict[str, float]:
         """Likewise of the score less what length takes from it."""
-        half, *_ = widest(self.adjusted, level)
+        half, *_ = widest(self.adjusted)
         return _ends(f"{kind}_adjusted", self.fit.value - loss, half)
 
 
@@ -125,7 +125,7 @@ def _ends(name: str, value: float, half: float) -> dict[str, float]:
     return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
 
 
-def widest(widths: Widths, level: float) -> tuple[float, float, float]:
+def widest(widths: Widths, level: float = LEVEL) -> tuple[float, float, float]:
     """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known."""
     halves = [
         (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
@@ -380,7 +380,7 @@ def corrected_scores(
         estimates = estimates_of(model, claim=claim, physicians=physicians)
         row: dict[str, Any] = {"model": model.model, "evaluation": model.evaluation, **model.counts}
         for kind, estimate in estimates.of_kind.items():
-            row |= estimate.columns(kind, LEVEL)
+            row |= estimate.columns(kind)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         if not estimates.n_needed and model.judges:
@@ -391,7 +391,7 @@ def corrected_scores(
         row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
         row["length_loss"] = loss = float(model.losses.mean())
         for kind in (JUDGE, CORRECTED):
-            row |= estimates.of_kind[kind].adjusted_columns(kind, loss, LEVEL)
+            row |= estimates.of_kind[kind].adjusted_columns(kind, loss)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -453,7 +453,7 @@ def corrected_differences(
     for model in inputs:
         estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(model.evaluation, []).append(ModelEstimate(model, estimate))
-    tables = [paired_differences(of_one, claim, physicians, LEVEL) for of_one in models.values()]
+    tables = [paired_differences(of_one, claim, physicians) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 
 
@@ -552,7 +552,7 @@ def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) ->
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> pd.DataFrame:
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
     rows: list[dict[str, Any]] = []
     known: list[tuple[dict[str, Any], Widths]] = []
@@ -568,8 +568,8 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
             known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
     for row, widths in known:
         difference = row["difference"]
-        half, error, degrees = widest(widths, level)
-        at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
+        half, error, degrees = widest(widths)
+        at_once, *_ = widest(widths, 1 - (1 - LEVEL) / len(known))
         row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
         row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
         row["p"] = _p(difference, error, degrees)

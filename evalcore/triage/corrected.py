@@ -12,7 +12,7 @@ from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, claim_sentenc
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads
-from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares, wilson
+from evalcore.stats.intervals import clustered_means, grouped_shares, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
@@ -332,7 +332,7 @@ def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[s
     if found["enough"]:
         for kind in (PHYSICIANS, CORRECTED):
             fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)
-            columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind, LEVEL)
+            columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind)
             found |= {kind + bound: columns[kind + bound] for bound in BOUNDS}
     return found
 
@@ -405,7 +405,7 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
             row["of_over"] = weights.over * ways[f"{of}_over"]
             row["harm"] = row["of_under"] + row["of_over"]
             made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
-            low, high = (float(made_of.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
+            low, high = (float(made_of.columns("")[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
             row["high"] = max(min(high, weights.highest), row["harm"])
         rows.append(row | made | {"reason": made["needed"]})

@@ -200,7 +200,7 @@ class Counted:
         for kind, (claim, physicians) in product(fits, true if enough else ()):
             if physicians is Physicians.IN_GENERAL and effective < MIN_EFFECTIVE:
                 continue
-            found = of_reads(about, sample, fits[kind], claim, physicians).columns("score", 0.95)
+            found = of_reads(about, sample, fits[kind], claim, physicians).columns("score")
             key = kind, claim, physicians
             self.held.setdefault(key, []).append(
                 found["score_low"] - ROUNDING <= true[claim, physicians] <= found["score_high"] + ROUNDING
