@@ -317,7 +317,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
     return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
-def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
+def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
     """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")

@@ -16,7 +16,7 @@ from evalcore.triage import cases as triage_flips, rates as triage_rates
 from evalcore.triage.bases import difference_words
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
-from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
+from evalcore.triage.figures import LETTERS, boundary_answers, by_group as group_figure
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group, clear_answers
 from evalcore.triage.settings import rule_words
@@ -184,7 +184,7 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        figure = apart(drawn, PARTS)
+        figure = boundary_answers(drawn, PARTS)
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(

@@ -10,8 +10,8 @@ from evalcore.study import contents, families, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
-from tests.opinion_rows import of_columns
 from tests.page_steps import said as words
+from tests.rubric_rows import of_columns
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 HOSTILE = "<b>x</b>"

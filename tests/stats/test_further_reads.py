@@ -8,7 +8,7 @@ from scipy.stats import t as students
 
 from evalcore.stats import estimator as survey
 from evalcore.stats.estimator import benchmark_variance, further_reads
-from tests.survey_drawn import invented, sample, variance
+from tests.estimator_drawn import invented, sample, variance
 
 
 def worth(about, read, *, several=False):

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.stats import estimator as survey
 from evalcore.stats.estimator import Fit, between_physicians
-from tests.survey_drawn import invented, many, population, sample, seeds, variance
+from tests.estimator_drawn import invented, many, population, sample, seeds, variance
 
 # ---------------------------------------------------------------- over all samples that could have been drawn
 

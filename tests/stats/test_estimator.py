@@ -8,7 +8,7 @@ from hypothesis import given
 
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Sample, benchmark_variance, between_physicians, with_strictness
-from tests.survey_drawn import invented, many, population, sample, seeds, variance
+from tests.estimator_drawn import invented, many, population, sample, seeds, variance
 
 
 def test_few_reads_correct_by_their_mean_alone():
