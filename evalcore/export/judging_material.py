@@ -82,7 +82,7 @@ class Sets:
 
 
 def check_split(engine: Engine, actor: Viewer) -> None:
-    """As `tables.check`, for leads and researchers: which conversations are in no set tells what others have yet to read."""
+    """As `tables.check`, for leads and researchers: what is in no set tells what others have yet to read."""
     check_export(engine, actor)
     with reading(engine) as session:
         allow(session, actor, check_can_split)

@@ -180,7 +180,7 @@ def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  
 
 
 def to_csv(items: pd.DataFrame) -> bytes:
-    """CSV in UTF-8 with a header, lines ended as RFC 4180 has them; missing values are empty cells; texts are guarded."""
+    """CSV (RFC 4180) in UTF-8 with a header; missing values are empty cells; texts are guarded."""
     safe = items.copy()
     for column in safe.columns:
         kind = safe[column].dtype
@@ -213,7 +213,7 @@ WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet":
 
 
 def mended(engine: Engine) -> list[str]:
-    """What an export's reader has to know of what was mended: other names, and responses that are in no row; a sentence each."""
+    """What was mended and an export's reader has to know: other names, responses in no row; a sentence each."""
     with reading(engine) as session:
         called, broken = renaming.changed(session), mending.broken(session)
     sentences = [

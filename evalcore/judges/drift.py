@@ -110,7 +110,7 @@ def _mcnemar(change: Floats, cluster: Numbers, place: Numbers, n_groups: int, ta
 
 
 def _sign_flip_chance(d: Numbers) -> float:
-    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way."""
+    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans."""
     chance = np.ones(1)
     for size in np.abs(d):
         step = np.zeros(2 * size + 1)

@@ -89,7 +89,7 @@ def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = P
 
 @dataclass(frozen=True)
 class Report:
-    """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed)."""
+    """What a check came to: counts, the `gold_check`, and bounds not reached, a sentence each (none: passed)."""
 
     n_rows: int
     n_used: int  # items with a gold label, met or not met, and the judge's
@@ -219,7 +219,7 @@ def check_judge(  # noqa: PLR0913 - what is checked, and against what
 
 
 def unstated_sentence(report: Report, judge: str) -> str | None:
-    """What cannot be known of a judge that says of no set that it was made with it; None where each of its prompts says so."""
+    """That a judge may have seen these items, as nobody has said what it was made with; None where that is said."""
     if not report.not_stated:
         return None
     return f"Nobody has said which set {judge} ({', '.join(report.not_stated)}) was made with: that it has not seen these items cannot be known"

@@ -1,4 +1,4 @@
-"""Several judges, or one that was asked several times, as one: who votes, what most of them say, and how it is stored."""
+"""Several judges, or one asked several times, as one: who votes, what most of them say, and how it is stored."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -54,7 +54,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
 
 def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
-    """What most members that gave a label say of a criterion; `least` of them, 2 or more, have to say met or not met."""
+    """What most members say of a criterion; at least `least` of them, 2 or more, have to say met or not met."""
     votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
@@ -126,7 +126,7 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
 def voters(
     raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
 ) -> tuple[Voter, ...]:
-    """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
+    """Who votes; an `OverreadError` where one is no judge of the study, or a jury, or there are fewer than two."""
     juries = {rater.name for rater in raters if rater.version.startswith(schema.JURY)}
     own: dict[str, list[JudgeRater]] = defaultdict(list)
     again: dict[tuple[str, str], list[JudgeRater]] = defaultdict(list)

@@ -96,7 +96,7 @@ def sets_written(written: Iterable[Mapping[str, object]]) -> list[MadeWith]:
 
 
 def check_unseen(conversations: Iterable[str], statements: Mapping[str, Sequence[MadeWith]], judge: str) -> None:
-    """OverreadError where a judge is tested on conversations of a set that one of its prompts (version to sets) was made with."""
+    """OverreadError where a judge is tested on a set that one of its prompts (version to sets) was made with."""
     distinct = {Split.key(messages): messages for messages in conversations}
     for version, sets in statements.items():
         for one in sets:

@@ -1,4 +1,4 @@
-"""Which responses to read next, and how many: from what somebody wants to know, to a drawing that is handed to assigning."""
+"""Which responses to read next, and how many: from what somebody wants to know to a drawing for assigning."""
 
 import csv
 import io

@@ -125,7 +125,7 @@ def parts(
 
 
 def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
-    """The share of each group among all units: every unit is counted once for each group, as a hit where it is of that group."""
+    """The share of each group among all units: a unit is counted once for each group, as a hit in its own."""
     counted = tallied.loc[tallied[column].gt(0)]
     n_units = counted[column].to_numpy(dtype=float)
     clusters = np.asarray(pd.factorize(counted["example_id"])[0])

@@ -397,7 +397,7 @@ def corrected_scores(
 
 
 class Estimates(msgspec.Struct, frozen=True):
-    """The scores of one model, one of each of `KINDS`, without value where there is no judge, or too little was read."""
+    """One model's scores, one of each of `KINDS`, without value where there is no judge or too little was read."""
 
     of_kind: dict[str, Estimate]
     n_needed: int
@@ -477,7 +477,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """One model, as pairs take it; the estimate, of any mean, is without a value (`no_estimate`) where too little was read."""
+    """One model, as pairs take it; its estimate has no value (`no_estimate`) where too little was read."""
 
     inputs: EstimatorInputs
     estimate: Estimate
@@ -553,7 +553,7 @@ def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) ->
 
 
 def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
+    """The rows of `corrected_differences` for these models of one evaluation, each alone and all at once."""
     rows: list[dict[str, Any]] = []
     known: list[tuple[dict[str, Any], Widths]] = []
     for one, other in combinations(models, 2):
@@ -578,7 +578,7 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
 
 
 def _p(difference: float, error: float, degrees: float) -> float:
-    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    """Two-sided, of no difference. Without an error (all is read), what rounding leaves of a difference is none."""
     if error < ROUNDING:
         return 1.0 if abs(difference) < ROUNDING else 0.0
     return float(2 * stdtr(degrees, -abs(difference) / error))

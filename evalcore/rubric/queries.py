@@ -117,7 +117,7 @@ def _judged(
 
 
 def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | None = None) -> RubricData:
-    """What `judged` gave, with physicians' reads (`reads`; None: read here); items that only physicians have labelled are added."""
+    """What `judged` gave, with physicians' reads (None: read here) and the items that only they have labelled."""
     table = reads(session) if given is None else given
     keys = table["item_id"].to_numpy(dtype=np.int64)
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats

@@ -120,7 +120,7 @@ def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
 
 
 def correcting(part: RubricData, spec: Analysis) -> dict[str, Any]:
-    """Whose labels are corrected, by which reads, with which weights: what every statistic of corrected scores takes."""
+    """Whose labels are corrected, by which reads, with which weights: for every statistic of corrected scores."""
     return {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(part, spec)}
 
 
@@ -268,7 +268,7 @@ def compute(
 
 
 def missing(session: "Session", everything: RubricData, part: RubricData, spec: Analysis) -> pd.DataFrame:
-    """The `sensitivity` of an analysis with claim and physicians; `everything` is the whole study, `part` what it is about."""
+    """The `sensitivity` of an analysis with claim and physicians about `part` of the study."""
     unread = queries.unread(session, known=everything)
     claims: Any = {"claim": spec.claim, "physicians": spec.physicians}
     return sensitivity(part, unread, **claims, **correcting(part, spec))

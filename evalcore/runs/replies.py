@@ -33,7 +33,7 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_verdict(text: str, *, of_levels: bool, with_confidence: bool) -> Judged:
-    """A reply of the judge of criteria, or of levels of care; the explanation may be empty: the label is clear without it."""
+    """A reply of the judge of criteria, or of levels of care; its explanation may be empty."""
     answer = LEVEL if of_levels else MET
     reply = one_object(text, (EXPLANATION, answer, CONFIDENCE) if with_confidence else (EXPLANATION, answer))
     value, words = reply[answer], reply[EXPLANATION]

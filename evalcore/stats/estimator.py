@@ -84,7 +84,7 @@ class Fit:
 
 
 def by_judges(population: Population) -> Fit:
-    """What the judges say, S = sum a f, f the mean of their labels: nothing is read, and judges' errors are all in it."""
+    """What the judges say, S = sum a f, f the mean of their labels, with all their errors."""
     mean = (
         population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.item_weights), np.nan)
     )

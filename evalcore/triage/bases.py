@@ -68,7 +68,7 @@ def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
 
 
 def stated_judges(triage_data: TriageData, spec: Analysis) -> dict[str, str]:
-    """By format the first of the stated judges that has looked at any response; formats that none of them has read are left out."""
+    """By format the first of the stated judges that has looked at any response; a format without one is left out."""
     read = {word.value: [name for name in spec.judges if name in triage_data.judges(word)] for word in Format}
     return {word: names[0] for word, names in read.items() if names}
 

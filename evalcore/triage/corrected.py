@@ -501,7 +501,7 @@ def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.Da
 
 
 def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
-    """Coefficients of the whole matrices, weighted; as `rates.summary`, with n responses and a case left out at a time."""
+    """Weighted coefficients of whole matrices: `rates.summary`, of n responses, leaving out a case at a time."""
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)
     each = np.zeros((len(items.gold), N_LEVELS, N_LEVELS))

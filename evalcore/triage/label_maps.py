@@ -203,7 +203,7 @@ def count_sentences(counts: pd.DataFrame, source: str, known: Maps) -> list[str]
 
 
 def _is_of(counts: pd.DataFrame, source: str, known: Maps) -> "pd.Series[bool]":
-    """Which rows belong to the map of a source; that of the levels counts for all sources without a map of their own."""
+    """Which rows belong to a source's map; that of the levels counts for all sources without a map of their own."""
     own = fold(source)
     return ~counts["source"].isin(list(known)) if own == LEVELS else counts["source"].eq(own)
 

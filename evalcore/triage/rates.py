@@ -47,7 +47,7 @@ class Base(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What counts, of which cases: gold x prediction, the second the same for all predictions; and the words for the cases."""
+    """Which cells count, of which cases (gold x prediction, the same for all predictions), and words for the cases."""
 
     hits: Truths
     base: Truths
