@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import NoReturn
 
 import msgspec
 
@@ -15,6 +16,11 @@ _KIND = re.compile(rf"`?\b({'|'.join(_KINDS)})\b`?")
 
 class OverreadError(Exception):
     """Anything that went wrong and that a reader can do something about."""
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Raise an OverreadError with this sentence."""
+    raise OverreadError(sentence)
 
 
 class DatabaseFault(Exception):

@@ -239,7 +239,7 @@ def summary(spread: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_findings(summary: pd.DataFrame) -> list[str]:
-    """Who lies furthest from the panels on ambiguous cases, and whether models are surer than physicians, from their `summary`."""
+    """Who is furthest from the panels on ambiguous cases, and whether models are surer than physicians."""
     of: dict[str, dict[str, Row]] = {}
     for line in summary.to_dict(orient="records"):
         of.setdefault(who(line), {})[str(line["measure"])] = line
@@ -278,7 +278,7 @@ def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_columns(summary: pd.DataFrame) -> dict[str, list[Any]]:
-    """A `summary` by the headers of a table: a row a model and format, in their order; in brackets what chance alone gives."""
+    """A `summary` by the headers of a table, a row a model and format; in brackets what chance alone gives."""
     columns: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *MEASURES.values())}
     for (model, word), rows in from_zero(summary).groupby(list(BY), sort=False, observed=True):
         of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}

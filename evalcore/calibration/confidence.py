@@ -186,7 +186,7 @@ def model_items(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
-    """Models' own confidence against whether they are right, by model and format; and of how many clear cases it is what."""
+    """Models' own confidence against whether they are right, by model and format; and where it comes from."""
     items = model_items(own)
     without = items["confidence"].isna()
     marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
@@ -195,7 +195,7 @@ def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
 
 
 def models_findings(errors: pd.DataFrame) -> list[str]:
-    """Which models are over-confident on clear cases, that which was measured to be most first, and which are under-confident."""
+    """Which models are over-confident on clear cases, the most over-confident first, and which are under-confident."""
     known = errors.loc[errors["n"].gt(0)]
     if known.empty:
         return [NO_CONFIDENCE]
@@ -364,7 +364,7 @@ def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.Da
 
 
 def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
-    """As `judges_on_criteria`, for the levels that judges read out of responses; a group a judge, or a majority, and format."""
+    """As `judges_on_criteria`, for levels that judges read out of responses; a group a judge or majority, and format."""
     items = level_items(triage_data, drawn=drawn)
     items = items.loc[items["judge"].ne(PARSER)].reset_index(drop=True)
     return _with_majority(as_right(items, checked), level_vote_items(triage_data, drawn=drawn))

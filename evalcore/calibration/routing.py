@@ -163,7 +163,7 @@ def _share_words(row: Row, name: str) -> str:
 
 
 def routing_columns(table: pd.DataFrame) -> dict[str, Any]:
-    """What `curves` or `chosen` say at a threshold, by the headers of a table; without the rows that have no threshold."""
+    """What `curves` or `chosen` say at a threshold, by the headers of a table; without rows that have none."""
     known = table.loc[table["threshold"].notna()]
     rows = known.to_dict(orient="records")
 

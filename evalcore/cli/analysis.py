@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from evalcore.cli.console import Db, Json, actor, chosen, grid, hidden, out, print_json, say, study, write_whole
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words, words
@@ -67,8 +67,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
     first, comma, second = (primary or "").partition(",")
     if primary is not None and not (comma and first.strip() and second.strip() and "," not in second):
-        msg = f"--primary: expected two models joined by a comma, got {primary!r}"
-        raise OverreadError(msg)
+        refuse(f"--primary: expected two models joined by a comma, got {primary!r}")
     spec = Analysis(
         evaluation=dataset,
         judges=tuple(word.strip() for word in judges.split(",")) if judges else (),

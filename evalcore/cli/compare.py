@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from typer import Option
 
 from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries, scores
 from evalcore.rubric.scores import GROUPINGS
 from evalcore.stats.wording import listed
@@ -97,8 +97,7 @@ def analysed(session: Session, changes: dict[str, Any]) -> "ComputedAnalysis":
     everything = rubric_queries.load(session)
     of = judges_of(evaluations(everything))
     if not of:
-        msg = "No judge has labelled a response yet: overread import a file of results first"
-        raise OverreadError(msg)
+        refuse("No judge has labelled a response yet: overread import a file of results first")
     stated = contents.stated_analysis(session)
     usual = next(iter(of)) if stated is None else stated.spec.evaluation or next(iter(of))
     evaluation = one_of("--dataset", changes.get("evaluation", usual), of)
@@ -108,8 +107,7 @@ def analysed(session: Session, changes: dict[str, Any]) -> "ComputedAnalysis":
         one_of("--subset", changes["subset"], contents.choices(session)["subset"])
     done = compute(session, changes, rubric_data=everything)
     if done.part.items.empty:
-        msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"
-        raise OverreadError(msg)
+        refuse(f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}")
     return done
 
 

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from typer import Option
 
-from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.errors import DatabaseFault, OverreadError, refuse
 from evalcore.settings import settings
 from evalcore.stats.wording import NO_VALUE
 from evalcore.study.acting import opened, prepare_search
@@ -102,16 +102,14 @@ def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
     wanted = [word.strip() for word in said.split(",") if word.strip()]
     unknown = sorted(set(wanted) - set(known))
     if unknown or not wanted:
-        msg = f"{option}: expected some of {', '.join(known)}, got {', '.join(unknown) or 'nothing'}"
-        raise OverreadError(msg)
+        refuse(f"{option}: expected some of {', '.join(known)}, got {', '.join(unknown) or 'nothing'}")
     return wanted
 
 
 def one_of(option: str, word: str, known: Collection[str]) -> str:
     """The word of an option that takes one of those that are known; else an `OverreadError`."""
     if word not in known:
-        msg = f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}"
-        raise OverreadError(msg)
+        refuse(f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}")
     return word
 
 
@@ -120,8 +118,7 @@ def reads_in(said: str | None) -> "Reads | None":
     from evalcore.judges.record import Reads
 
     if said not in (None, *Reads):
-        msg = f"--reads: expected {' or '.join(Reads)}, got {said}"
-        raise OverreadError(msg)
+        refuse(f"--reads: expected {' or '.join(Reads)}, got {said}")
     return None if said is None else Reads(said)
 
 
@@ -137,8 +134,9 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
         pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
         if not pairs or any(reader not in readers[word] for word, reader in pairs):
             every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
-            msg = f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
-            raise OverreadError(msg)
+            refuse(
+                f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
+            )
         chosen |= dict(pairs)
     return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 

@@ -9,7 +9,7 @@ import pandas as pd
 from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
-from evalcore.errors import ImportFailed, OverreadError
+from evalcore.errors import ImportFailed, refuse
 from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
 from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
@@ -69,11 +69,9 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     from evalcore.importing.staging import give_up as leave
 
     if give_up == bool(paths):
-        msg = f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}"
-        raise OverreadError(msg)
+        refuse(f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}")
     if mapping is not None and format_name is not None:
-        msg = "expected --mapping or --format, got both: the mapping names its format"
-        raise OverreadError(msg)
+        refuse("expected --mapping or --format, got both: the mapping names its format")
     with console.study(db) as engine:
         names = None if mapping is None else _mapping(engine, mapping)
         if give_up:
@@ -98,8 +96,9 @@ def _mapping(engine: Engine, name: str) -> Any:
     if name in known and not path.exists():
         return known[name]
     if not path.exists():
-        msg = f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
-        raise OverreadError(msg)
+        refuse(
+            f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
+        )
     return parse(console.content(path).decode(errors="replace"), path.name)
 
 
@@ -163,8 +162,7 @@ def template(
     source = found(format_name)
     path = path or Path(source.name)
     if path.exists():
-        msg = f"{path}: expected a new file, and it exists already: choose another name"
-        raise OverreadError(msg)
+        refuse(f"{path}: expected a new file, and it exists already: choose another name")
     console.write_whole(path, source.read_bytes())
     console.say(f"{path}: replace its rows by yours, then overread import {path}")
 
@@ -179,8 +177,7 @@ def download(
     from evalcore.importing.downloading import download as fetch
 
     if benchmark != "healthbench":
-        msg = f"expected healthbench, got {benchmark!r}"
-        raise OverreadError(msg)
+        refuse(f"expected healthbench, got {benchmark!r}")
     with console.progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with console.study(db) as engine:
@@ -273,8 +270,9 @@ def export(
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
     material = {"examples": exporting.example_rows, "responses": exporting.response_rows}
     if file_format not in (*exporting.WRITERS, "meta-eval", "inspect", *material):
-        msg = f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval, inspect, examples or responses, got {file_format!r}"
-        raise OverreadError(msg)
+        refuse(
+            f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval, inspect, examples or responses, got {file_format!r}"
+        )
     is_table, scored, named, n_left_out = file_format in exporting.WRITERS, None, None, 0
     with console.study(db) as engine:
         who = console.actor(engine)

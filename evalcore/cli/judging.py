@@ -10,7 +10,7 @@ import pandas as pd
 from typer import Argument, Exit, Option
 
 from evalcore.cli import console
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.judges.record import OVERALL, reads_words
 from evalcore.rubric import queries
 from evalcore.rubric.blind_read_queries import blind_reads
@@ -416,8 +416,7 @@ def families(
     """
     given = None if path is None else family_tables.parse(text_of(console.content(path), path.name), path.name)
     if reset and given:
-        msg = "expected --reset or a file, got both"
-        raise OverreadError(msg)
+        refuse("expected --reset or a file, got both")
     with console.study(db) as engine:
         if given or reset:
             acting.set_families(engine, given or [], actor=console.actor(engine))
@@ -454,8 +453,7 @@ def prompts(
     from evalcore.runs.queries import stated
 
     if (before is None) != (after is None):
-        msg = "expected --from and --to, got one of them"
-        raise OverreadError(msg)
+        refuse("expected --from and --to, got one of them")
     with console.study(db) as engine, reading(engine) as session:
         known = metric.prompts(session)
         said = {rater.name: stated(session, rater.name) for rater in known.values()}

@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option, prompt
 
 from evalcore.cli.console import Db, Json, actor, print_json, say, study
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.settings import settings
 from evalcore.study.db import reading
 
@@ -78,8 +78,7 @@ def delete_study(
 
     place = connect(db or settings().db).url
     if place.drivername == "sqlite" and not Path(place.database or "").is_file():
-        msg = f"--db: expected the file of a study, got none at {place.database}. Nothing was deleted."
-        raise OverreadError(msg)
+        refuse(f"--db: expected the file of a study, got none at {place.database}. Nothing was deleted.")
     with study(db) as engine:
         name = deleting.name_of(engine)
         if yes_delete is None:

@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from evalcore.cli import console
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.stats.wording import listed
 from evalcore.study import mending, renaming
 from evalcore.study.db import reading
@@ -98,8 +98,7 @@ def mark_broken(
 ) -> None:
     """Mark responses as broken: they leave the numbers and are counted as broken. What was said of them is kept."""
     if undo is bool(why):
-        msg = f"expected --why or --undo, got {'both' if undo else 'neither'}"
-        raise OverreadError(msg)
+        refuse(f"expected --why or --undo, got {'both' if undo else 'neither'}")
     reason = None if undo else Broken(console.one_of("--why", why, list(Broken)))
     with console.study(db) as engine:
         actor = console.actor(engine)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from evalcore.cli.console import Db, Json, actor, chosen, content, one_of, print_json, say, study, write_whole
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.wording import counted
@@ -102,8 +102,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
                 one_of("--design", design, DESIGNS)
                 number = responses if responses is not None else needed.n_units and needed.designs[design].n_units
                 if responses is None and not number:
-                    msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
-                    raise OverreadError(msg)
+                    refuse("Nothing more has to be read for this, so nothing was drawn: say how many with --responses.")
                 drawn = acts.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
                 if draw is not None:
                     write_whole(draw, acts.csv_of(session, drawn))

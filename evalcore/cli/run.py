@@ -11,7 +11,7 @@ import msgspec
 from typer import Exit, Option
 
 from evalcore.cli.console import Db, Json, content, err, print_json, say, some_of, study
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import CASES, STREAK, Format, Outcome, RunKind
 
@@ -144,8 +144,7 @@ def judge(  # noqa: PLR0913, PLR0917 - what may be said of a judge
     """
     of_models = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     if models is not None and not of_models:
-        msg = "--models: expected names joined by commas, got nothing"
-        raise OverreadError(msg)
+        refuse("--models: expected names joined by commas, got nothing")
     about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
     if prompt is not None:
         from evalcore.runs.prompts import own_prompt
@@ -175,11 +174,11 @@ def _ask(
                 known = queries.datasets(session)
                 fitting = [one for one in known if (queries.models_of(session, one) if to_judge else one != CASES)]
             if not fitting:
-                msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
-                raise OverreadError(msg)
+                refuse(
+                    f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
+                )
             if len(fitting) > 1:
-                msg = f"--dataset: the study holds several, say which: {', '.join(fitting)}"
-                raise OverreadError(msg)
+                refuse(f"--dataset: the study holds several, say which: {', '.join(fitting)}")
             dataset = fitting[0]
         with reading(engine) as session:
             written = queries.splits_written(session)
@@ -227,8 +226,7 @@ def triage_run(
     with study(options.db) as engine:
         with reading(engine) as session:
             if CASES not in queries.datasets(session):
-                msg = "The study has no cases of triage: see `overread import`"
-                raise OverreadError(msg)
+                refuse("The study has no cases of triage: see `overread import`")
             # all for which the judge would be refused later, before the first answer is paid for
             if verdicts is not None:
                 acts.check_bounds(verdicts, concurrency=options.concurrency, max_cost=options.max_cost)
@@ -249,13 +247,11 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     from evalcore.runs.known_models import load
 
     if Format.CONVERSATION not in formats:
-        msg = f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}"
-        raise OverreadError(msg)
+        refuse(f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}")
     known = {} if path is None else load(path)
     if name not in known:
         place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
-        msg = f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}"
-        raise OverreadError(msg)
+        refuse(f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}")
     return known[name]
 
 
@@ -293,14 +289,12 @@ def _gone(
         with reading(engine) as session:
             cost = acts.spent(session, first.worked.run_id)
         if cost is None:
-            msg = (
+            refuse(
                 f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {judge!r} is not; "
                 "resume with the same command without --max-cost"
             )
-            raise OverreadError(msg)
         if cost >= left:
-            msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {judge}"
-            raise OverreadError(msg)
+            refuse(f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {judge}")
         left -= cost
     return first, run_through(engine, verdicts, **how | {"max_cost": left})
 
@@ -330,14 +324,11 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     acts = {"--failures": failures, "--retry": retry, "--resume": resume, "--stop": stop, "--work": work}
     chosen = [name for name, run_id in acts.items() if run_id is not None]
     if len(chosen) > 1:
-        msg = f"expected one of them, got {' and '.join(chosen)}"
-        raise OverreadError(msg)
+        refuse(f"expected one of them, got {' and '.join(chosen)}")
     if outcome and retry is None:
-        msg = "--outcome: expected it with --retry, got it alone"
-        raise OverreadError(msg)
+        refuse("--outcome: expected it with --retry, got it alone")
     if max_cost is not None and resume is None:
-        msg = "--max-cost: expected it with --resume, got it alone"
-        raise OverreadError(msg)
+        refuse("--max-cost: expected it with --resume, got it alone")
     with study(db) as engine:
         if failures is not None:
             at_console.list_failures(engine, failures, as_json=as_json)

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from evalcore.cli.console import Db, Json, actor, out, print_json, show, study
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 
@@ -62,8 +62,9 @@ def invite(name: Name, db: Db = None) -> None:
 
     signing_in = provider()
     if signing_in is None:
-        msg = "Nobody signs in on this server yet. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables first (docs/sign-in.md)."
-        raise OverreadError(msg)
+        refuse(
+            "Nobody signs in on this server yet. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables first (docs/sign-in.md)."
+        )
     with study(db) as engine:
         token = acts.invite(engine, name, actor=actor(engine))
     out.print(invitation_link(signing_in.public_url, db or settings().db, token), markup=False)
@@ -117,8 +118,7 @@ def sign_out(
     from evalcore.team.studies import sign_ins
 
     if bool(name) == everybody:
-        msg = f"sign-out: expected the name of a person or --all, got {'both' if name else 'neither'}."
-        raise OverreadError(msg)
+        refuse(f"sign-out: expected the name of a person or --all, got {'both' if name else 'neither'}.")
     with study(db) as engine:
         sessions = opened(sign_ins()) if settings().studies else engine
         try:

@@ -10,7 +10,7 @@ import pandas as pd
 from typer import Exit, Option
 
 from evalcore.cli import console
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.analysis import Analysis
@@ -100,8 +100,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     under = usual.under if under_weight is None else under_weight
     weights = harm.Weights(under, usual.over if over_weight is None else over_weight)
     if weights.under == weights.over == 0:
-        msg = "--under-weight, --over-weight: expected at least one above 0, got 0 for both"
-        raise OverreadError(msg)
+        refuse("--under-weight, --over-weight: expected at least one above 0, got 0 for both")
     tables, findings = _tables(triage_data, judges, by, held, weights, by_physicians=gold == "physicians")
     margins = bases.margin_sentences(tables["safety"], spec) if by is bases.Basis.CORRECTED else []
     means = None if by is bases.Basis.JUDGE else held.words()
@@ -142,8 +141,7 @@ def _chosen(
     known = dict.fromkeys([*triage_data.samples["model"].cat.categories, *published["model"].unique()])
     for name in models or ():
         if name not in known:
-            msg = f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}"
-            raise OverreadError(msg)
+            refuse(f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}")
     triage_data, chosen = console.levels_by(triage_data, judges)
     published = published.loc[published["format"].isin(formats)]
     if models:
@@ -243,11 +241,9 @@ def label_maps(
     asked = {"--import": import_ is not None, "--export": export is not None, "--reset": reset}
     acts = [name for name, is_asked in asked.items() if is_asked]
     if len(acts) > 1:
-        msg = f"expected one of {', '.join(acts)}, got {len(acts)}"
-        raise OverreadError(msg)
+        refuse(f"expected one of {', '.join(acts)}, got {len(acts)}")
     if acts and not source:
-        msg = f"--source: expected the source whose map it is beside {acts[0]}, got nothing"
-        raise OverreadError(msg)
+        refuse(f"--source: expected the source whose map it is beside {acts[0]}, got nothing")
     chosen = tables.fold(source or "")
     given = None if import_ is None else tables.parse(text_of(console.content(import_), import_.name), import_.name)
     with console.study(db) as engine:
@@ -259,8 +255,7 @@ def label_maps(
     counts = tables.label_counts(labels, tables.maps(maps_in_force))
     known = sorted({*maps_in_force, *counts["source"]})
     if chosen and chosen not in known:
-        msg = f"--source: expected one of {', '.join(known)}, got {source!r}"
-        raise OverreadError(msg)
+        refuse(f"--source: expected one of {', '.join(known)}, got {source!r}")
     if export is not None:
         console.write_whole(export, tables.to_csv(maps_in_force.get(chosen, maps_in_force[tables.LEVELS])).encode())
     listed = [_described(name, counts, own, maps_in_force) for name in known if chosen in {"", name}]
@@ -315,8 +310,7 @@ def triage_settings(
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
     if import_ is not None and reset:
-        msg = "expected --reset or a file, got both"
-        raise OverreadError(msg)
+        refuse("expected --reset or a file, got both")
     given = None
     if import_ is not None:
         given = settings_files.parse(text_of(console.content(import_), import_.name), import_.name)

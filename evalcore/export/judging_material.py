@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import orjson
 import pandas as pd
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.export.tables import Part, check as check_export, in_part, record, records
 from evalcore.importing.formats.inspect_logs import sample_id_of
 from evalcore.judges.splits import SETS, SPLIT_WHAT, Split
@@ -82,7 +82,7 @@ class Sets:
 
 
 def check_split(engine: Engine, actor: Viewer) -> None:
-    """As `tables.check`, for leads and researchers: which conversations are in no set tells what others have yet to read."""
+    """As `tables.check`, for leads and researchers: what is in no set tells what others have yet to read."""
     check_export(engine, actor)
     with reading(engine) as session:
         allow(session, actor, check_can_split)
@@ -103,16 +103,16 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
     of_response = scores_of_verdicts(labelled, [OVERALL]).set_index("response_id")["score"].dropna()
     whole = items.loc[items["response_id"].isin(of_response.index)]
     if len(models := sorted(whole["model"].unique())) > 1:
-        msg = f"model: expected one, since inspect_ai takes one score a sample, got {', '.join(models)}: choose one"
-        raise OverreadError(msg)
+        refuse(f"model: expected one, since inspect_ai takes one score a sample, got {', '.join(models)}: choose one")
     lines, seen = [], dict[tuple[str, int], int]()
     for number, same in whole.groupby("response_id", sort=False):
         rows, text = records(same), texts.loc[number]
         first = rows[0]
         key = sample_id_of(first["prompt_id"], str(text["messages"])), int(first["sample_index"]) + 1
         if key in seen:
-            msg = f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
-            raise OverreadError(msg)
+            refuse(
+                f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
+            )
         seen[key] = int(str(number))
         criteria = [
             {"position": row["position"], "criterion": row["criterion"], "points": row["points"]}

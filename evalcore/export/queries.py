@@ -39,7 +39,7 @@ def _shown(example_id: Any, hidden: frozenset[int]) -> tuple[Any, ...]:
 
 
 def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
-    """Standing first reads of criteria that were not blind, by the reason; an empty one where an imported file gave none."""
+    """Standing first reads of criteria that were not blind, by the reason, "" where a file gave none."""
     why = func.coalesce(col(Verdict.not_blind), "")
     statement = _first([why, func.count()], hidden).where(col(Verdict.blinded).is_(False))
     statement = statement.group_by(why).order_by(why.desc())
@@ -47,7 +47,7 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 
 
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """Responses assigned to be read by their rubrics, one row a response and assignment, in order; n_readers are wanted."""
+    """Responses assigned to be read by their rubrics, a row a response and assignment; n_readers are wanted."""
     of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
     drawn, wanted = (
         (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at),
@@ -110,7 +110,7 @@ def rubric_examples(session: Session, hidden: frozenset[int] = frozenset()) -> p
 
 
 def examples(session: Session, dataset: str, hidden: frozenset[int] = frozenset()) -> list[dict[str, Any]]:
-    """The examples of a data set as they came, with their criteria in order: messages, tags and ideal_completions are JSON."""
+    """The examples of a data set, with their criteria in order; messages, tags and ideal_completions are JSON."""
     example, criterion = TABLES["example"].c, TABLES["criterion"].c
     named = (example.id, example.prompt_id, example.messages, example.tags, example.ideal_completions, example.canary)
     statement = select(*named).where(example.dataset == dataset, *_shown(Example.id, hidden)).order_by(example.id)

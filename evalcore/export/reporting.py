@@ -21,7 +21,7 @@ from evalcore.study.schema import Stage
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement of the methods; blank where the study does not know it: somebody has to fill it in, or it was not recorded."""
+    """One statement of the methods; blank where the study does not know it, so that somebody has to fill it in."""
 
     key: str
     section: str

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from evalcore.errors import OverreadError, ReadOnly
+from evalcore.errors import OverreadError, ReadOnly, refuse
 from evalcore.export import queries
 from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
@@ -65,16 +65,14 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     part = part or Part()
     if what not in WHAT:
-        msg = f"table: expected one of {', '.join(WHAT)}, got {what!r}"
-        raise OverreadError(msg)
+        refuse(f"table: expected one of {', '.join(WHAT)}, got {what!r}")
     columns = columns_of(what)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
-            msg = (
+            refuse(
                 f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
             )
-            raise OverreadError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
@@ -182,7 +180,7 @@ def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  
 
 
 def to_csv(items: pd.DataFrame) -> bytes:
-    """CSV in UTF-8 with a header, lines ended as RFC 4180 has them; missing values are empty cells; texts are guarded."""
+    """CSV (RFC 4180) in UTF-8 with a header; missing values are empty cells; texts are guarded."""
     safe = items.copy()
     for column in safe.columns:
         kind = safe[column].dtype
@@ -215,7 +213,7 @@ WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet":
 
 
 def mended(engine: Engine) -> list[str]:
-    """What an export's reader has to know of what was mended: other names, and responses that are in no row; a sentence each."""
+    """What was mended and an export's reader has to know: other names, responses in no row; a sentence each."""
     with reading(engine) as session:
         called, broken = renaming.changed(session), mending.broken(session)
     sentences = [
@@ -324,8 +322,9 @@ def _one_dataset(session: Session, part: Part) -> str:
     if part.dataset is None and len(known) == 1:
         return known[0]
     if part.dataset not in known:
-        msg = f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
-        raise OverreadError(msg)
+        refuse(
+            f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
+        )
     return part.dataset
 
 

@@ -1,4 +1,4 @@
-"""A forest plot: a row a thing, its name on the left, a dot with its interval, and the numbers in words on the right."""
+"""A forest plot: a row with a name on the left, a dot with its interval, and the numbers in words on the right."""
 
 import html
 from collections.abc import Sequence

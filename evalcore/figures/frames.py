@@ -44,8 +44,8 @@ def inked(figure: go.Figure) -> go.Figure:
 
 def framed(
     figure: go.Figure, rows: Sequence[str], *, row_pixels: int, frame_pixels: int, least_rows: int = 2
-) -> go.Figure:  # fmt: skip
-    """A figure of rows (escaped names) from top to bottom, at places 0, 1, ..., for `least_rows` at least, with a legend above."""
+) -> go.Figure:
+    """A figure of rows (escaped names) from the top, at 0, 1, ..., for at least `least_rows`, with a legend above."""
     figure.update_yaxes(
         tickvals=list(range(len(rows))),
         ticktext=list(rows),

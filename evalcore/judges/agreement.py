@@ -217,7 +217,7 @@ def _interval(value: Floats, se: Floats, freedom: Floats | Numbers, *, is_share:
 
 
 def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: Numbers) -> Floats:
-    """The jackknife's, of each group: (n-1)/n sum (theta_p - theta)^2; NaN where a coefficient is not defined without one part."""
+    """The jackknife's, of each group: (n-1)/n sum (theta_p - theta)^2; NaN where a coefficient needs every part."""
     away = values(coefficient, part.sums) - value[part.group]
     squares = np.bincount(part.group, weights=away**2, minlength=len(value))
     return np.asarray(squares * (n_parts - 1) / np.maximum(n_parts, 1))
@@ -335,7 +335,7 @@ def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
 
 
 def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
-    """What a group's rows of `agreement` (of SHOWN at least) say of these raters, in sentences; `who` names them, in the plural."""
+    """What a group's rows of `agreement` say of these raters, in sentences; `who` names them, in the plural."""
     of = {row["coefficient"]: row for row in table.to_dict(orient="records")}
     raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.AC1], of[Coefficient.ALPHA_NOMINAL]]
     if not raw["n_items"]:

@@ -13,6 +13,7 @@ from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import effective_readers
 from evalcore.stats.intervals import LEVEL, share_interval, share_words, wilson
 from evalcore.stats.wording import counted
+from evalcore.study.analysis import PHYSICIANS_WORDS
 from evalcore.study.schema import Physicians
 
 CHANGED, TOWARD, AWAY = "changed", "toward", "away"
@@ -197,11 +198,10 @@ def effect_words(effect: Effect) -> str:
     )
     if effect.reason:
         return f"{arms}. There is no interval of the difference: {effect.reason}."
-    whom = "physicians in general" if effect.physicians == Physicians.IN_GENERAL else "these physicians"
     what = "no effect of seeing the label is shown: it changes"
     if effect.low > 0 or effect.high < 0:
         what = "seeing the label changes"
-    return f"{arms}: {what} {points_words(effect.difference, effect.low, effect.high)} points of them, for {whom}."
+    return f"{arms}: {what} {points_words(effect.difference, effect.low, effect.high)} points of them, for {PHYSICIANS_WORDS[effect.physicians]}."
 
 
 _WORDS: Mapping[str, tuple[str, str]] = {

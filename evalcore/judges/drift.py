@@ -24,7 +24,6 @@ MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
-SMALL_P = 0.001
 
 
 def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> pd.DataFrame:
@@ -111,7 +110,7 @@ def _mcnemar(change: Floats, cluster: Numbers, place: Numbers, n_groups: int, ta
 
 
 def _sign_flip_chance(d: Numbers) -> float:
-    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way."""
+    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans."""
     chance = np.ones(1)
     for size in np.abs(d):
         step = np.zeros(2 * size + 1)
@@ -175,7 +174,8 @@ def finding(flipped: pd.DataFrame, before: str, after: str) -> str:
     sentence = f"{after} gives another label than {before} on {share} of the items that both labelled"
     if not row["n_flips"]:
         return sentence + "."
-    p = "p < 0.001" if row["p"] < SMALL_P else f"p = {row['p']:.3f}"
+    chance = chance_words(row["p"])
+    p = f"p {chance}" if chance.startswith("<") else f"p = {chance}"
     if row["p"] >= 1 - LEVEL:
         return f"{sentence}; neither says met more often beyond chance ({p})."
     return f"{sentence}, and says met {'more' if row['z'] > 0 else 'less'} often ({p})."

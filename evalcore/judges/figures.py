@@ -70,7 +70,7 @@ def _two_series(table: pd.DataFrame, judge: str, others: str, *, form: str, of: 
 
 
 def _two_sides(sides: Sequence[Sequence[Any]], names: Sequence[str]) -> go.Figure:
-    """Two panels of shares: title, axis, colour, symbol, and rows of words, place, share, low, high, hits and n each."""
+    """Two panels of shares, each title, axis, colour, symbol and rows: words, place, share, low, high, hits, n."""
     titles = [title for title, *_ in sides]
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=titles)
     for column, (title, axis, colour, symbol, rows) in enumerate(sides, start=1):
@@ -136,7 +136,7 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame) -> go.Figure
 
 
 def flips(table: pd.DataFrame) -> go.Figure:
-    """Dots with intervals by group, from `drift.flips`: left the share of met labels that became not met, right the other way."""
+    """Dots with intervals by group, from `drift.flips`: left met labels that became not met, right the other way."""
     sides = []
     for name, total, *side in DIRECTIONS:
         columns = {"share": name, "low": f"{name}_low", "high": f"{name}_high", "hits": f"n_{name}", "n": total}
@@ -183,14 +183,14 @@ def own_family(table: pd.DataFrame) -> go.Figure:
 
 
 def record_forest(record: pd.DataFrame) -> go.Figure:
-    """Rows of `judge_record` from top to bottom: how often the judge's label is the one of physicians' blind first reads."""
+    """Rows of `judge_record` from top to bottom: how often the judge's label is that of physicians' blind first reads."""
     words = rate_cells(record, "share", "n_right", "n")
     table = record.assign(label=record["kind"], value=record["share"], words=words, colour=BLUE)
     return forest(table, title="Matches physicians' blind reads (share)", tick_format=".0%", limits=SHARES["range"])
 
 
 def beside_physicians(records: pd.DataFrame, among: pd.DataFrame) -> go.Figure:
-    """Each judge by its `judge_record` of all criteria, and physicians among themselves by their `quality.same_labels`."""
+    """Each judge by its `judge_record` of all criteria, and physicians among themselves by `quality.same_labels`."""
     judges = records.assign(label=records["judge"], colour=BLUE)
     table = pd.concat([judges, among.assign(label="Physicians among themselves", colour=INK)], ignore_index=True)
     table = table.assign(value=table["share"], words=rate_cells(table, "share", "n_right", "n"))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.importing.context import shown
 from evalcore.judges import confusion
 from evalcore.judges.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
@@ -89,7 +89,7 @@ def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = P
 
 @dataclass(frozen=True)
 class Report:
-    """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed)."""
+    """What a check came to: counts, the `gold_check`, and bounds not reached, a sentence each (none: passed)."""
 
     n_rows: int
     n_used: int  # items with a gold label, met or not met, and the judge's
@@ -119,8 +119,9 @@ def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
     try:
         missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
         if missing:
-            msg = f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
-            raise OverreadError(msg)
+            refuse(
+                f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
+            )
         line = reader.line_num + 1
         for cells in reader:
             row = {column: unguarded(cell or "") for column, cell in cells.items() if column}
@@ -181,12 +182,10 @@ def check_judge(  # noqa: PLR0913 - what is checked, and against what
     `stated`: the sets that the judge's prompt versions are said to be made with; on a conversation of them it is not checked (`check_unseen`).
     """
     if judge not in (judges := contents.judges(session)):
-        msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
-        raise OverreadError(msg)
+        refuse(f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}")
     wanted = [row for row in gold if row["reference_source"] in sources]
     if not wanted:
-        msg = f"{name}: reference_source: expected at least one line with {' or '.join(sources)}, got none"
-        raise OverreadError(msg)
+        refuse(f"{name}: reference_source: expected at least one line with {' or '.join(sources)}, got none")
     assessed = [row for row in wanted if row["label"] is not Label.CANNOT_ASSESS]
     items = _items(session, assessed, name)
     found = {example for _, example in items.values()}
@@ -220,7 +219,7 @@ def check_judge(  # noqa: PLR0913 - what is checked, and against what
 
 
 def unstated_sentence(report: Report, judge: str) -> str | None:
-    """What cannot be known of a judge that says of no set that it was made with it; None where each of its prompts says so."""
+    """That a judge may have seen these items, as nobody has said what it was made with; None where that is said."""
     if not report.not_stated:
         return None
     return f"Nobody has said which set {judge} ({', '.join(report.not_stated)}) was made with: that it has not seen these items cannot be known"
@@ -251,12 +250,12 @@ def _items(session: Session, gold: Collection[Mapping[str, Any]], name: str) -> 
         number, example = response
         criterion, text = rubric[example, position]
         if asked is not None and asked.split() != text.split():
-            msg = f"{place}: criterion: expected {shown(text)}, as in the study at position {position}, got {shown(asked)}"
-            raise OverreadError(msg)
+            refuse(
+                f"{place}: criterion: expected {shown(text)}, as in the study at position {position}, got {shown(asked)}"
+            )
         item = number * frames.ITEM_BASE + criterion
         if item in lines:
-            msg = f"{place}: expected each item once, got that of line {lines[item]} again"
-            raise OverreadError(msg)
+            refuse(f"{place}: expected each item once, got that of line {lines[item]} again")
         lines[item] = row["line"]
         items[row["line"]] = item, example
     return items
@@ -273,8 +272,9 @@ def _response(
     if len(fitting) > 1:
         fitting = [one for one in fitting if one[0] == row["response_id"]] or fitting
     if len(fitting) > 1:
-        msg = f"{place}: {len(fitting)} responses of {row['model']} fit, expected the columns evaluation and sample_index, or response_id of this study"
-        raise OverreadError(msg)
+        refuse(
+            f"{place}: {len(fitting)} responses of {row['model']} fit, expected the columns evaluation and sample_index, or response_id of this study"
+        )
     return fitting[0] if fitting else None
 
 

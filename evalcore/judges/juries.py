@@ -1,4 +1,4 @@
-"""Several judges, or one that was asked several times, as one: who votes, what most of them say, and how it is stored."""
+"""Several judges, or one asked several times, as one: who votes, what most of them say, and how it is stored."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.judges import queries
 from evalcore.judges.queries import Item, JudgeRater, Standing
 from evalcore.stats.majority import MIN_VOTERS, most
@@ -54,7 +54,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
 
 def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
-    """What most members that gave a label say of a criterion; `least` of them, 2 or more, have to say met or not met."""
+    """What most members say of a criterion; at least `least` of them, 2 or more, have to say met or not met."""
     votes = {member: schema.Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
@@ -112,12 +112,12 @@ class Voter(NamedTuple):
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
     """The raters of the jury so far; an `OverreadError` where the name is that of a judge, or none."""
     if name != name.strip() or not 0 < len(name) <= MAX_NAME or not name.isprintable() or not store.is_storable(name):
-        _refuse(f"--name: expected 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
+        refuse(f"--name: expected 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     named = [rater for rater in raters if rater.name == name]
     if name in (schema.PARSER, schema.RULES, MAJORITY) or any(
         not rater.version.startswith(schema.JURY) for rater in named
     ):
-        _refuse(
+        refuse(
             f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
         )
     return tuple(rater.rater_id for rater in named)
@@ -126,7 +126,7 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
 def voters(
     raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
 ) -> tuple[Voter, ...]:
-    """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
+    """Who votes; an `OverreadError` where one is no judge of the study, or a jury, or there are fewer than two."""
     juries = {rater.name for rater in raters if rater.version.startswith(schema.JURY)}
     own: dict[str, list[JudgeRater]] = defaultdict(list)
     again: dict[tuple[str, str], list[JudgeRater]] = defaultdict(list)
@@ -137,30 +137,26 @@ def voters(
             own[rater.name].append(rater)
     chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
     if same := [member for member in chosen if member == name or member in juries]:
-        _refuse(f"--members: {', '.join(map(repr, same))} is a jury itself; name the judges that it is made of")
+        refuse(f"--members: {', '.join(map(repr, same))} is a jury itself; name the judges that it is made of")
     if unknown := [member for member in chosen if member not in own]:
         known = ", ".join(own) or "none, the study has no judge yet"
-        _refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
+        refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
     votes = [Voter(member, tuple(own[member])) for member in chosen if member != repeats_of]
     if repeats_of is not None:  # its answers to the newest prompt that it was asked with several times
         several = {key: times for key, times in again.items() if len(times) >= MIN_VOTES}
         of_judge = [times for (name, _), times in several.items() if name == repeats_of]
         if not of_judge:
             known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
-            _refuse(f"--repeats-of: expected one of {known}, got {repeats_of!r}")
+            refuse(f"--repeats-of: expected one of {known}, got {repeats_of!r}")
         newest = max(of_judge, key=lambda times: max(rater.rater_id for rater in times))
         times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
         votes += [Voter(repeat_version(repeats_of, time), (rater,)) for time, rater in times]
     if len(votes) < MIN_VOTES:
         got = listed([voter.name for voter in votes]) if votes else "nobody"
-        _refuse(
+        refuse(
             f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
     return tuple(votes)
-
-
-def _refuse(sentence: str) -> NoReturn:
-    raise OverreadError(sentence)
 
 
 @dataclass
@@ -235,7 +231,7 @@ def convene(
         found = voters(raters, name, members, repeats_of)
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
-            _refuse(f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}")
+            refuse(f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}")
         named = sorted((voter.name, [rater.version for rater in voter.raters]) for voter in found)
         version = schema.JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
         report = JuryReport(name, version, tuple(voter.name for voter in found), wanted)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.judges.queries import JudgeRater, conversations, judges
 from evalcore.judges.splits import MadeWith
 from evalcore.stats.arrays import Numbers
@@ -90,11 +90,11 @@ def compare(
     known = prompts(session)
     for name in (before, after):
         if name not in known:
-            msg = f"prompt: expected one of {', '.join(known) or 'none, no judge has labelled anything'}, got {name!r}"
-            raise OverreadError(msg)
+            refuse(
+                f"prompt: expected one of {', '.join(known) or 'none, no judge has labelled anything'}, got {name!r}"
+            )
     if before == after:
-        msg = f"expected two prompts, got {before} twice"
-        raise OverreadError(msg)
+        refuse(f"expected two prompts, got {before} twice")
     given = frames.verdicts(session, kind=RaterKind.REVIEWER)
     is_blind = given["stage"].eq(Stage.FIRST) & ~given["blinded"].eq(other=False)
     reads = given.loc[

@@ -10,6 +10,7 @@ import pandas as pd
 from evalcore.judges import confusion, record
 from evalcore.judges.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.judges.record import CATEGORY, OVERALL, SIGN
+from evalcore.rubric.benchmark import THEMES
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats.arrays import Floats, Numbers, codes_of, quotient
 from evalcore.stats.intervals import NO_VALUE, grouped_shares, interval_words
@@ -27,9 +28,6 @@ COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
     "precision_met", "recall_met", "f1_met", "precision_not_met", "recall_not_met", "f1_not_met", "balanced_f1", "low", "high", "undefined",
 ]  # fmt: skip
-THEMES = (  # of HealthBench: the name of each of its categories begins with one
-    "communication", "complex_responses", "context_seeking", "emergency_referrals", "global_health", "health_data_tasks", "hedging",
-)  # fmt: skip
 NO_THEME = "no theme"
 MIN_PAIRS = 50  # physicians with more than this are kept
 MIN_PHYSICIANS = 10  # of these, for a percentile: among three it is one of four numbers

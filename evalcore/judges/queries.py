@@ -71,7 +71,7 @@ def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range
 
 
 def standing(session: Session, rater_ids: Collection[int], response_ids: Collection[int]) -> dict[Item, Standing]:
-    """What a jury, in whichever version, says of some responses and nothing has superseded, also what was taken back."""
+    """What a jury, in any version, says of some responses and nothing has superseded, also what was taken back."""
     verdict = TABLES["verdict"].c
     named = [verdict[name] for name in ("response_id", "criterion_id", "id", *Standing._fields[1:])]
     verdicts: dict[Item, Standing] = {}

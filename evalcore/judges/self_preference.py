@@ -154,7 +154,7 @@ def _difference(cells: Floats, strata: list[int]) -> tuple[float, float, float]:
 
 
 def _common(cells: Floats) -> Floats:
-    """sum_s (A1 N0 - A0 N1) / (N1 + N0) over sum_s N1 N0 / (N1 + N0), of each first index; NaN where no stratum has both sides."""
+    """sum_s (A1 N0 - A0 N1) / (N1 + N0) over sum_s N1 N0 / (N1 + N0), by first index; NaN without both sides."""
     n, a = cells[..., 0], cells[..., 1]
     total = np.maximum(n.sum(axis=-1), 1e-300)
     part = ((a[..., 0] * n[..., 1] - a[..., 1] * n[..., 0]) / total).sum(axis=-1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.stats.wording import counted
 
 SETS = ("train", "dev", "test")
@@ -60,8 +60,7 @@ def parse_shares(said: str) -> tuple[int, int, int]:
     """Three whole percentages that add up to 100, e.g. "60,20,20"; 0: the set stays empty."""
     parts = [part.strip() for part in said.split(",")]
     if len(parts) != len(SETS) or not all(part.isascii() and part.isdigit() for part in parts):
-        msg = f"shares: expected three whole percentages of {', '.join(SETS)}, such as 60,20,20, got {said!r}"
-        raise OverreadError(msg)
+        refuse(f"shares: expected three whole percentages of {', '.join(SETS)}, such as 60,20,20, got {said!r}")
     return check_shares([int(part) for part in parts])
 
 
@@ -69,8 +68,9 @@ def check_shares(shares: Sequence[int]) -> tuple[int, int, int]:
     """The shares, where they add up to 100; else an OverreadError."""
     train, dev, test = shares
     if min(shares) < 0 or sum(shares) != _WHOLE:
-        msg = f"shares: expected percentages from 0 that add up to {_WHOLE}, got {' + '.join(map(str, shares))} = {sum(shares)}"
-        raise OverreadError(msg)
+        refuse(
+            f"shares: expected percentages from 0 that add up to {_WHOLE}, got {' + '.join(map(str, shares))} = {sum(shares)}"
+        )
     return train, dev, test
 
 
@@ -96,14 +96,13 @@ def sets_written(written: Iterable[Mapping[str, object]]) -> list[MadeWith]:
 
 
 def check_unseen(conversations: Iterable[str], statements: Mapping[str, Sequence[MadeWith]], judge: str) -> None:
-    """OverreadError where a judge is tested on conversations of a set that one of its prompts (version to sets) was made with."""
+    """OverreadError where a judge is tested on a set that one of its prompts (version to sets) was made with."""
     distinct = {Split.key(messages): messages for messages in conversations}
     for version, sets in statements.items():
         for one in sets:
             n_seen = sum(map(one.holds, distinct.values()))
             if n_seen:
-                msg = (
+                refuse(
                     f"{judge}: expected conversations that it was not made with, got {n_seen:,} of {counted(len(distinct), 'conversation')} "
                     f"that belong to {one.words}, with which prompt {version} was made: test it on another set"
                 )
-                raise OverreadError(msg)

@@ -1,4 +1,4 @@
-"""Which responses to read next, and how many: from what somebody wants to know, to a drawing that is handed to assigning."""
+"""Which responses to read next, and how many: from what somebody wants to know to a drawing for assigning."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.planning.pilot_estimates import N_MODELS, Target, measured, population
 from evalcore.planning.sample_size import DESIGNS, FLOOR, UNIFORM, Answer, inclusion_probabilities
 from evalcore.reading import assignment_queries, read_queries
@@ -79,8 +79,7 @@ def target(
     parts = evaluations(known)
     judged = parts.loc[parts["judges"].map(len).gt(0)]
     if judged.empty:
-        msg = "Nothing can be planned yet: no judge has labelled a response. Import a file of results first."
-        raise OverreadError(msg)
+        refuse("Nothing can be planned yet: no judge has labelled a response. Import a file of results first.")
     if evaluation is not None or goal is not Goal.JUDGE_ERROR:
         chosen = judged["evaluation"].iloc[0] if evaluation is None else evaluation
         _check("evaluation", [chosen], list(judged["evaluation"]))
@@ -104,8 +103,7 @@ def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _refuse(place: str, expected: str, got: object) -> NoReturn:
-    msg = f"{place}: expected {expected}, got {got}"
-    raise OverreadError(msg)
+    refuse(f"{place}: expected {expected}, got {got}")
 
 
 def claimed(

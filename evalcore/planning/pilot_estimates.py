@@ -50,7 +50,7 @@ class Target:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval that this takes: with a power, within z/(z + z_power), z the quantile at 97.5 %."""
+        """Half the width of the 95 % interval that this takes: with a power, within z/(z + z_power), z at 97.5 %."""
         return self.within if self.power is None else self.within / detectable(1.0, self.power)
 
 
@@ -179,7 +179,9 @@ def fitted(
     predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
-        part = estimator.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
+        part = estimator.Population(
+            whole.item_weights[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept]
+        )
         places, votes_of, n = (np.cumsum(kept) - 1)[rows[inside]], rating[inside], np.count_nonzero(inside)
         units = pd.factorize(source.unit[rows[inside]])[0]
         alone = np.zeros(n, dtype=np.int64)  # as if one physician had read them all
@@ -294,7 +296,7 @@ def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Flo
 
 
 def _within(squares: Floats, pairs: Floats, group: Numbers, weight: Floats) -> float:
-    """Half the mean squared difference within groups; each counts by its weight: pairs alone would leave it to those with most."""
+    """Half the mean squared difference within groups, each by its weight: pairs alone would leave it to the largest."""
     of_group = np.bincount(group, weight)
     kept = of_group > 0
     return float(quotient((squares[kept] / of_group[kept]).sum(), (pairs[kept] / of_group[kept]).sum()))
@@ -337,7 +339,7 @@ class Components:
         return self.of_rest / whole if whole else 0.0
 
     def sources(self) -> dict[str, float]:
-        """The parts of V for new examples and physicians in general, as it stands, by name; a part that nobody knows is NaN."""
+        """The parts of V for new examples and physicians in general, by name; an unknown part is NaN."""
         of_units = self.of_units * max(0.0, 1 / self.n_units - 1 / self.n_all)
         of_physicians = self.of_readers / effective_readers(np.asarray(self.loads, dtype=float))
         parts = {EXAMPLES: self.of_examples / self.n_examples, UNITS: of_units, READERS: of_physicians}

@@ -94,7 +94,7 @@ class Readers:
     n_examples: int = 0  # that new examples are told from; 0: they do not enter
 
     def parts(self) -> tuple[float, float]:
-        """Of v_j, the unit's part, which no longer counts once it is read, and the reader's (of a single read), which stays."""
+        """Of v_j, the unit's part, which a read removes, and the reader's (of a single read), which stays."""
         rest = self.share_of_rest
         if math.isnan(rest):  # as if it were all the reader's, but where there is only one, who is these physicians
             return (1.0, 0.0) if self.n == 1 and not self.in_general else (0.0, self.n_each_now)
@@ -154,7 +154,7 @@ class Variances:
         return max(float(stdtrit(degrees, TAIL)) * math.sqrt(of_physicians + self.of_examples), on_benchmark)
 
     def n_needed(self, within: float, design: str) -> int | None:
-        """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
+        """The fewest further units with a half-width of at most so much; None where even all are too few."""
         if self.half_width(self.n_free, design) > within:
             return None
         return bisect_left(range(self.n_free), -within, key=lambda n: -self.half_width(n, design))
@@ -169,7 +169,7 @@ class Variances:
 def variances(
     about: Population, pilot: Pilot, target: Target, *, taken: frozenset[int], parts: Components | None, n_each: int
 ) -> Variances:
-    """What the width of a target's interval is made of; without variance components (`parts`) who reads makes no difference."""
+    """What the width of a target's interval is made of; without components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread
     of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
@@ -209,7 +209,7 @@ class Disagreement:
 
 
 def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
-    """From the disagreement on each item, and the probability in (0, 1] with which each is drawn; None: nothing can be drawn."""
+    """From each item's disagreement and its probability in (0, 1] of being drawn; None: nothing can be drawn."""
     differ, agree = disagreements > 0, disagreements == 0
     n_differ, n_agree = int(differ.sum()), int(agree.sum())
     times = math.nan

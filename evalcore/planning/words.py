@@ -13,13 +13,13 @@ from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Ans
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
+from evalcore.study.analysis import PHYSICIANS_WORDS
 from evalcore.study.schema import Claim, Physicians
 
 CLAIM_WORDS = {
-    (Claim.BENCHMARK, Physicians.THESE): "on this benchmark, for these physicians",
-    (Claim.BENCHMARK, Physicians.IN_GENERAL): "on this benchmark, for physicians in general",
-    (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
-    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
+    (claim, physicians): f"{on}, for {whom}"
+    for claim, on in ((Claim.BENCHMARK, "on this benchmark"), (Claim.NEW_EXAMPLES, "on new examples too"))
+    for physicians, whom in PHYSICIANS_WORDS.items()
 }
 SOURCE_WORDS = {  # of a source of error its name, and what makes it less
     pilot_estimates.EXAMPLES: ("Examples differ", "more examples"),
@@ -124,7 +124,7 @@ def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
 
 
 def claims_words(found: Answer) -> str:
-    """What the same reads would give for the other population of physicians; empty where that cannot be told, or there is none."""
+    """What the same reads would give for the other population of physicians; empty where there is none."""
     target, table = found.target, found.claims
     rows = table.loc[table["claim"].eq(target.claim) & table["physicians"].ne(target.physicians)]
     if rows.empty:
@@ -137,7 +137,7 @@ def claims_words(found: Answer) -> str:
 
 
 def detectable_words(found: Answer, power: float) -> str:
-    """The least difference that what is read can find with this power; empty for another goal, and where nothing is read."""
+    """The least difference that the reads can find with this power; empty for another goal, or without reads."""
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
@@ -186,7 +186,7 @@ def error_words(error: float) -> str:
 
 
 def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
-    """What the next reads (`amount`: "the next 100 hours") should be spent on, from `options`; empty where nothing is known."""
+    """What the next reads (`amount`: "the next 100 hours") should go to, by `options`; empty where unknown."""
     known = table.loc[table["standard_error"].notna()]
     errors = {str(name): float(error) for name, error in zip(known["option"], known["standard_error"], strict=True)}
     n_reads = {str(name): int(n) for name, n in zip(known["option"], known["n_reads"], strict=True)}
@@ -287,7 +287,7 @@ def hours_short(hours: float | None) -> str:
 
 
 def narrowing(table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str) -> go.Figure:
-    """How the interval narrows with what is read, one line a design (`sample_size.curve`), and how narrow it is wanted."""
+    """How the interval narrows with reading, a line a design (`sample_size.curve`), and how narrow it is wanted."""
     figure = go.Figure()
     for design, (name, colour, dash) in LINES.items():
         rows = table.loc[table["design"].eq(design)]

@@ -1,4 +1,4 @@
-"""What is published of the full HealthBench: its counts, its scores, and the weights that take a choice of themes back to it."""
+"""What is published of the full HealthBench: counts, scores, and weights that take a choice of themes back to it."""
 
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ _SCORES = (
 
 
 def published_scores() -> pd.DataFrame:
-    """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation."""
+    """A row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation."""
     table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
     return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
 

@@ -53,20 +53,20 @@ class Grouping(StrEnum):
 
 GROUPINGS = tuple(Grouping)
 _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {  # its column, where each begins, names
-    Grouping.TURNS: (
-        "n_turns", (2, 4, 6), (benchmark.ONE_TURN, "2 to 3 turns", "4 to 5 turns", "6 turns or more")
-    ),
+    Grouping.TURNS: ("n_turns", (2, 4, 6), (benchmark.ONE_TURN, "2 to 3 turns", "4 to 5 turns", "6 turns or more")),
     Grouping.LENGTH: (
-        "n_chars", (200, 500, 1_000, 2_000),
+        "n_chars",
+        (200, 500, 1_000, 2_000),
         ("under 200", "200 to 499", "500 to 999", "1,000 to 1,999", "2,000 or more"),
     ),
     Grouping.POINTS: ("points", (-5, 0, 6), ("−10 to −6", "−5 to −1", "1 to 5", "6 to 10")),
     Grouping.SIGN: ("points", (0,), ("undesirable", "desirable")),
     Grouping.RESPONSE_LENGTH: (
-        "n_chars", (500, 1_000, 2_000, 4_000),
+        "n_chars",
+        (500, 1_000, 2_000, 4_000),
         ("under 500", "500 to 999", "1,000 to 1,999", "2,000 to 3,999", "4,000 or more"),
     ),
-}  # fmt: skip
+}
 
 
 def parts(
@@ -125,7 +125,7 @@ def parts(
 
 
 def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
-    """The share of each group among all units: every unit is counted once for each group, as a hit where it is of that group."""
+    """The share of each group among all units: a unit is counted once for each group, as a hit in its own."""
     counted = tallied.loc[tallied[column].gt(0)]
     n_units = counted[column].to_numpy(dtype=float)
     clusters = np.asarray(pd.factorize(counted["example_id"])[0])

@@ -29,7 +29,7 @@ def load(session: Session) -> MadeOf:
 
 
 def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
-    """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
+    """Physicians' standing verdicts; SQLite uses their index only where its condition stands in the same words."""
     verdict = TABLES["verdict"].c
     return [is_read(verdict), verdict.label.is_not(None), not_superseded(), *conditions]
 

@@ -110,14 +110,14 @@ class Estimate(msgspec.Struct, frozen=True):
         """Degrees of freedom of its interval."""
         return self.widths[-1][1]
 
-    def columns(self, kind: str, level: float) -> dict[str, float]:
+    def columns(self, kind: str) -> dict[str, float]:
         """The columns of `corrected_scores`."""
-        half, error, _ = widest(self.widths, level)
+        half, error, _ = widest(self.widths)
         return {**_ends(kind, self.fit.value, half), f"{kind}_se": error}
 
-    def adjusted_columns(self, kind: str, loss: float, level: float) -> dict[str, float]:
+    def adjusted_columns(self, kind: str, loss: float) -> dict[str, float]:
         """Likewise of the score less what length takes from it."""
-        half, *_ = widest(self.adjusted, level)
+        half, *_ = widest(self.adjusted)
         return _ends(f"{kind}_adjusted", self.fit.value - loss, half)
 
 
@@ -125,7 +125,7 @@ def _ends(name: str, value: float, half: float) -> dict[str, float]:
     return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
 
 
-def widest(widths: Widths, level: float) -> tuple[float, float, float]:
+def widest(widths: Widths, level: float = LEVEL) -> tuple[float, float, float]:
     """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known."""
     halves = [
         (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
@@ -241,7 +241,7 @@ def estimator_inputs(
     entering, codes = rubric_data.where(enters), all_codes[enters]
     is_first, items = is_first[enters], entering.items
     beyond = ~items["reachable"].to_numpy(dtype=bool)
-    moves = coefficients(items, weights).to_numpy()
+    item_weights = coefficients(items, weights).to_numpy()
     reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]]
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
@@ -270,7 +270,7 @@ def estimator_inputs(
             "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
             "n_units": sample.n_units,
         }
-        population = estimator.Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
+        population = estimator.Population(item_weights[rows], items["points"].to_numpy()[rows] < 0, labels, example)
         about = str(model), str(evaluation), population, sample, example_ids
         losses = NO_LOSSES
         if not np.isnan(penalty) and len(rows):
@@ -387,7 +387,7 @@ def corrected_scores(
         estimates = estimates_of(model, claim=claim, physicians=physicians)
         row: dict[str, Any] = {"model": model.model, "evaluation": model.evaluation, **model.counts}
         for kind, estimate in estimates.of_kind.items():
-            row |= estimate.columns(kind, LEVEL)
+            row |= estimate.columns(kind)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         if not estimates.n_needed and model.judges:
@@ -398,13 +398,13 @@ def corrected_scores(
         row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
         row["length_loss"] = loss = float(model.losses.mean())
         for kind in (JUDGE, CORRECTED):
-            row |= estimates.of_kind[kind].adjusted_columns(kind, loss, LEVEL)
+            row |= estimates.of_kind[kind].adjusted_columns(kind, loss)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 class Estimates(msgspec.Struct, frozen=True):
-    """The scores of one model, one of each of `KINDS`, without value where there is no judge, or too little was read."""
+    """One model's scores, one of each of `KINDS`, without value where there is no judge or too little was read."""
 
     of_kind: dict[str, Estimate]
     n_needed: int
@@ -460,7 +460,7 @@ def corrected_differences(
     for model in inputs:
         estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(model.evaluation, []).append(ModelEstimate(model, estimate))
-    tables = [paired_differences(of_one, claim, physicians, LEVEL) for of_one in models.values()]
+    tables = [paired_differences(of_one, claim, physicians) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 
 
@@ -484,7 +484,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """One model, as pairs take it; the estimate, of any mean, is without a value (`no_estimate`) where too little was read."""
+    """One model, as pairs take it; its estimate has no value (`no_estimate`) where too little was read."""
 
     inputs: EstimatorInputs
     estimate: Estimate
@@ -499,7 +499,7 @@ class ModelEstimate:
         read = items[sample.rows]
         its_reads = read[sample.places]
         part = estimator.Population(
-            population.moves[items] / population.shares[common].sum(),
+            population.item_weights[items] / population.shares[common].sum(),
             population.undesirable[items],
             population.labels[items],
             (np.cumsum(of_examples) - 1)[population.example[items]],
@@ -514,7 +514,9 @@ class ModelEstimate:
             said=sample.said[its_reads],
             own=None if sample.own is None else sample.own[its_reads],
         )
-        fit = estimator.Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read])
+        fit = estimator.Fit(
+            fit.value, fit.predicted[items], fit.columns[read], fit.coefficient_weights[read], fit.factors[read]
+        )
         estimate = msgspec.structs.replace(self.estimate, fit=fit)
         return ModelEstimate(replace(self.inputs, population=part, sample=part_read), estimate)
 
@@ -557,8 +559,8 @@ def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) ->
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
-    """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
+def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> pd.DataFrame:
+    """The rows of `corrected_differences` for these models of one evaluation, each alone and all at once."""
     rows: list[dict[str, Any]] = []
     known: list[tuple[dict[str, Any], Widths]] = []
     every = [np.arange(len(model.inputs.example_ids)) for model in models]
@@ -584,8 +586,8 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
             known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
     for row, widths in known:
         difference = row["difference"]
-        half, error, degrees = widest(widths, level)
-        at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
+        half, error, degrees = widest(widths)
+        at_once, *_ = widest(widths, 1 - (1 - LEVEL) / len(known))
         row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
         row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
         row["p"] = _p(difference, error, degrees)
@@ -594,7 +596,7 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
 
 
 def _p(difference: float, error: float, degrees: float) -> float:
-    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    """Two-sided, of no difference. Without an error (all is read), what rounding leaves of a difference is none."""
     if error < ROUNDING:
         return 1.0 if abs(difference) < ROUNDING else 0.0
     return float(2 * stdtr(degrees, -abs(difference) / error))

@@ -69,7 +69,7 @@ def by_group(
 
 
 def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """Each model's scores in each group: group, and the columns of `corrected_scores`, one row a group, model and evaluation."""
+    """Group, and the columns of `corrected_scores`: one row a group, model and evaluation."""
     return _joined(groups, lambda inputs: corrected_scores(inputs, claim=claim, physicians=physicians))
 
 

@@ -1,4 +1,4 @@
-"""What everybody says of every criterion of every response (an item), as frames that fit in memory: the input of the statistics."""
+"""What everybody says of every criterion of every response (an item), as frames that fit in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

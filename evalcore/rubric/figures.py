@@ -63,7 +63,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
 
 
 def corrected_forest(scores: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
-    """Corrected scores alone, small: a row a model of `corrected_scores`; where too little is read, words say what is needed."""
+    """Corrected scores alone, small: a row a model of `corrected_scores`, or what is still to be read."""
     enough = scores["enough"].astype(bool)
     ends = [scores[f"corrected{end}"].clip(upper=HIGHEST).where(enough) for end in ("", "_low", "_high")]
     words = pd.Series(list(map(score_words, *ends)), index=scores.index).where(enough, scores["needed"])
@@ -128,7 +128,7 @@ def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[
 
 
 def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
-    """A line a model: the mean score of its responses over their length, with intervals, by `judge_only.length_bins`."""
+    """A line a model: the mean score of its responses over length, with intervals, by `judge_only.length_bins`."""
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
         is_barred = rows["n_examples"].ge(FEWEST_BARRED)

@@ -230,7 +230,7 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
 
 
 def unreached_words(scores: pd.DataFrame) -> str:
-    """Which models have responses that no drawing could have taken, and what that means for their scores; empty where none has."""
+    """Which models have responses that no drawing could have taken, and what that means; empty where none has."""
     beyond = scores.loc[scores["n_unreached"].gt(0)]
     if beyond.empty:
         return ""

@@ -13,7 +13,7 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Subquery, and_, case, exists, func, select
 from sqlmodel import Session, col
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import EXTENDS
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
@@ -37,7 +37,9 @@ from evalcore.study.schema import (
 from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
-_VALUES = np.array([MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32)
+_VALUES = np.array(
+    [MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32
+)
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
@@ -107,7 +109,7 @@ def judged(session: Session) -> RubricData:
 
 
 def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | None = None) -> RubricData:
-    """What `judged` gave, with physicians' reads (`reads`; None: read here); items that only physicians have labelled are added."""
+    """What `judged` gave, with physicians' reads (None: read here) and the items that only they have labelled."""
     table = reads(session) if given is None else given
     keys = table["item_id"].to_numpy(dtype=np.int64)
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
@@ -194,8 +196,9 @@ class _Grid:
         if not is_known.all():
             unknown = np.flatnonzero(~is_known)
             one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-            msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
-            raise OverreadError(msg)
+            refuse(
+                f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
+            )
         return self._before[rows] + places
 
     def items(self, is_item: Truths) -> pd.DataFrame:
@@ -230,7 +233,9 @@ def _grid(session: Session) -> _Grid:
     models = frame(session, select(col(Model.id).label("id"), col(Model.name).label("model")))
     found, evaluations = snapshot.responses(session)
     known = np.isin(found["example_id"], n_scored.index) & np.isin(found["model_id"], models["id"])
-    found = {name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()}
+    found = {
+        name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()
+    }
     columns: dict[str, Any] = {"response_id": found["id"].astype(np.int64), "example_id": found["example_id"]}
     columns |= _of(models.set_index("id"), found["model_id"])
     columns |= _of(pd.DataFrame({"evaluation": evaluations}), found["evaluation"])
@@ -273,11 +278,15 @@ def reads(session: Session) -> pd.DataFrame:
         .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
-    fetched = session.connection().execute(statement).cursor.fetchall()  # the driver's: rows of SQLAlchemy take as long again
+    fetched = (
+        session.connection().execute(statement).cursor.fetchall()
+    )  # the driver's: rows of SQLAlchemy take as long again
     kinds = {"inclusion_probability": float, "blinded": object}
     cells = ((name, [row[place] for row in fetched]) for place, name in enumerate((*named, *words)))
     rows = pd.DataFrame({name: np.array(column, dtype=kinds.get(name, np.int64)) for name, column in cells})
-    rows["blinded"] = rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
+    rows["blinded"] = (
+        rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
+    )
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     numbers = rows.pop("rater_id")
     for name in ("rater", "person_id"):

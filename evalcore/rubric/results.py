@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.rubric import corrected, queries
 from evalcore.rubric.benchmark import Weighting, weighting
 from evalcore.rubric.data import RubricData
@@ -81,15 +81,12 @@ def with_defaults(spec: Analysis, known: pd.DataFrame) -> Analysis:
     """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it (by `evaluations`)."""
     of = judges_of(known)
     if not of:
-        msg = "No judge has labelled a response yet: import a file of results first"
-        raise OverreadError(msg)
+        refuse("No judge has labelled a response yet: import a file of results first")
     evaluation = next(iter(of)) if spec.evaluation is None else spec.evaluation
     if evaluation not in of:
-        msg = f"Data set: expected one of {', '.join(of)}, got {evaluation!r}"
-        raise OverreadError(msg)
+        refuse(f"Data set: expected one of {', '.join(of)}, got {evaluation!r}")
     if unknown := [judge for judge in spec.judges if judge not in of[evaluation]]:
-        msg = f"Judges: expected some of {', '.join(of[evaluation])}, got {unknown[0]!r}"
-        raise OverreadError(msg)
+        refuse(f"Judges: expected some of {', '.join(of[evaluation])}, got {unknown[0]!r}")
     return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
 
 
@@ -118,13 +115,12 @@ def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
         return None
     common = common_weighting(part)
     if common is None:
-        msg = "Weighted: expected examples with themes of the full benchmark, the same for every model, got others"
-        raise OverreadError(msg)
+        refuse("Weighted: expected examples with themes of the full benchmark, the same for every model, got others")
     return common.weights.loc[common.weights > 0]
 
 
 def correcting(part: RubricData, spec: Analysis) -> dict[str, Any]:
-    """Whose labels are corrected, by which reads, with which weights: what every statistic of corrected scores takes."""
+    """Whose labels are corrected, by which reads, with which weights: for every statistic of corrected scores."""
     return {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(part, spec)}
 
 
@@ -272,7 +268,7 @@ def compute(
 
 
 def missing(session: "Session", everything: RubricData, part: RubricData, spec: Analysis) -> pd.DataFrame:
-    """The `sensitivity` of an analysis with claim and physicians; `everything` is the whole study, `part` what it is about."""
+    """The `sensitivity` of an analysis with claim and physicians about `part` of the study."""
     unread = queries.unread(session, known=everything)
     claims: Any = {"claim": spec.claim, "physicians": spec.physicians}
     return sensitivity(part, unread, **claims, **correcting(part, spec))

@@ -64,7 +64,7 @@ def start(
 
 
 def _check_is_listed(spec: RunSpec) -> None:
-    """A server asks the addresses of its file alone: one that somebody types on a page is a way into the hospital's network."""
+    """A server asks only the addresses of its file: one typed on a page would be a way into the hospital's network."""
     path = known_models.usual_file()
     listed = known_models.load(path).values() if path else ()
     if spec.model.base_url not in {model.base_url for model in listed}:
@@ -79,7 +79,7 @@ def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:
 
 
 def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Outcome]) -> int:
-    """Have questions that ended so asked again, at the next `work`. Returns how many it is; answered ones are never among them."""
+    """Have questions that ended so asked again at the next `work`, never answered ones. Returns how many they are."""
     with reading(engine) as session:
         allow(session, actor, check_can_run)
         check_asked(session, queries.run(session, run_id).spec)
@@ -214,7 +214,7 @@ def _check(session: Session, spec: RunSpec) -> None:
 
 
 def check_asked(session: Session, spec: RunSpec) -> None:
-    """Raise RunRefused, with one sentence, where who is asked cannot be asked in this way, whatever there will be to ask about."""
+    """Raise RunRefused, with one sentence, where this model cannot be asked in this way, whatever the questions are."""
     name, is_triage, is_judge = spec.model.name, spec.kind is RunKind.TRIAGE, spec.kind is RunKind.JUDGE
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")

@@ -221,7 +221,7 @@ def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
 
 
 class Usage(NamedTuple):
-    """What so many questions took on average, all their calls together; tokens: None where no server has counted them."""
+    """Means of so many questions, all their calls together; tokens: None where no server has counted them."""
 
     n_questions: int
     prompt_tokens: float | None

@@ -74,7 +74,7 @@ def named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
 
 
 def key_of(settings: ModelSettings) -> str | None:
-    """The key, from the environment; None where the model needs none. RunRefused: the variable is not set, or is empty."""
+    """The key, from the environment; None where the model needs none. RunRefused: its variable is unset or empty."""
     if settings.key_variable is None:
         return None
     key = os.environ.get(settings.key_variable, "").strip()

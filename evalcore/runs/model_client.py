@@ -139,7 +139,7 @@ def read(body: bytes, status: int = _OK) -> Reply:
 
 
 def error_message(body: bytes) -> str:
-    """What a server says of an error, on one line: `error.message`, `message` or `detail` of the JSON, else the text."""
+    """A server's words on an error, on one line: `error.message`, `message` or `detail` of the JSON, else the text."""
     whole = _json_object(body)
     error = whole.get("error")
     parts = (error.get("message") if isinstance(error, dict) else error, whole.get("message"), whole.get("detail"))

@@ -78,7 +78,7 @@ def _part(fence: str, name: str, text: str, note: str = "") -> str:
 
 
 def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
-    """A conversation as one part: who wrote a turn stands on a marked line, so that a turn inside a turn is seen to be none."""
+    """A conversation as one part: the writer of a turn stands on a marked line, which no text can imitate."""
     n_turns = len(turns)
     lines = [f"[{fence}] {name} begins: {n_turns} {'turn' if n_turns == 1 else 'turns'}"]
     for number, turn in enumerate(turns, start=1):
@@ -88,7 +88,7 @@ def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
 
 
 def _version(name: str, requests: Sequence[ChatRequest]) -> str:
-    """The name of a prompt with the first 8 hex digits of the SHA-256 over what it sends for made-up questions of every kind."""
+    """A prompt's name with the first 8 hex digits of the SHA-256 over what it sends for made-up questions."""
     digest = hashlib.sha256(msgspec.json.encode((name, requests))).hexdigest()
     return f"{name}@{digest[:8]}"
 
@@ -140,7 +140,7 @@ class AnswerPrompt:
         return _version(name, [self.request(EXAMPLES), self.request(EXAMPLES[2:3])])
 
     def request(self, case: Sequence[Message]) -> ChatRequest:
-        """The question. The mark is made from the case, so that samples and later runs are asked letter for letter the same."""
+        """The question. Its mark is made from the case, so that samples and later runs are asked exactly the same."""
         if not case:
             refuse("The conversation has no turn: there is nothing to ask.")
         if not self.with_levels:
@@ -283,7 +283,7 @@ class Asker:
         self._prompts = _prompts(spec)
 
     def prepared(self, session: Session, questions: Sequence[Question]) -> list[Asked]:
-        """Questions with their texts; a response is searched for words to the judge once, however many criteria are asked on it."""
+        """Questions with their texts; each response is searched once for words that speak to the judge."""
         conversations, responses, criteria = texts(session, questions)
         suspicions = {number: suspects(text) for number, text in responses.items()}
         asked = []

@@ -1,4 +1,4 @@
-"""Runs as they stand, the workers that live, the texts that are asked about, and the responses that speak to their judge."""
+"""Runs as they stand, live workers, the texts that are asked about, and responses that speak to their judge."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def run(session: Session, run_id: int) -> RunRow:
 def rows(
     session: Session, *, run_ids: Collection[int] | None = None, name: str | None = None, fingerprint: str | None = None
 ) -> list[RunRow]:
-    """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
+    """Runs, newest first: of these numbers, of a model or judge of this name, or of this `RunSpec.fingerprint`."""
     table = TABLES["run"].c
     statement = select(table.id, *(table[column] for column in RunRow._fields[1:])).order_by(table.id.desc())
     if run_ids is not None:
@@ -265,7 +265,7 @@ class Subject(NamedTuple):
 
 
 def subject(session: Session, run_id: int) -> Subject:
-    """What the questions of a run are about; of a million it takes a second, so keep it: it changes only with their number."""
+    """What the questions of a run are about. A million take a second: keep it until their number changes."""
     counted = select(func.count(distinct(_QUESTION.example_id)), func.count(distinct(_QUESTION.response_id)))
     n_examples, n_responses = session.connection().execute(counted.where(_QUESTION.run_id == run_id)).one()
     judged = select(_QUESTION.response_id).where(_QUESTION.run_id == run_id)
@@ -396,7 +396,7 @@ def judged_text(session: Session, response_id: int) -> str:
 
 
 def are_suspect(session: Session) -> dict[int, bool]:
-    """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
+    """Whether a response is suspect, of those that a run has searched and a judge has answered on."""
     is_answered = (_QUESTION.id == _CALL.question_id, _CALL.outcome == Outcome.ANSWERED.value)
     connection, of_response = session.connection(), _QUESTION.response_id.is_not(None)
     searched = connection.execute(select(_QUESTION.response_id).distinct().where(*is_answered, of_response)).scalars()

@@ -33,7 +33,7 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_verdict(text: str, *, of_levels: bool, with_confidence: bool) -> Judged:
-    """A reply of the judge of criteria, or of levels of care; the explanation may be empty: the label is clear without it."""
+    """A reply of the judge of criteria, or of levels of care; its explanation may be empty."""
     answer = LEVEL if of_levels else MET
     reply = one_object(text, (EXPLANATION, answer, CONFIDENCE) if with_confidence else (EXPLANATION, answer))
     value, words = reply[answer], reply[EXPLANATION]
@@ -49,9 +49,7 @@ def read_verdict(text: str, *, of_levels: bool, with_confidence: bool) -> Judged
         label = Label.MET if value else Label.NOT_MET
     if not isinstance(words, str):
         _refuse(EXPLANATION, words, "a string")
-    if with_confidence and (
-        isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated <= 1
-    ):  # fmt: skip
+    if with_confidence and (isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated <= 1):
         _refuse(CONFIDENCE, stated, "a number from 0 to 1")
     confidence = math.fabs(stated) if with_confidence else None  # -0.0 is 0
     return Judged(label, storable(words).strip(), confidence)

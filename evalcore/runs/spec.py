@@ -75,7 +75,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked_how(self) -> tuple[str, float | None, int | None]:
-        """What decides about the answers: two runs that differ in it are of two models. A server that has moved is the same."""
+        """What decides the answers: runs that differ in it are of two models. A server that has moved is the same."""
         return self.api_model, self.temperature, self.max_tokens
 
     @property

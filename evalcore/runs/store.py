@@ -1,4 +1,4 @@
-"""Runs are started, stopped and retried; workers take questions; what came of them is written. NotFound: there is no such run."""
+"""Start, stop and retry runs, hand questions to workers, write what came of them. NotFound: no such run."""
 
 import json
 from collections import defaultdict
@@ -86,7 +86,7 @@ def _close_answered(session: Session, run_id: int, spec: RunSpec) -> None:
 
 
 def stop_run(session: Session, run_id: int, *, actor: str, reason: str) -> None:
-    """The run is stopped, and its workers are told to finish what is in flight. A run that is not open stays as it is."""
+    """Stop an open run, and tell its workers to finish what is in flight. Another run stays as it is."""
     state, _ = _held(session, run_id)
     alive = (_WORKER.c.run_id == run_id, _WORKER.c.ended_at.is_(None))
     session.connection().execute(update(_WORKER).where(*alive).values(stop_asked=True))
@@ -127,7 +127,7 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
 
 
 class Orders(NamedTuple):
-    """What a worker is told when it says that it lives; `was_dead`: it was taken for dead, so that what it held is free."""
+    """What a worker is told when it says that it lives; `was_dead`: it was taken for dead, and what it held is free."""
 
     stop: bool
     was_dead: bool

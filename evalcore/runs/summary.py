@@ -98,7 +98,7 @@ class Figures:
         return self.mine.n_calls == self._n_calls_then
 
     def affords(self, n_in_flight: int) -> bool:
-        """Whether so many calls may be in flight: each worker takes its share of what was left when all was last added up."""
+        """Whether so many calls may be in flight: each worker has its share of what was left at the last sum."""
         if self.max_cost is None:
             return True
         left = self.max_cost - self._spent(self.calls) - self._spent_then
@@ -117,7 +117,7 @@ class Figures:
 
 
 def asked_words(spec: RunSpec, subject: Subject, *, name: str | None = None) -> str:
-    """What a run asks, of whom, and about what; `name`: of the model or judge, where it is shown otherwise than it is."""
+    """What a run asks, of whom, and about what; `name`: the model's or judge's, where another is shown."""
     who = name or spec.model.name
     if spec.kind is RunKind.JUDGE:
         about = "on the level of care in " if spec.dataset == CASES else "on "

@@ -1,4 +1,4 @@
-"""A process works on a run: it begins, asks until nothing is left or something says stop, and ends so that others can go on."""
+"""A process works on a run: it asks until nothing is left or something says stop, and ends so that others can go on."""
 
 import asyncio
 import gc
@@ -191,7 +191,7 @@ def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Within the block garbage is looked for more seldom: with thousands of calls a second that takes a third of the time."""
+    """Collect garbage more seldom within the block: at thousands of calls a second it takes a third of the time."""
     usual = gc.get_threshold()
     gc.freeze()  # garbage too, which is let go of with the rest: to look for it first would take longer than a short run
     gc.set_threshold(*SELDOM)
@@ -203,7 +203,7 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for_all: bool) -> Ended | None:
-    """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
+    """Give back what the worker holds; None where the database takes not even that: then others see that it is dead."""
     why: dict[str, Any] = {"actor": row.started_by, "reason": reason, "for_all": for_all}
     try:
         with writing(engine) as session:

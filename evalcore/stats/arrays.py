@@ -63,7 +63,7 @@ def sorted_codes(column: pd.Series) -> tuple[Numbers, npt.NDArray[np.object_]]:
 
 
 def cells_of(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
-    """Number of each row's combination of names (none missing), and the combinations that occur by their number, sorted."""  # fmt: skip
+    """The number of each row's combination of names (none missing), and the combinations that occur, sorted."""
     coded = [sorted_codes(table[name]) for name in names]
     sizes = [max(1, len(values)) for _, values in coded]
     numbers = np.zeros(len(table), dtype=np.int64)

@@ -21,7 +21,7 @@ OPEN = 1e-6  # the least that is left of an item, or of a physician, outside of 
 class Population:
     """All items of one model in one evaluation."""
 
-    moves: Floats  # a, by item: signed; the positive ones add up to 1
+    item_weights: Floats  # a, by item: signed; the positive ones add up to 1
     undesirable: Truths  # by item, whether its points are negative
     labels: Floats  # what each judge says, an item a row and a judge a column, in [0, 1]
     example: Numbers  # by item, the number of its example, 0 to N-1
@@ -34,7 +34,7 @@ class Population:
     @cached_property
     def shares(self) -> Floats:
         """By example, its part of the mean: 1/N where all examples have one response and one weight; adds up to 1."""
-        sums = np.bincount(self.example, self.moves.clip(min=0), minlength=self.n_examples)
+        sums = np.bincount(self.example, self.item_weights.clip(min=0), minlength=self.n_examples)
         return np.asarray(sums, dtype=np.float64)
 
 
@@ -69,13 +69,13 @@ class Fit:
     value: float
     predicted: Floats  # m, by item of the population
     columns: Floats  # x, an item read a row
-    pull: Floats  # by item read and column, how far the coefficients follow the item's residual: (sum_s w x x')^-1 w x
+    coefficient_weights: Floats  # (sum_s w x x')^-1 w x, by item read and column: how far the coefficients follow it
     factors: Floats  # g, by item read: its residual counts g times in the variance
 
     @property
     def leverage(self) -> Floats:
         """h, by item read, in [0, 1]: how far its prediction follows its own vote."""
-        return np.asarray((self.columns * self.pull).sum(axis=1))
+        return np.asarray((self.columns * self.coefficient_weights).sum(axis=1))
 
     @property
     def n_columns(self) -> int:
@@ -84,10 +84,12 @@ class Fit:
 
 
 def by_judges(population: Population) -> Fit:
-    """What the judges say, S = sum a f, f the mean of their labels: nothing is read, and judges' errors are all in it."""
-    mean = population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.moves), np.nan)
+    """What the judges say, S = sum a f, f the mean of their labels, with all their errors."""
+    mean = (
+        population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.item_weights), np.nan)
+    )
     nothing = np.empty((0, 0))
-    return Fit(float((population.moves * mean).sum()), mean, nothing, nothing, np.empty(0))
+    return Fit(float((population.item_weights * mean).sum()), mean, nothing, nothing, np.empty(0))
 
 
 def by_physicians(population: Population, sample: Sample) -> Fit:
@@ -99,8 +101,8 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
     The value is NaN where a sign has items and fewer than two of them are read (or not the only one).
     """
     sides = np.column_stack([~population.undesirable, population.undesirable])
-    weights = population.moves[sample.rows] / sample.probabilities
-    whole, seen = population.moves @ sides, weights @ sides[sample.rows]
+    weights = population.item_weights[sample.rows] / sample.probabilities
+    whole, seen = population.item_weights @ sides, weights @ sides[sample.rows]
     few = sides[sample.rows].sum(axis=0) < sides.sum(axis=0).clip(max=MIN_OF_A_SIGN)
     ratios = np.divide(whole, seen, out=np.zeros(2), where=seen != 0)
     ratios[(whole != 0) & (few | (seen == 0))] = np.nan
@@ -140,21 +142,21 @@ def _both_sides(truths: Truths) -> bool:
 def _fitted(population: Population, sample: Sample, columns: Floats, weights: Floats, factors: Floats) -> Fit:
     x = columns[sample.rows]
     weights = weights / weights.sum() if weights.any() else weights
-    pull = (x * weights[:, None]) @ np.linalg.pinv((x.T * weights) @ x, rcond=1e-9, hermitian=True)
-    predicted = columns @ (pull.T @ sample.votes)
-    return Fit(total(population, sample, predicted), predicted, x, pull, factors)
+    coefficient_weights = (x * weights[:, None]) @ np.linalg.pinv((x.T * weights) @ x, rcond=1e-9, hermitian=True)
+    predicted = columns @ (coefficient_weights.T @ sample.votes)
+    return Fit(total(population, sample, predicted), predicted, x, coefficient_weights, factors)
 
 
 def total(population: Population, sample: Sample, predicted: Floats) -> float:
     """The sum over all items a m, and over the items read a (y - m)/pi: right on average over draws, whatever m is."""
     left = (sample.votes - predicted[sample.rows]) / sample.probabilities
-    return float((population.moves * predicted).sum() + (population.moves[sample.rows] * left).sum())
+    return float((population.item_weights * predicted).sum() + (population.item_weights[sample.rows] * left).sum())
 
 
 def deviations(population: Population, sample: Sample, fit: Fit) -> Floats:
     """By item read, z = a e / ((1 - h) pi): what it adds to the estimate, as if it had had no part in the fit."""
     residuals = sample.votes - fit.predicted[sample.rows]
-    return population.moves[sample.rows] * residuals / ((1 - fit.leverage).clip(min=OPEN) * sample.probabilities)
+    return population.item_weights[sample.rows] * residuals / ((1 - fit.leverage).clip(min=OPEN) * sample.probabilities)
 
 
 def benchmark_parts(sample: Sample, deviation: Floats) -> Floats:
@@ -172,7 +174,7 @@ def unseen_variance(population: Population, sample: Sample) -> float:
     """The least that V_A is taken to be: three votes that are not as predicted (rule of three), 3 x mean of (1 - pi) (a/pi)^2; 0 where all was read."""
     if not len(sample.rows):
         return np.nan
-    single = (1 - sample.probabilities) * (population.moves[sample.rows] / sample.probabilities) ** 2
+    single = (1 - sample.probabilities) * (population.item_weights[sample.rows] / sample.probabilities) ** 2
     return MIN_DISAGREEMENT * float(single.mean())
 
 
@@ -185,7 +187,7 @@ def influences(population: Population, sample: Sample | None, fit: Fit) -> Float
     ratio, which the last term allows for (linearisation).
     """
     n = population.n_examples
-    adds = population.moves * fit.predicted
+    adds = population.item_weights * fit.predicted
     totals = np.asarray(np.bincount(population.example, adds, minlength=n), dtype=np.float64)
     if sample is not None:
         left = fit.factors * deviations(population, sample, fit)
@@ -233,7 +235,7 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     draw = float(benchmark_parts(sample, deviation).sum())
     squares = np.bincount(sample.units, deviation, minlength=k) ** 2 * (k / (k - 1) if k > 1 else np.nan)
     most = float(squares.sum())
-    roots = fit.factors * population.moves[sample.rows] / np.sqrt(sample.probabilities)
+    roots = fit.factors * population.item_weights[sample.rows] / np.sqrt(sample.probabilities)
     own = sample.said if sample.own is None else sample.own
     n_own = np.bincount(sample.places, ~np.isnan(own), minlength=n_items).astype(np.int64)
     is_settled = np.bincount(sample.places, own != sample.said, minlength=n_items) > 0
@@ -290,7 +292,7 @@ def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floa
     """Of each physician d_k and q_k, as `between_physicians` says."""
     each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
     residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
-    weighted = (each * population.moves[sample.rows])[sample.places] * residuals
+    weighted = (each * population.item_weights[sample.rows])[sample.places] * residuals
     loads = reading_loads(sample.probabilities, sample.places, sample.readers)
     return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=OPEN), loads
 
@@ -350,7 +352,7 @@ def further_reads(population: Population, sample: Sample, *, alone: Fit, helped:
     if np.isnan(without + with_judge):
         return np.nan, np.nan, np.nan
     groups, example = np.unique(population.example[sample.rows], return_inverse=True)
-    n, whole, n_groups = len(sample.rows), len(population.moves), len(groups)
+    n, whole, n_groups = len(sample.rows), len(population.item_weights), len(groups)
     if without == 0 or with_judge == 0 or n == whole:
         return 0.0, 0.0, 0.0
     by_example = np.bincount(example, by_item_without - by_item_with)
@@ -380,7 +382,9 @@ def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float,
     missed = np.ones(len(deviation)) if parts.variance >= parts.most else 1 - sample.probabilities
     totals = np.bincount(sample.units, deviation, minlength=k)[sample.units]
     open_side = (1 - fit.leverage).clip(min=OPEN)
-    slope = -2 * ((missed * totals * population.moves[sample.rows] / (open_side * sample.probabilities)) @ fit.columns)
+    slope = -2 * (
+        (missed * totals * population.item_weights[sample.rows] / (open_side * sample.probabilities)) @ fit.columns
+    )
     residuals = (sample.votes - fit.predicted[sample.rows]) / open_side
-    moved = missed * totals * deviation * (k / (k - 1)) + residuals * (fit.pull @ slope)
+    moved = missed * totals * deviation * (k / (k - 1)) + residuals * (fit.coefficient_weights @ slope)
     return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, parts.readers

@@ -162,7 +162,7 @@ def clustered_means(
 
 
 def as_scores(means: pd.DataFrame) -> pd.DataFrame:
-    """Means and intervals as `SCORE_COLUMNS`: raw_mean, raw_low, raw_high as they are, and score, low, high clipped to [0, 1]."""
+    """Means and intervals as `SCORE_COLUMNS`: raw_mean, raw_low, raw_high, and score, low, high clipped to [0, 1]."""
     raw = means[["mean", "low", "high"]]
     return pd.concat([raw, raw.clip(0, 1)], axis=1).set_axis(list(SCORE_COLUMNS), axis=1)
 

@@ -8,7 +8,7 @@ LEAST_P, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN."""
+    """A number as screens say it: a proper minus sign, thousands apart, nought without a sign, a dash for NaN."""
     if math.isnan(value):
         return NO_VALUE
     text = f"{value:{'+' if signed else ''},.{digits}f}"

@@ -27,7 +27,7 @@ KEY_DAYS, MOST_DAYS = 90, 366
 
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
-    """Invite a person of the study to sign in, by a lead. Returns the token of the link: 14 days, one use, shown this once."""
+    """Invite a person of the study to sign in, by a lead. Returns the link's token: 14 days, one use, shown once."""
     with writing(engine, though_frozen=True) as session:
         allow(session, actor, check_can_add_people)
         return store.invite(session, _person(session, name).person_id, actor=actor.signature)
@@ -40,7 +40,7 @@ def accept(engine: Engine, token: str, who: SignedIn) -> None:
 
 
 def member(engine: Engine, who: SignedIn) -> Viewer | None:
-    """The person of the study whom somebody is, as the study knows them now; None: nobody, or they are not let in any more."""
+    """Whom the study knows somebody as now; None: nobody, or they are not let in any more."""
     with reading(engine) as session:
         return queries.person_of(session, who.issuer, who.subject)
 

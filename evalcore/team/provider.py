@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.settings import Settings, settings
 from evalcore.study.schema import Role
 
@@ -98,12 +98,12 @@ def provider_of(said: Settings) -> Provider | None:
     missing = [name for name, value in wanted.items() if not value]
     if len(missing) == len(wanted):
         if said.allowed_domains or said.allowed_groups:
-            msg = "OVERREAD_ALLOWED_DOMAINS and OVERREAD_ALLOWED_GROUPS are for sign-in: set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables too."
-            raise OverreadError(msg)
+            refuse(
+                "OVERREAD_ALLOWED_DOMAINS and OVERREAD_ALLOWED_GROUPS are for sign-in: set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables too."
+            )
         return None
     if missing:
-        msg = f"Sign-in: expected all of {', '.join(wanted)}, got no {' and no '.join(missing)}."
-        raise OverreadError(msg)
+        refuse(f"Sign-in: expected all of {', '.join(wanted)}, got no {' and no '.join(missing)}.")
     return Provider(
         public_url=_address("OVERREAD_PUBLIC_URL", said.public_url.rstrip("/"), path=False),
         issuer=_address("OVERREAD_OIDC_ISSUER", said.oidc_issuer, path=True),
@@ -122,8 +122,7 @@ def provider_of(said: Settings) -> Provider | None:
 def _secret(said: Settings) -> str:
     path = said.oidc_client_secret_file
     if said.oidc_client_secret:
-        msg = "Sign-in: expected OVERREAD_OIDC_CLIENT_SECRET or OVERREAD_OIDC_CLIENT_SECRET_FILE, got both."
-        raise OverreadError(msg)
+        refuse("Sign-in: expected OVERREAD_OIDC_CLIENT_SECRET or OVERREAD_OIDC_CLIENT_SECRET_FILE, got both.")
     try:
         return path.read_text(encoding="utf-8").strip() if path else ""
     except (OSError, UnicodeDecodeError) as error:
@@ -142,8 +141,7 @@ def _address(name: str, url: str, *, path: bool) -> str:
     plain = not (parts.query or parts.fragment or parts.username or (parts.path and not path))
     if not (safe and parts.hostname and plain):
         wanted = "https://HOST/PATH" if path else "https://HOST without a path"
-        msg = f"{name}: expected {wanted}, got {url!r}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected {wanted}, got {url!r}")
     return url
 
 
@@ -151,6 +149,5 @@ def roles_of(names: Iterable[str], *, where: str) -> frozenset[Role]:
     """Roles by their names; another word is an `OverreadError` that says where it stands."""
     names = list(names)
     if unknown := [name for name in names if name not in set(Role)]:
-        msg = f"{where}: expected roles of {', '.join(Role)}, got {', '.join(unknown)}"
-        raise OverreadError(msg)
+        refuse(f"{where}: expected roles of {', '.join(Role)}, got {', '.join(unknown)}")
     return frozenset(map(Role, names))

@@ -68,7 +68,7 @@ def session_of(engine: Engine, token: str, provider: Provider) -> SignedIn | Non
 
 
 def pressed(engine: Engine, who: SignedIn) -> None:
-    """Somebody did something: their session lasts on. Where the database cannot take that now, it lasts as long as it did."""
+    """Somebody did something: their session lasts on, unless the database cannot take that now."""
     if who.is_seen_anew:
         with suppress(DatabaseFault), writing(engine, though_frozen=True) as session:
             store.seen(session, who.number)
@@ -344,7 +344,7 @@ class SignedInOnly:
 
 
 def _no_study(scope: Scope, who: SignedIn) -> Response:
-    """The same answer whether there is no such study or somebody is not in it: names of studies are nobody else's business."""
+    """The same answer whether there is no such study or somebody is not in it, so that no name is told."""
     if not _is_navigation(scope):
         return PlainTextResponse(NO_STUDY, 404)
     return _page(

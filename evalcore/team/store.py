@@ -26,7 +26,7 @@ NO_INVITATION = (
 
 
 def begin(session: Session, *, issuer: str, subject: str, name: str, groups: Iterable[str]) -> str:
-    """Begin a session. Returns its token, which only the browser keeps. Rows of sessions that ended long ago are removed."""
+    """Begin a session and remove rows of long ended ones. Returns its token, which only the browser keeps."""
     old = now() - KEPT_FOR
     session.connection().execute(delete(SignIn).where(func.coalesce(SignIn.ended_at, SignIn.seen_at) < old))
     token = secrets.token_urlsafe(32)

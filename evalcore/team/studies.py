@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.settings import settings
 from evalcore.study.db import connect
 from evalcore.team.people import Groups
@@ -67,8 +67,7 @@ def group_roles(said: str) -> Groups:
     for part in filter(None, map(str.strip, said.split(","))):
         group, equals, roles = part.rpartition("=")
         if not (equals and group.strip()):
-            msg = f"OVERREAD_GROUP_ROLES: expected GROUP=ROLE+ROLE, got {part[:60]!r}"
-            raise OverreadError(msg)
+            refuse(f"OVERREAD_GROUP_ROLES: expected GROUP=ROLE+ROLE, got {part[:60]!r}")
         groups[group.strip()] = roles_of(map(str.strip, roles.split("+")), where="OVERREAD_GROUP_ROLES")
     return groups
 
@@ -95,8 +94,7 @@ def _read(path: Path, _written: int) -> tuple[Mapping[str, Study], str]:
         msg = f"{path}: expected a table [studies.NAME] with db for each study, got: {error}"
         raise OverreadError(msg) from error
     if not said.studies:
-        msg = f"{path}: expected at least one study, got none"
-        raise OverreadError(msg)
+        refuse(f"{path}: expected at least one study, got none")
     named = {}
     for name, entry in said.studies.items():
         _check_name(name)
@@ -104,15 +102,15 @@ def _read(path: Path, _written: int) -> tuple[Mapping[str, Study], str]:
         named[name] = Study(name, entry.db, entry.title or name, groups)
     twice = [name for name, study in named.items() if [one.db for one in named.values()].count(study.db) > 1]
     if twice:
-        msg = f"{path}: expected a database of its own for each study, got one for {' and '.join(twice)}"
-        raise OverreadError(msg)
+        refuse(f"{path}: expected a database of its own for each study, got one for {' and '.join(twice)}")
     return named, said.sign_ins or next(iter(named.values())).db
 
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name) or name in RESERVED:
-        msg = f"studies: expected a name of small letters, digits and hyphens that is no page of Overread, got {name[:60]!r}"
-        raise OverreadError(msg)
+        refuse(
+            f"studies: expected a name of small letters, digits and hyphens that is no page of Overread, got {name[:60]!r}"
+        )
 
 
 def add(path: Path, name: str, *, db: str, title: str) -> None:
@@ -120,8 +118,7 @@ def add(path: Path, name: str, *, db: str, title: str) -> None:
     _check_name(name)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if before and name in _read(path, _written(path))[0]:
-        msg = f"{path}: expected a new name, got {name}, which is there already"
-        raise OverreadError(msg)
+        refuse(f"{path}: expected a new name, got {name}, which is there already")
     entry = f"[studies.{name}]\ntitle = {json.dumps(title or name)}\ndb = {json.dumps(db)}\n"
     whole = f"{before.rstrip()}\n\n{entry}" if before.strip() else entry
     unfinished = path.with_name(f".{path.name}.unfinished")
@@ -148,6 +145,5 @@ def _prefix(location: str) -> str:
     place = connect(location).url
     prefix = next((study.prefix for study in studies().values() if connect(study.db).url == place), None)
     if prefix is None:
-        msg = "The server does not list this database as a study: overread studies add."
-        raise OverreadError(msg)
+        refuse("The server does not list this database as a study: overread studies add.")
     return prefix

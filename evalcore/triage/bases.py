@@ -11,7 +11,7 @@ import pandas as pd
 from evalcore.rubric import corrected as estimates
 from evalcore.stats.arrays import Floats, quotient
 from evalcore.stats.estimator import by_physicians as fit_by_physicians
-from evalcore.stats.intervals import LEVEL, signed_points
+from evalcore.stats.intervals import signed_points
 from evalcore.stats.pair_tests import against_margin, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
@@ -68,7 +68,7 @@ def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
 
 
 def stated_judges(triage_data: TriageData, spec: Analysis) -> dict[str, str]:
-    """By format the first of the stated judges that has looked at any response; formats that none of them has read are left out."""
+    """By format the first of the stated judges that has looked at any response; a format without one is left out."""
     read = {word.value: [name for name in spec.judges if name in triage_data.judges(word)] for word in Format}
     return {word: names[0] for word, names in read.items() if names}
 
@@ -225,7 +225,7 @@ def paired_costs(of: LevelsBy, counts: Floats) -> pd.DataFrame:
     tables = []
     for word in dict.fromkeys(about.format for about in of.known):
         models = [_scored(about, counts, of) for about in of.known if about.format == word]
-        rows = estimates.paired_differences([one for one, _ in models], of.held.claim, of.held.physicians, LEVEL)
+        rows = estimates.paired_differences([one for one, _ in models], of.held.claim, of.held.physicians)
         if rows.empty:
             continue
         lacking = {one.inputs.model: needed for one, needed in models}

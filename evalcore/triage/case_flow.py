@@ -167,7 +167,7 @@ def _joined(*counts: tuple[int, str]) -> str:
 
 
 def folded(flow: pd.DataFrame, most: int = MOST_SOURCES) -> pd.DataFrame:
-    """The same with the smallest sources as one, where there are more than `most`: a figure of fifty lines is no figure."""
+    """The same with the smallest sources as one where there are more than `most`, so that the figure can be read."""
     sizes = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
     small = sizes.index[most - 1 :]
     if len(small) <= 1:
@@ -179,7 +179,7 @@ Stages = tuple[dict[str, int], dict[str, int], dict[str, int]]
 
 
 def stages(flow: pd.DataFrame) -> Stages:
-    """The columns of the figure: sources (those with most cases first), outcomes, and what the cases stand at in the end."""
+    """The columns of the figure: sources (most cases first), outcomes, and where the cases end."""
     sources = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
     outcomes, ends = flow.groupby("outcome")["n"].sum(), flow.groupby(_ends(flow))["n"].sum()
     order = [*LABELS.values(), Outcome.AMBIGUOUS.value, *dict.fromkeys(LEFT_OUT.values())]

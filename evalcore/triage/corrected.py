@@ -12,7 +12,7 @@ from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, claim_sentenc
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads
-from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares, wilson
+from evalcore.stats.intervals import clustered_means, grouped_shares, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
@@ -62,7 +62,7 @@ class Estimand:
         The second sum moves every prediction alike, so that the residuals that are left have the mean 0.
         """
         rows = self.sample.rows
-        weight = self.population.moves[rows] / self.sample.probabilities
+        weight = self.population.item_weights[rows] / self.sample.probabilities
         weight = weight / weight.sum()
         moved = self.predicted + float((weight * (self.sample.votes - self.predicted[rows])).sum())
         leverage = (self.leverage + weight)[:, None]
@@ -150,7 +150,7 @@ class Answers:
         of_rest = (about.rest @ means * rows).sum(axis=1)
         once, chance = about.once / max(n, 1), about.probabilities
         population = Population(
-            moves=np.concatenate([once, left / max(n, 1)]),
+            item_weights=np.concatenate([once, left / max(n, 1)]),
             undesirable=np.zeros(len(once) + n, dtype=bool),
             labels=np.empty((len(once) + n, 0)),
             example=np.concatenate([about.read, np.arange(n)]),
@@ -332,7 +332,7 @@ def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[s
     if found["enough"]:
         for kind in (PHYSICIANS, CORRECTED):
             fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)
-            columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind, LEVEL)
+            columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind)
             found |= {kind + bound: columns[kind + bound] for bound in BOUNDS}
     return found
 
@@ -405,7 +405,7 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
             row["of_over"] = weights.over * ways[f"{of}_over"]
             row["harm"] = row["of_under"] + row["of_over"]
             made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
-            low, high = (float(made_of.columns("", LEVEL)[bound]) * largest for bound in ("_low", "_high"))
+            low, high = (float(made_of.columns("")[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
             row["high"] = max(min(high, weights.highest), row["harm"])
         rows.append(row | made | {"reason": made["needed"]})
@@ -501,7 +501,7 @@ def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.Da
 
 
 def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
-    """Coefficients of the whole matrices, weighted; as `rates.summary`, with n responses and a case left out at a time."""
+    """Weighted coefficients of whole matrices: `rates.summary`, of n responses, leaving out a case at a time."""
     items = _items(triage_data, settled=settled)
     items = items.where(items.is_drawn)
     each = np.zeros((len(items.gold), N_LEVELS, N_LEVELS))

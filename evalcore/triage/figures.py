@@ -1,4 +1,4 @@
-"""Figures of triage: confusion matrices, directions of errors, groups and boundary cases, harm, and the flow of cases."""
+"""Figures of triage: confusion matrices, directions of errors, groups, boundary cases, harm, the flow of cases."""
 
 import html
 import math
@@ -229,7 +229,7 @@ def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
 def _stacked(
     parts: Sequence[tuple[list[float], str, str, float, list[str]]], named: Sequence[str], title: str, *, text_pixels: int, frame: int
 ) -> go.Figure:  # fmt: skip
-    """Bars that fill their rows; of each part its shares, words, colour, width of its border, and what is said on hovering."""
+    """Bars that fill their rows; of each part its shares, words, colour, border width and hover words."""
     figure = go.Figure()
     for shares, name, colour, border, hovers in parts:
         look = {"orientation": "h", "width": 0.66, "marker": {"color": colour, "line": {"color": INK, "width": border}}}
@@ -317,7 +317,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
     return figure.update_layout(legend_y=1 + above, margin_t=64)
 
 
-def apart(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
+def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
     """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")

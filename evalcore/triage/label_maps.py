@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 import numpy as np
 import pandas as pd
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.settings import shipped
 from evalcore.stats.wording import counted, listed
 from evalcore.study.csv_cells import pairs, written
@@ -24,9 +24,10 @@ PANEL, INFORMATION = "panel", "information"
 LEVELS = "levels"
 """The map of the sources that have none of their own: letters, boundaries, and the four names SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY."""
 MEANINGS = (
-    *(level.value for level in Acuity if level is not Acuity.REMOVE), PANEL,
+    *(level.value for level in Acuity if level is not Acuity.REMOVE),
+    PANEL,
     *(f"{INFORMATION} {level}" for level in Acuity if level is not Acuity.REMOVE),
-)  # fmt: skip
+)
 
 Table = Sequence[tuple[str, str]]
 Maps = Mapping[str, Mapping[str, str]]
@@ -91,8 +92,7 @@ def meaning_of(maps: Maps, source: str, label: str) -> str:
         if fold(source) not in maps:
             whose = f"the map of the levels' names, as {source!r} has no map of its own"
         words = ", ".join([*known][:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
-        msg = f"expected one of {words}, got the label {label!r} of the source {source!r} ({whose})"
-        raise OverreadError(msg)
+        refuse(f"expected one of {words}, got the label {label!r} of the source {source!r} ({whose})")
     return meaning
 
 
@@ -110,8 +110,7 @@ def level_named(text: str) -> Acuity | None:
 def parse(text: str, name: str) -> list[tuple[str, str]]:
     """A map from CSV with the columns label and meaning. Raises OverreadError, with file and line: as `check`, or no CSV, or a column is missing."""
     if len(text) > MAX_CHARACTERS:
-        msg = f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more")
     return check(pairs(text, name, COLUMNS), name)
 
 
@@ -125,19 +124,15 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
     for place, given, stands_for in rows:
         label, meaning = given.strip(), meaning_written(stands_for)
         if not label or len(label) > MAX_LENGTH or not label.isprintable():
-            msg = f"{place}: label: expected 1 to {MAX_LENGTH} printable characters, got {label[:40]!r}"
-            raise OverreadError(msg)
+            refuse(f"{place}: label: expected 1 to {MAX_LENGTH} printable characters, got {label[:40]!r}")
         if meaning is None:
-            msg = f"{place}: meaning: expected one of {', '.join(MEANINGS)}, got {stands_for.strip()[:40]!r}"
-            raise OverreadError(msg)
+            refuse(f"{place}: meaning: expected one of {', '.join(MEANINGS)}, got {stands_for.strip()[:40]!r}")
         if fold(label) in seen:
-            msg = f"{place}: label: expected each label once, got {label!r}, which {seen[fold(label)]} has already"
-            raise OverreadError(msg)
+            refuse(f"{place}: label: expected each label once, got {label!r}, which {seen[fold(label)]} has already")
         seen[fold(label)] = place
         table.append((label, meaning))
     if not 0 < len(table) <= MAX_ROWS:
-        msg = f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}")
     return in_order(table)
 
 
@@ -208,7 +203,7 @@ def count_sentences(counts: pd.DataFrame, source: str, known: Maps) -> list[str]
 
 
 def _is_of(counts: pd.DataFrame, source: str, known: Maps) -> "pd.Series[bool]":
-    """Which rows belong to the map of a source; that of the levels counts for all sources without a map of their own."""
+    """Which rows belong to a source's map; that of the levels counts for all sources without a map of their own."""
     own = fold(source)
     return ~counts["source"].isin(list(known)) if own == LEVELS else counts["source"].eq(own)
 

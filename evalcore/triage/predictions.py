@@ -19,7 +19,7 @@ COUNTS = ("n_A", "n_B", "n_C", "n_D")
 
 
 def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
-    """Who has looked at responses of each format that anybody has looked at: the usual judge first, then who looked at most."""
+    """By format who has looked at responses: the usual judge first, then who looked at most."""
     found = {}
     for word in Format:
         if judges := triage_data.judges(word):

@@ -47,7 +47,7 @@ class Base(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What counts, of which cases: gold x prediction, the second the same for all predictions; and the words for the cases."""
+    """Which cells count, of which cases (gold x prediction, the same for all predictions), and words for the cases."""
 
     hits: Truths
     base: Truths
@@ -307,9 +307,10 @@ _FORMULAS: Mapping[str, tuple[Callable[[Floats], Floats], tuple[float, float]]] 
     "kappa_linear": (_kappa(np.abs(STEP)), (-1, 1)),
     "kappa_quadratic": (_kappa(STEP**2), (-1, 1)),
     "mean_signed": (
-        lambda counts: quotient((counts * STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2))), (1.0 - N_LEVELS, N_LEVELS - 1.0),
+        lambda counts: quotient((counts * STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2))),
+        (1.0 - N_LEVELS, N_LEVELS - 1.0),
     ),
-}  # fmt: skip
+}
 
 
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")

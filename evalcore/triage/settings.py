@@ -7,7 +7,7 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from evalcore.errors import OverreadError, shape_fault
+from evalcore.errors import OverreadError, refuse, shape_fault
 from evalcore.study.schema import Format
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 
@@ -121,8 +121,7 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
 def from_yaml(text: str, name: str, kind: type[T]) -> T:
     """What a file of YAML says, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a wrong value."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more")
     try:
         return msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=kind)  # noqa: S506 - a SafeLoader
     except msgspec.ValidationError as error:
@@ -139,8 +138,7 @@ def parse(text: str, name: str) -> TriageSettings:
     """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: as `from_yaml`, or a value out of its range."""
     file = from_yaml(text, name, TriageSettings)
     if fault := _fault(file):
-        msg = f"{name}: {fault}"
-        raise OverreadError(msg)
+        refuse(f"{name}: {fault}")
     names = LevelNames(**{letter: getattr(file.level_names, letter).strip() for letter in LETTERS})
     return msgspec.structs.replace(file, level_names=names)
 

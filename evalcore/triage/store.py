@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import delete, exists, insert, select
 from sqlmodel import Session, col
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, refuse
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import TABLES, Rater
@@ -21,8 +21,7 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
     """
     folded = label_maps.fold(source)
     if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
-        msg = f"source: expected 1 to {label_maps.MAX_LENGTH} printable characters, got {source[:40]!r}"
-        raise OverreadError(msg)
+        refuse(f"source: expected 1 to {label_maps.MAX_LENGTH} printable characters, got {source[:40]!r}")
     given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
     wanted = label_maps.check(given, f"the label map of {folded}") if given else []
     if wanted == label_maps.default_tables().get(folded):

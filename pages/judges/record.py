@@ -11,7 +11,7 @@ from evalcore.judges import anchoring as shift, record as metric
 from evalcore.judges.figures import record_forest, shift as shift_figure
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
-from pages.shared import common, glossary, html, judges_choice, routes, tables, theme
+from pages.shared import common, glossary, html, judges_choice, page_cache, routes, tables, theme
 
 TITLE = "Record of the judge"
 LEFT_OUT = "Conversations that wait for you, to be read or settled, are left out of all numbers here."
@@ -31,17 +31,11 @@ MOVED = {
 }
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def _measured(
-    location: str,  # noqa: ARG001 - the key
-    version: common.Version,  # noqa: ARG001 - the key
-    hidden: frozenset[int],
-    judge: str,
-    which: metric.Reads | None,
-) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
-    reads = common.read("blind_reads", judge)
-    # a read beside the judge's label tells the label: of conversations that wait, the viewer's own reads stay out too
-    seen = visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden)
+Measured = tuple[pd.DataFrame, pd.DataFrame, str, bool, str]
+"""The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect."""
+
+
+def _measured(seen: pd.DataFrame, which: metric.Reads | None) -> Measured:
     answered = seen.loc[seen["label"].isin(metric.ANSWERS)]
     effect = shift.effect(seen)
     return (
@@ -53,11 +47,14 @@ def _measured(
     )
 
 
-def measured(
-    viewer: Viewer, judge: str, which: metric.Reads | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
-    """The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect, as the viewer may see it."""
-    return _measured(common.location(), common.version(), common.blind(viewer), judge, which)
+def measured(viewer: Viewer, judge: str, which: metric.Reads | None = None) -> Measured:
+    """What the reads say of a judge that the viewer may see; of conversations that wait not even their own, since a read beside the label tells the label."""
+
+    def seen() -> pd.DataFrame:
+        reads = common.read("blind_reads", judge).assign(rater_kind=RaterKind.REVIEWER)
+        return visible_verdicts(reads, None, common.blind(viewer))
+
+    return page_cache.computed(_measured, viewer, seen, which, about=judge)
 
 
 def is_read(viewer: Viewer, judge: str) -> bool:

@@ -14,10 +14,10 @@ from evalcore.rubric.data import RubricData
 from evalcore.runs.queries import stated
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents, families
-from evalcore.study.db import reading
+from evalcore.study.db import Engine, reading
 from evalcore.study.policies import check_can_set_families, reason
 from evalcore.study.schema import Viewer
-from pages.shared import common, html, judges_choice, routes, tables, theme
+from pages.shared import common, html, judges_choice, page_cache, routes, tables, theme
 
 BY = {"Axis": drift.AXIS, "Category": CATEGORY, "Points' sign": SIGN, "Theme": "theme"}
 MAX_DRAWN = 30
@@ -80,9 +80,8 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     st.html(html.foot(FAMILY_FOOT if before is None else f"{DRIFT_FOOT} {FAMILY_FOOT}"))
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _compared(location: str, version: common.Version, before: str, after: str, hidden: frozenset[int]) -> Compared:  # noqa: ARG001 - the key
-    with reading(common.engine()) as session:
+def _compared(engine: Engine, before: str, after: str, hidden: frozenset[int]) -> Compared:
+    with reading(engine) as session:
         said = {rater.name: stated(session, rater.name) for rater in prompts_compared.prompts(session).values()}
         return prompts_compared.compare(session, before, after, stated=said, blind=hidden)
 
@@ -100,7 +99,7 @@ def _prompts(viewer: Viewer) -> None:
     if before is None or after is None:
         return
     with common.shown_errors():
-        found = _compared(common.location(), common.version(), before, after, common.blind(viewer))
+        found = page_cache.computed(_compared, viewer, common.engine, before, after, common.blind(viewer))
         st.html(html.finding(found.sentences[0]))
         for sentence in found.sentences[1:]:
             st.html(html.quiet(sentence))

@@ -151,19 +151,17 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
             key="models_farthest",
             hide_index=True,
             height=480,
-            on_select="rerun",
-            selection_mode=["single-row", "single-cell"],
             column_config={
                 "Conversation": column_of.TextColumn(width=200),
                 **{f"score {name}": column_of.NumberColumn(name, format="%.2f", width=72) for name in (first, second)},
                 "Apart": column_of.NumberColumn(format="%+.2f", width=64),
             },
             alt="The conversations on which the two models are farthest apart",
+            **tables.CLICKED,
         )
-    touched = [*row.selection.rows, *(number for number, _ in row.selection.cells)]
     points = [point["customdata"][0] for point in event.selection.points if point.get("customdata")]
-    if touched:
-        points.append(farthest["example_id"].iloc[touched[0]])
+    if (place := tables.touched(row)) is not None:
+        points.append(farthest["example_id"].iloc[place])
     if points:
         _open(viewer, chosen, int(points[0]), first, second)
     st.html(

@@ -177,7 +177,7 @@ def _judged(location: str, judged_version: tuple[int, int]) -> RubricData:  # no
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
+def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
     def read() -> pd.DataFrame:
         with reading(_engine_at(location)) as session:
             return rubric_queries.reads(session)
@@ -200,25 +200,25 @@ def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
 
 def rubric_data(person: Viewer) -> RubricData:
     """What everybody says of every item, without conversations that wait for this person's own blind read; shared frames: never change them."""
-    return _opinions(location(), judged_version(), version()).without(blind(person))
+    return _rubric_data(location(), judged_version(), version()).without(blind(person))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
-def _levels(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
+def _imported_cases(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
     with reading(_engine_at(location)) as session:
         return triage_queries.imported(session)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
-    levels = _levels(location, judged_version)
+def _triage_data(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
+    levels = _imported_cases(location, judged_version)
     with reading(_engine_at(location)) as session:
         return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
 
 
 def triage_data(person: Viewer) -> TriageData:
     """The cases of triage and all that is said of them, in the same way."""
-    return _triaged(location(), judged_version(), version()).without(blind(person))
+    return _triage_data(location(), judged_version(), version()).without(blind(person))
 
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:

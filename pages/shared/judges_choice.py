@@ -18,7 +18,7 @@ KEYS = ("judges_show", "judges_judge", "criteria_by")
 
 
 def computed(make: Callable[..., _Made], viewer: Viewer, *arguments: Any) -> _Made:
-    """What `make(rubric_data, *arguments)` gives, as `_kept.computed` keeps it."""
+    """What `make(rubric_data, *arguments)` gives, as `page_cache.computed` keeps it."""
     return page_cache.computed(make, viewer, lambda: common.rubric_data(viewer), *arguments)
 
 

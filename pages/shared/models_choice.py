@@ -14,8 +14,8 @@ from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
 from evalcore.study import frames
-from evalcore.study.analysis import Analysis
-from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
+from evalcore.study.analysis import PHYSICIANS_WORDS, Analysis
+from evalcore.study.schema import REPEAT, Claim, Viewer
 from pages.shared import common, filters, glossary, page_cache
 
 _Made = TypeVar("_Made")
@@ -23,7 +23,7 @@ ALL = "all examples"
 WHOLE = "oss_eval"  # the subset that every example of HealthBench belongs to: as a choice it would say nothing
 WIDEST = "the widest possible"
 CLAIMS = {None: WIDEST, Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples too"}
-READERS = {None: WIDEST, Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
+READERS: dict[Any, str] = {None: WIDEST, **PHYSICIANS_WORDS}
 NO_LABELS = "No response of this part has a label by every chosen judge on every criterion. Choose other examples, or fewer judges."
 PAGE = "models"
 KEYS = ("models_show", "models_data", "models_subset", "models_first", "models_second")

@@ -20,6 +20,7 @@ ROOM_PIXELS = 980
 WRAPS_FROM, LINE_PIXELS, MOST_LINES = 66, 20, 6
 """Streamlit breaks words of a cell into lines only in rows of more than 64 pixels."""
 NOTHING = ("", NO_VALUE, 0)
+CLICKED: Mapping[str, Any] = {"on_select": "rerun", "selection_mode": ["single-row", "single-cell"]}
 
 
 def height(n_rows: int, tallest: int = TALLEST, *, row_pixels: int = ROW_PIXELS) -> int:
@@ -103,20 +104,22 @@ def show(
     )
 
 
+def touched(event: Any) -> int | None:
+    """The place of the row that a click has touched in a table with `CLICKED`, from 0."""
+    return next(iter([*event.selection.rows, *(row for row, _ in event.selection.cells)]), None)
+
+
 def pick(columns: Mapping[str, Any], **how: Any) -> int | None:
     """As `show`, of which a click picks a row: its place from 0."""
-    event = show(columns, on_select="rerun", selection_mode=["single-row", "single-cell"], **how)
+    place = touched(show(columns, **CLICKED, **how))
     n_rows = max(map(len, columns.values()), default=0)
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched and touched[0] < n_rows else None
+    return None if place is None or place >= n_rows else place
 
 
 def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
     """A table of which a click opens one row. Returns the place of the row that was clicked, from 0."""
     table = pd.DataFrame(columns)
     event = st.dataframe(
-        table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), on_select="rerun",
-        selection_mode=["single-row", "single-cell"], alt=alt, **how,
+        table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), alt=alt, **CLICKED, **how
     )  # fmt: skip
-    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
-    return touched[0] if touched else None
+    return touched(event)

@@ -8,15 +8,15 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration.case_spread import OfAmbiguous
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, wilson
-from evalcore.stats.wording import counted
+from evalcore.stats.intervals import interval_words, percent_words, share_words, wilson
+from evalcore.stats.wording import chance_words, counted
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.triage import cases as triage_flips, rates as triage_rates
 from evalcore.triage.bases import difference_words
 from evalcore.triage.cases import DANGEROUS, flip_counts, misses
 from evalcore.triage.data import Kind
-from evalcore.triage.figures import LETTERS, apart, by_group as group_figure
+from evalcore.triage.figures import LETTERS, boundary_answers, by_group as group_figure
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group, clear_answers
 from evalcore.triage.settings import rule_words
@@ -184,7 +184,7 @@ def show_boundary(here: Here) -> None:
     wide = table.pivot(index=["model", "format"], columns="measure", values="words").reset_index()
     wide, drawn = triage_choice.in_order(wide), _shares(table)
     if len(drawn):
-        figure = apart(drawn, PARTS)
+        figure = boundary_answers(drawn, PARTS)
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
     tables.show(
@@ -286,7 +286,6 @@ def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[s
 
 
 FLIPS_A_PAGE = 8
-LEAST_P = 0.001
 FLIPS_FOOT = (
     "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
     "gold. First those that cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less "
@@ -328,7 +327,7 @@ def show_flips(here: Here) -> None:
     points = table["difference"].map(lambda difference: "" if math.isnan(difference) else " points")
     words = [f"{difference_words(row)}{unit}" for row, unit in zip(rows, points, strict=True)]
     columns |= {"Under-triage, conversation less qa": words, "Clear cases": table["n"]}
-    columns |= {"p": [NO_VALUE if math.isnan(p) else "< 0.001" if p < LEAST_P else f"{p:.3f}" for p in table["p"]]}
+    columns |= {"p": table["p"].map(chance_words)}
     alt = "How often the format changes each model's answer"
     tables.show(columns, key="triage_flip_counts", alt=alt, names=("Model",))
     flipped = here.of_predictions(triage_flips.flips)

@@ -74,7 +74,7 @@ def basis_control(here: Here) -> By:
     )
     physicians = triage_choice.one_of(
         "As read by", readers, "triage_readers_of", width=175, usual=usual.physicians, format_func=READERS.__getitem__
-    )  # fmt: skip
+    )
     held = Held(Claim(claim), Physicians(physicians), spec.settled)
     return By(here, basis, held, why if held == usual else "")
 

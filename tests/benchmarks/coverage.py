@@ -70,7 +70,7 @@ FITS = {CORRECTED: estimator.corrected, PHYSICIANS: estimator.by_physicians}
 class World:
     """All examples that there could be, one response each, with what is true and what judges say of it."""
 
-    moves: Floats
+    item_weights: Floats
     undesirable: npt.NDArray[np.bool_]
     labels: Floats
     truth: Floats
@@ -82,8 +82,8 @@ class World:
 
     @cached_property
     def _met_and_not(self) -> Floats:
-        met = float(self.moves @ self.truth)
-        return np.array([met, float(self.moves.sum()) - met]) / self.n_examples
+        met = float(self.item_weights @ self.truth)
+        return np.array([met, float(self.item_weights.sum()) - met]) / self.n_examples
 
     def score(self, said: Floats) -> float:
         """Where met and not met are called met so often."""
@@ -96,16 +96,18 @@ class World:
         ends = np.cumsum(sizes)
         rows = np.arange(ends[-1]) + np.repeat(self.starts[examples] - ends + sizes, sizes)
         example = np.repeat(np.arange(n), sizes)
-        return Population(self.moves[rows] / n, self.undesirable[rows], self.labels[rows], example), self.truth[rows]
+        return Population(self.item_weights[rows] / n, self.undesirable[rows], self.labels[rows], example), self.truth[
+            rows
+        ]
 
 
 def world(rng: np.random.Generator, judges: Mapping[str, float], *, n_examples: int = N_ALL) -> World:
     """Judges by name, with their accuracy."""
     rubric_data, truth = drawn(rng, n_examples=n_examples, judges=judges, share_read=1e-4)
-    moves = coefficients(rubric_data.items).to_numpy() * n_examples
+    item_weights = coefficients(rubric_data.items).to_numpy() * n_examples
     labels = rubric_data.judged.to_numpy().astype(float)
     starts = np.searchsorted(rubric_data.items["example_id"].to_numpy(), np.arange(1, n_examples + 2))
-    return World(moves, rubric_data.items["points"].to_numpy() < 0, labels, truth.to_numpy(), starts)
+    return World(item_weights, rubric_data.items["points"].to_numpy() < 0, labels, truth.to_numpy(), starts)
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def read(rng: np.random.Generator, how: Reading, about: Population, said: Floats
     """What physicians read, of what each would say of every item (a physician a row)."""
     probabilities = np.full(said.shape[1], how.share)
     if how.draw == IMPORTANCE:
-        probabilities = mild_probabilities(about.moves, about.labels, how.share)
+        probabilities = mild_probabilities(about.item_weights, about.labels, how.share)
     unit = about.example if how.draw == RESPONSES else np.arange(said.shape[1])
     rows = np.flatnonzero(rng.random(int(unit.max()) + 1)[unit] < probabilities)
     places, readers = readers_of(rng, how, unit, rows)
@@ -198,7 +200,7 @@ class Counted:
         for kind, (claim, physicians) in product(fits, true if enough else ()):
             if physicians is Physicians.IN_GENERAL and effective < MIN_EFFECTIVE:
                 continue
-            found = of_reads(about, sample, fits[kind], claim, physicians).columns("score", 0.95)
+            found = of_reads(about, sample, fits[kind], claim, physicians).columns("score")
             key = kind, claim, physicians
             self.held.setdefault(key, []).append(
                 found["score_low"] - ROUNDING <= true[claim, physicians] <= found["score_high"] + ROUNDING
@@ -242,14 +244,14 @@ def coverage(
         said = (rng.random((len(how.loads), len(truth))) < how.says(truth, leans)).astype(float)
         sample = read(rng, how, about, said)
         true = {
-            (Claim.BENCHMARK, Physicians.THESE): float(about.moves @ (how.shares @ said)),
+            (Claim.BENCHMARK, Physicians.THESE): float(about.item_weights @ (how.shares @ said)),
             (Claim.NEW_EXAMPLES, Physicians.THESE): of.score(how.shares @ how.says(BOTH, leans)),
-            (Claim.BENCHMARK, Physicians.IN_GENERAL): float(about.moves @ how.says(truth)),
+            (Claim.BENCHMARK, Physicians.IN_GENERAL): float(about.item_weights @ how.says(truth)),
             (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): of.score(how.says(BOTH)),
         }
         enough = counted.add(about, sample, {kind: fitted(about, sample) for kind, fitted in FITS.items()}, true)
         if kept is not None and enough and len(kept) < N_PPI and len(sample.rows) < len(truth):
-            scaled = about.moves * len(truth)
+            scaled = about.item_weights * len(truth)
             others = np.setdiff1d(np.arange(len(truth)), sample.rows)
             labels = scaled * about.labels.mean(axis=1)
             wanted = np.array([true[Claim.BENCHMARK, Physicians.THESE]])

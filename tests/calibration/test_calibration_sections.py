@@ -15,7 +15,7 @@ from evalcore.study.schema import PARSER, ConfidenceMeaning
 from evalcore.triage import data as frames
 from evalcore.triage.data import NO_LEVEL, AmbiguityRule, Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from tests import opinion_rows
+from tests import rubric_rows
 from tests.confidences import counted
 from tests.triage_cases import CONVERSATION, QA, drawn
 
@@ -123,7 +123,7 @@ def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_ow
 
 
 def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_question():
-    rubric_data = opinion_rows.of_columns(
+    rubric_data = rubric_rows.of_columns(
         example=[1, 2, 3], criterion=[1, 1, 1], judges={"Heron": "+++", "Wren": "+++", "Owl": "++-"}, readers={"dr_a": "+-+"}
     )  # fmt: skip
     stated = beside([0.9] * 3, [1.0] * 3, [1.0, 0.0, 1.0])

@@ -19,7 +19,7 @@ from evalcore.calibration.confidence import (
     stated_levels,
 )
 from evalcore.study.schema import ConfidenceMeaning
-from tests import opinion_rows
+from tests import rubric_rows
 from tests.confidences import checked
 from tests.triage_cases import drawn
 
@@ -172,7 +172,7 @@ def test_what_somebody_volunteered_enters_only_where_all_blind_reads_count():
 
 
 def test_what_most_judges_say_is_as_sure_as_many_of_them_say_it():
-    rubric_data = opinion_rows.of_columns(
+    rubric_data = rubric_rows.of_columns(
         example=[1, 1, 2, 2, 2], criterion=[1, 2, 1, 2, 3],
         judges={"Magpie": "++-?-", "Wren": "+--.-", "Owl": "++---"}, readers={"dr_a": "+-?+ ", "dr_b": "+  -+"},
     )  # fmt: skip
@@ -187,7 +187,7 @@ def test_what_most_judges_say_is_as_sure_as_many_of_them_say_it():
 
 def test_two_judges_who_agree_are_no_confidence():
     columns = {"example": [1, 2], "criterion": [1, 1], "readers": {"dr_a": "++"}}
-    assert majority_items(opinion_rows.of_columns(judges={"Magpie": "++", "Wren": "++"}, **columns)).empty
+    assert majority_items(rubric_rows.of_columns(judges={"Magpie": "++", "Wren": "++"}, **columns)).empty
     said = majority(pd.DataFrame({"Magpie": [1.0], "Wren": [1.0], "Owl": [np.nan]})).iloc[0]
     assert (said["n_votes"], said["refused"]) == (2, TOO_FEW_VOTES)
     assert np.isnan(said["confidence"])
@@ -195,8 +195,8 @@ def test_two_judges_who_agree_are_no_confidence():
 
 def test_where_no_item_was_labelled_by_two_judges_there_is_no_majority():
     columns = {"example": [1, 2], "criterion": [1, 1], "readers": {"dr_a": "++"}}
-    assert majority_items(opinion_rows.of_columns(judges={"Magpie": "+ ", "Wren": " +"}, **columns)).empty
-    assert majority_items(opinion_rows.of_columns(judges={"Magpie": "++"}, **columns)).empty
+    assert majority_items(rubric_rows.of_columns(judges={"Magpie": "+ ", "Wren": " +"}, **columns)).empty
+    assert majority_items(rubric_rows.of_columns(judges={"Magpie": "++"}, **columns)).empty
 
 
 @given(st.lists(st.lists(st.sampled_from([1.0, 0.0, np.nan]), min_size=4, max_size=4), min_size=1, max_size=20))

@@ -1,4 +1,4 @@
-"""Writes the reference pages of docs/ from the code: `python -m tests.docs.reference`, which `make docs` runs."""
+"""Writes the reference pages of docs/ and the README's table of keys from the code: `python -m tests.docs.reference`, which `make docs` runs."""
 
 import inspect
 import re
@@ -17,6 +17,7 @@ from evalcore.study.schema import Ask
 from pages.shared import keys
 
 DOCS = Path(__file__).parents[2] / "docs"
+README = DOCS.parent / "README.md"
 MADE = "This page is made from the code by `make docs`."
 
 
@@ -71,13 +72,28 @@ def columns() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def keys_of_screens() -> dict[str, list[list[str]]]:
+    """By screen each key as it is written, and what it does."""
+    asked = [(panel.value, panel, Ask.RUBRIC) for panel in keys.Panel]
+    asked.append(("Review, a level of care", keys.Panel.MARK, Ask.GOLD_ACUITY))
+    return {
+        title: [[f"`{key.written or key.press}`", key.does] for key in keys.keys_of(panel, ask)]
+        for title, panel, ask in asked
+    }
+
+
 def keys_page() -> str:
     parts = ["# Keys", f"A key means one thing on every screen. Shortcuts are off while you type. {MADE}"]
-    panels = [(panel.value, panel, Ask.RUBRIC) for panel in keys.Panel]
-    for title, panel, ask in [*panels, ("Review, a level of care", keys.Panel.MARK, Ask.GOLD_ACUITY)]:
-        rows = [[f"`{key.written or key.press}`", key.does] for key in keys.keys_of(panel, ask)]
+    for title, rows in keys_of_screens().items():
         parts += [f"## {title}", table(["key", "what it does"], rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def with_keys(readme: str) -> str:
+    """The README with its table of keys as the code has it: a row a screen."""
+    told = {title: " · ".join(" ".join(row) for row in rows) for title, rows in keys_of_screens().items()}
+    lines = ["| screen | keys |", "|---|---|", *(f"| {title} | {words} |" for title, words in told.items())]
+    return re.sub(r"\| screen \| keys \|\n(\|.*\n)+", lambda _: "\n".join(lines) + "\n", readme)
 
 
 def settings() -> str:
@@ -101,3 +117,4 @@ PAGES = {"formats": formats, "commands": commands, "columns": columns, "keys": k
 if __name__ == "__main__":
     for page, made in PAGES.items():
         (DOCS / f"{page}.md").write_text(made(), encoding="utf-8")
+    README.write_text(with_keys(README.read_text(encoding="utf-8")), encoding="utf-8")

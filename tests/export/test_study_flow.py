@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given, strategies as some
 
 from evalcore.export.reporting import BESIDE, LEFT, STAGE, UNITS, flow_svg, study_flow
-from tests import opinion_rows
+from tests import rubric_rows
 
 N_EXAMPLES, N_CRITERIA, MODELS = 4, 2, ("Alder", "Briar")
 N = N_EXAMPLES * N_CRITERIA * len(MODELS)
@@ -18,7 +18,7 @@ letters = some.text(alphabet="+-?.", min_size=N, max_size=N)
 def flow_of(judge: str, readers: dict[str, str], assigned: set[int], enough: list[str]):
     """A study of 4 examples, 2 models and 2 criteria, and its flow."""
     grid = [(e, m, c) for e in range(1, N_EXAMPLES + 1) for m in MODELS for c in range(1, N_CRITERIA + 1)]
-    part = opinion_rows.of_columns(
+    part = rubric_rows.of_columns(
         example=[e for e, _, _ in grid], model=[m for _, m, _ in grid], criterion=[c for _, _, c in grid], judges={"Magpie": judge}, readers=readers,
     )  # fmt: skip
     responses = part.items.drop_duplicates("response_id")[["response_id", "example_id"]]

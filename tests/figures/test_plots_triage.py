@@ -178,7 +178,7 @@ def test_answers_to_boundary_cases_fill_a_bar_and_those_below_both_letters_stand
     table = pd.DataFrame(
         [{"model": ODD, "format": "qa", "n": 8, "a": 0.125, "a_k": 1, "b": 0.5, "b_k": 4, "c": 0.25, "c_k": 2, "d": 0.125, "d_k": 1}]
     )  # fmt: skip
-    figure = figures.apart(table, [(name, name) for name in "abcd"])
+    figure = figures.boundary_answers(table, [(name, name) for name in "abcd"])
     assert sum(part.x[0] for part in figure.data) == pytest.approx(1)
     assert [part.marker.line.width > 0 for part in figure.data] == [True, False, False, False]
     assert ODD not in words_of(figure)

@@ -19,7 +19,7 @@ from evalcore.judges.record import Reads
 from evalcore.stats.arrays import codes_of
 from evalcore.stats.intervals import grouped_shares, share_interval
 from tests import population
-from tests.opinion_rows import of_columns, shuffled
+from tests.rubric_rows import of_columns, shuffled
 
 
 def one_a_case(judge, *readers, cluster="hedging_any", **more):

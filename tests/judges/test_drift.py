@@ -24,7 +24,7 @@ from evalcore.judges.drift import (
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
 from tests import population
-from tests.opinion_rows import of_columns, shuffled
+from tests.rubric_rows import of_columns, shuffled
 
 
 def two(old, new, *, example=None, criterion=None, **more):

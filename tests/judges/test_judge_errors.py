@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from evalcore.judges.quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
-from tests.opinion_rows import of_drawing as study, shuffled
 from tests.population import drawn
 from tests.quality_rows import opinions_of
+from tests.rubric_rows import of_drawing as study, shuffled
 
 many = settings(max_examples=4, deadline=None)
 

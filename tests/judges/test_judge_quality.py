@@ -16,9 +16,9 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.queries import load
 from evalcore.study.db import reading
 from tests.invented import bring, study as opened
-from tests.opinion_rows import of_drawing as study, shuffled
 from tests.population import drawn
 from tests.quality_rows import many, opinions_of, row_of
+from tests.rubric_rows import of_drawing as study, shuffled
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.quality import OVERALL, balanced_f1
 from evalcore.stats.majority import decisions, jury_names, majority, words
-from tests.opinion_rows import of_drawing as study
 from tests.population import drawn
 from tests.quality_rows import row_of
+from tests.rubric_rows import of_drawing as study
 
 many = settings(max_examples=15, deadline=None)
 LABELS = st.sampled_from([1.0, 0.0, math.nan])

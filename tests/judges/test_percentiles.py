@@ -25,8 +25,8 @@ from evalcore.judges.quality import (
     theme_of_categories,
     value_words,
 )
-from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import many, opinions_of, row_of
+from tests.rubric_rows import of_drawing as study
 
 
 def values(judge: float, physicians: dict[str, tuple[int, float]]) -> pd.DataFrame:

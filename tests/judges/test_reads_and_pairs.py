@@ -10,8 +10,8 @@ from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates,
 from evalcore.judges.record import Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
-from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
+from tests.rubric_rows import of_drawing as study
 
 
 def test_an_item_with_three_reads_makes_three_pairs_with_a_judge_and_two_for_each_physician():

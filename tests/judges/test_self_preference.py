@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
 from evalcore.rubric.data import RubricData
-from tests.opinion_rows import of_columns, shuffled
+from tests.rubric_rows import of_columns, shuffled
 
 FAMILIES = {"Magpie": "Birds", "Alder": "Birds", "Briar": "Shrubs"}
 

@@ -10,8 +10,8 @@ from evalcore.study import contents, families, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
-from tests.opinion_rows import of_columns
 from tests.page_steps import said as words
+from tests.rubric_rows import of_columns
 
 LEAD, IMANI = "Ana Ruiz", "Dr. Imani Noor"
 HOSTILE = "<b>x</b>"
@@ -95,7 +95,7 @@ def test_two_versions_are_compared_by_flips_and_scores(small, opened):
     say(small, RaterKind.JUDGE, "Magpie 2", "+--+", stage=Stage.JUDGE)
     found = words(opened("Versions and families", judges_judge="Magpie 2"))
     assert "Magpie 2 gives another label than Magpie on 25 % (1/4) [" in found
-    assert "neither says met more often beyond chance (p = 1.000)" in found
+    assert "neither says met more often beyond chance (p = 1.00)" in found
     assert "1.00 (exact)" in found
     # scores: (7/7 + 8/8)/2 = 1 before; (7/7 + 3/8)/2 after
     assert "−0.312" in found

@@ -26,8 +26,8 @@ from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.drawings import Goal, by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
-from tests.opinion_rows import shuffled
 from tests.population import corrected_scores, drawn
+from tests.rubric_rows import shuffled
 
 FULL_BENCHMARK = 57_237  # criteria of HealthBench
 many = settings(max_examples=15, deadline=None)

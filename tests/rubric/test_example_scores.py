@@ -12,8 +12,8 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import example_scores, response_scores, scores_of_verdicts
 from evalcore.study import frames
 from evalcore.study.db import reading
-from tests import opinion_rows, population, tables, world
-from tests.opinion_rows import of_verdicts
+from tests import population, rubric_rows, tables, world
+from tests.rubric_rows import of_verdicts
 
 
 def chance(number):
@@ -53,7 +53,7 @@ def test_responses_and_examples_score_as_metrics_score_says(rows, judge):
 @given(st.integers(0, 2**32))
 def test_the_order_of_items_does_not_matter_to_scores(number):
     rubric_data, _ = population.drawn(chance(number), n_examples=6, models=("Birch", "Alder"), n_repeats=2)
-    mixed = opinion_rows.shuffled(rubric_data, chance(number))
+    mixed = rubric_rows.shuffled(rubric_data, chance(number))
     pd.testing.assert_frame_equal(example_scores(mixed, "Magpie"), example_scores(rubric_data, "Magpie"), rtol=1e-12)
     pd.testing.assert_frame_equal(response_scores(mixed, "Magpie"), response_scores(rubric_data, "Magpie"), rtol=1e-12)
 
@@ -93,7 +93,7 @@ def test_a_label_that_is_missing_leaves_the_response_incomplete():
 
 def test_a_response_keeps_what_describes_it():
     (row,) = response_scores(
-        opinion_rows.of_columns(example=[4, 4], criterion=[1, 2], judges={"Magpie": "+-"}), "Magpie"
+        rubric_rows.of_columns(example=[4, 4], criterion=[1, 2], judges={"Magpie": "+-"}), "Magpie"
     ).to_dict(orient="records")
     assert {name: row[name] for name in ("example_id", "model", "evaluation", "theme", "n_chars", "score")} == {
         "example_id": 4, "model": "Alder", "evaluation": "invented", "theme": "hedging", "n_chars": 100, "score": 0.5,

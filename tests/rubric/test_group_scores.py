@@ -15,9 +15,9 @@ from evalcore.rubric.scores import GROUPINGS, group_scores, mean_scores, scores_
 from evalcore.stats.intervals import clustered_means
 from evalcore.study.db import reading
 from evalcore.study.schema import TASK_TAGS
-from tests import opinion_rows, population, tables
+from tests import population, rubric_rows, tables
 from tests.invented import bring, study
-from tests.opinion_rows import of_verdicts
+from tests.rubric_rows import of_verdicts
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -79,7 +79,7 @@ def test_every_group_has_the_score_that_metrics_score_gives(examples):
 @given(studies, st.integers(0, 2**32))
 def test_the_order_of_items_does_not_matter(examples, number):
     rubric_data = of_verdicts(drawn(examples))
-    mixed = group_scores(opinion_rows.shuffled(rubric_data, chance(number)), "judge", GROUPINGS)
+    mixed = group_scores(rubric_rows.shuffled(rubric_data, chance(number)), "judge", GROUPINGS)
     pd.testing.assert_frame_equal(mixed, group_scores(rubric_data, "judge", GROUPINGS), rtol=1e-9)
 
 
@@ -152,7 +152,7 @@ def test_where_all_examples_score_the_same_there_is_no_interval():
 
 def test_from_twenty_examples_on_a_group_is_not_small():
     for n, expected in ((19, True), (20, False)):
-        rubric_data = opinion_rows.of_columns(
+        rubric_data = rubric_rows.of_columns(
             example=list(range(1, n + 1)), criterion=[1] * n, judges={"Magpie": ("+-" * 10)[:n]}
         )
         assert group_scores(rubric_data, "Magpie", by=["theme"])["small"].tolist() == [expected]

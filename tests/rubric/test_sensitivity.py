@@ -11,8 +11,8 @@ from evalcore.rubric import queries as rubric_data
 from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
 from evalcore.study.db import reading
 from tests import world
-from tests.opinion_rows import shuffled
 from tests.population import corrected_scores, drawn
+from tests.rubric_rows import shuffled
 
 
 def study(seed=1, *, share_unknown=0.1, **how):

@@ -1,4 +1,4 @@
-"""The phrases of care in a sentence: who is to give it, how soon, and whether the patient is told to, need not, or may."""
+"""The phrases of care in a sentence: by whom, how soon, and whether the patient is told to, need not, or may."""
 
 import re
 from dataclasses import dataclass, replace

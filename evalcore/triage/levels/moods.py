@@ -150,7 +150,7 @@ def _infinitive(before: str) -> Mood:
 
 
 def _continued(before: str, last: str) -> Mood:
-    """An order, or a verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
+    """An order, or a verb after "and", "or" or a comma: as the verbs before it in the clause, else an order."""
     if before.endswith("let us ") or not before.strip():
         return Mood.TOLD
     if _SUBJECT.search(before) or last not in _JOINS:

@@ -8,7 +8,7 @@ from scipy.stats import t as students
 
 from evalcore.stats import estimator as survey
 from evalcore.stats.estimator import benchmark_variance, further_reads
-from tests.survey_drawn import invented, sample, variance
+from tests.estimator_drawn import invented, sample, variance
 
 
 def worth(about, read, *, several=False):
@@ -53,7 +53,7 @@ def test_judges_of_noise_are_never_worth_more_than_nothing_within_the_error(n_ju
 @pytest.mark.parametrize("seed", [10, 11, 12])
 def test_the_interval_of_the_worth_is_that_of_a_jackknife_over_examples(seed):
     about, _, read = invented(seed, n=1600, accuracy=0.5, share=0.25, power=3)
-    n, whole = len(read.rows), len(about.moves)
+    n, whole = len(read.rows), len(about.item_weights)
     bounds = [np.log((1 / n - 1 / whole) / (1 / (n + each) - 1 / whole)) for each in worth(about, read)[1:]]
     examples = about.example[read.rows]
     without = []
@@ -72,7 +72,7 @@ def test_the_interval_of_the_worth_is_that_of_a_jackknife_over_examples(seed):
 def test_that_a_judge_is_always_right_on_what_was_read_is_known_as_well_as_three_errors_are():
     # log of a count of three has a variance of about 1/3; that of physicians alone comes on top
     about, _, read = invented(11, n=2000, accuracy=1.0, share=0.2)
-    n, whole = len(read.rows), len(about.moves)
+    n, whole = len(read.rows), len(about.item_weights)
     _, low, high = worth(about, read)
     span = np.log((1 / (n + low) - 1 / whole) / (1 / (n + high) - 1 / whole))
     assert span / 2 == pytest.approx(students.ppf(0.975, 300) * np.sqrt(1 / 3), rel=0.05)

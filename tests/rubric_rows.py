@@ -72,7 +72,7 @@ def of_columns(
         for row, letter in enumerate(letters)
         if letter in VALUES
     ]
-    return _opinions(items, judges, reads)
+    return _rubric_data(items, judges, reads)
 
 
 def of_drawing(drawing: str, **reads: object) -> RubricData:
@@ -104,7 +104,7 @@ def of_drawing(drawing: str, **reads: object) -> RubricData:
         if name.startswith("dr_") and row[name]
     ]
     judges = {name: [row[name] for row in rows] for name in raters if not name.startswith("dr_")}
-    return _opinions(items, judges, made)
+    return _rubric_data(items, judges, made)
 
 
 def of_verdicts(verdicts: pd.DataFrame) -> RubricData:
@@ -131,7 +131,7 @@ def _read(items: pd.DataFrame, row: int, name: str, letter: str) -> dict[str, ob
     return {"row": row, **of_item, **said, "inclusion_probability": 0.5, "unit": of_item["item_id"]}
 
 
-def _opinions(items: pd.DataFrame, judges: Any, reads: list[dict[str, object]]) -> RubricData:
+def _rubric_data(items: pd.DataFrame, judges: Any, reads: list[dict[str, object]]) -> RubricData:
     judged = {
         name: np.array([VALUES.get(letter, np.nan) for letter in said], np.float32) for name, said in judges.items()
     }

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.stats import estimator as survey
 from evalcore.stats.estimator import Fit, between_physicians
-from tests.survey_drawn import invented, many, population, sample, seeds, variance
+from tests.estimator_drawn import invented, many, population, sample, seeds, variance
 
 # ---------------------------------------------------------------- over all samples that could have been drawn
 
@@ -82,7 +82,7 @@ def test_votes_that_the_labels_explain_are_got_right_from_any_sample(seed):
     told = replace(read, votes=mixed[read.rows], said=mixed[read.rows])
     fit = survey.corrected(about, told)
     assert fit.n_columns == 6  # 300 reads: every column has ten on either side
-    assert fit.value == pytest.approx(about.moves @ mixed)
+    assert fit.value == pytest.approx(about.item_weights @ mixed)
     assert survey.deviations(about, told, fit) == pytest.approx(np.zeros(len(read.rows)), abs=1e-9)
 
 
@@ -101,7 +101,7 @@ def test_a_scale_common_to_all_probabilities_does_not_change_what_physicians_alo
 @many
 def test_with_all_signs_flipped_the_score_is_its_negative_and_as_sure(seed):
     about, _, read = invented(seed)
-    flipped = replace(about, moves=-about.moves, undesirable=~about.undesirable)
+    flipped = replace(about, item_weights=-about.item_weights, undesirable=~about.undesirable)
     for estimator in (survey.corrected, survey.by_physicians):
         fit, other = estimator(about, read), estimator(flipped, read)
         assert other.value == pytest.approx(-fit.value)
@@ -129,7 +129,7 @@ def test_the_order_of_items_and_of_reads_does_not_matter(seed):
     order, turned = rng.permutation(120), rng.permutation(len(read.rows))
     moved = replace(
         about,
-        moves=about.moves[order],
+        item_weights=about.item_weights[order],
         undesirable=about.undesirable[order],
         labels=about.labels[order],
         example=about.example[order],

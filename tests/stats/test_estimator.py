@@ -8,7 +8,7 @@ from hypothesis import given
 
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Sample, benchmark_variance, between_physicians, with_strictness
-from tests.survey_drawn import invented, many, population, sample, seeds, variance
+from tests.estimator_drawn import invented, many, population, sample, seeds, variance
 
 
 def test_few_reads_correct_by_their_mean_alone():
@@ -103,7 +103,7 @@ def test_with_equal_loads_the_variance_over_physicians_is_that_of_their_totals()
     n = len(read.rows) // 3 * 3
     read = sample(read.rows[:n], read.votes[:n], 0.5, readers=read.readers[:n])
     fit = estimator.corrected(about, read)
-    adds = about.moves[read.rows] * (read.votes - fit.predicted[read.rows]) / 0.5
+    adds = about.item_weights[read.rows] * (read.votes - fit.predicted[read.rows]) / 0.5
     totals = 3 * np.bincount(read.readers, adds)
     found, freedom = between_physicians(about, read, fit)
     assert found == pytest.approx(totals.var(ddof=1) / 3)
@@ -160,7 +160,7 @@ def test_where_all_votes_are_as_predicted_three_are_taken_not_to_be():
     about, _, read = invented(7, accuracy=1.0)
     fit = estimator.corrected(about, read)
     assert variance(about, read, fit) == pytest.approx(0, abs=1e-20)
-    squares = 0.5 * (about.moves[read.rows] / 0.5) ** 2
+    squares = 0.5 * (about.item_weights[read.rows] / 0.5) ** 2
     assert estimator.unseen_variance(about, read) == pytest.approx(3 * squares.mean())
     everything = sample(np.arange(120), np.ones(120), 1.0)
     assert estimator.unseen_variance(about, everything) == 0

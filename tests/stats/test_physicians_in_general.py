@@ -10,8 +10,8 @@ from hypothesis import given
 from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, estimator_inputs
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Sample, benchmark_variance
+from tests.estimator_drawn import invented, many, population, seeds, variance
 from tests.population import corrected_scores, drawn
-from tests.survey_drawn import invented, many, population, seeds, variance
 
 FIVE = tuple(f"Dr. {letter}" for letter in "ABCDE")
 
