@@ -123,8 +123,7 @@ def rename(
     """Give a model, judge or data set another name, everywhere; the audit trail keeps both."""
     chosen = Kind(console.one_of("KIND", kind, list(Kind)))
     if undo is (name is not None):
-        msg = f"rename: expected a new name or --undo, got {'both' if undo else 'neither'}"
-        raise OverreadError(msg)
+        refuse(f"rename: expected a new name or --undo, got {'both' if undo else 'neither'}")
     with console.study(db) as engine:
         actor = console.actor(engine)
         if name is None:
