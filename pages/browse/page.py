@@ -217,8 +217,8 @@ def _score_words(response_id: int, judge: str) -> str:
     first = scored.iloc[0]
     if pd.isna(first["score"]):
         return f"no score by {judge}: a verdict is missing, or no criterion has positive points"
-    points = f"{first['achieved'] or 0:.0f} of {first['possible']:.0f} points"
-    return f"score by {judge}: {first['score']:.2f} ({points})".replace("-", "−")
+    told = f"{first['score']:.2f} ({first['achieved'] or 0:.0f} of {first['possible']:.0f} points)".replace("-", "−")
+    return f"score by {judge}: {told}"
 
 
 @dataclass(frozen=True)
