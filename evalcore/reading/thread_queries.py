@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from evalcore.study.schema import Ask, NoteKind
@@ -52,6 +52,17 @@ class Thread(msgspec.Struct, frozen=True):
     def is_closed(self) -> bool:
         """A lead has closed it, and the reader has said nothing since."""
         return self.lines[-1].kind is NoteKind.CLOSE
+
+
+def n_waiting(session: Session, hidden: frozenset[int]) -> int:
+    """How many threads wait for a lead (`Thread.waits`), but for those on conversations of which nothing may be shown."""
+    newest = select(func.max(col(ResponseNote.id))).group_by(col(ResponseNote.task_id), col(ResponseNote.person_id))
+    waiting = (
+        select(col(Task.example_id))
+        .join(ResponseNote, col(ResponseNote.task_id) == col(Task.id))
+        .where(col(ResponseNote.id).in_(newest), col(ResponseNote.kind).in_(OF_READER))
+    )
+    return sum(example not in hidden for example in session.connection().scalars(waiting))
 
 
 def threads(session: Session, *, person_id: int | None = None, task_id: int | None = None) -> list[Thread]:

@@ -1,5 +1,6 @@
 """Conflicting reads side by side: settle them, once and with a reason."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -8,7 +9,7 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication, read_queries
 from evalcore.reading.adjudication import Queue
-from evalcore.reading.conflicts import SENTENCES, Key
+from evalcore.reading.conflicts import SENTENCES, Key, Reason
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, listed
 from evalcore.study import contents
@@ -24,6 +25,8 @@ NOTHING = (
     "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
     "conflict, a reader cannot assess, or the item is to be checked."
 )
+IN_QUESTION = "Criteria of the response, or its level of care, that an adjudicator has to settle"
+AT_STAKE = "The most points that one of these criteria earns or costs"
 SITTING = "sitting"
 VIEWS = {"waiting": "Waiting", "settled": "Settled by you", "faults": "For the rubric's authors"}
 WIDTHS = {"Why": 250, "Conversation": 375, "Points at stake": 110, "Language": 95}
@@ -55,6 +58,16 @@ def open_(key: Key) -> None:
     st.rerun()
 
 
+def why(reasons: Iterable[Reason]) -> str:
+    """Why something waits, in one line.
+
+    >>> why([Reason.CONFLICT, Reason.CANNOT_ASSESS])
+    'First reads conflict, a reader cannot assess'
+    """
+    words = ", ".join(SENTENCES[reason] for reason in reasons).lower()
+    return words[:1].upper() + words[1:]
+
+
 def waiting(queue: Queue) -> None:
     """What waits, the worst first; a click opens one."""
     if not queue.waiting:
@@ -64,14 +77,18 @@ def waiting(queue: Queue) -> None:
     if st.button("Open the first", key="open_first", type="primary", shortcut="Ctrl+Enter", icon=":material/balance:"):
         open_(queue.waiting[0].key)
     columns = {
-        "Why": ["; ".join(SENTENCES[reason] for reason in row.reasons) for row in queue.waiting],
+        "Why": [why(row.reasons) for row in queue.waiting],
         "Conversation": [row.first_words for row in queue.waiting],
         "In question": [row.n_items for row in queue.waiting],
         "Points at stake": [NO_VALUE if row.points is None else str(row.points) for row in queue.waiting],
         "Language": [LANGUAGES.get(row.language or "", "–") for row in queue.waiting],
     }
     widths = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS.items()}
-    config = {**widths, "In question": st.column_config.NumberColumn(width=90)}
+    config = {
+        **widths,
+        "In question": st.column_config.NumberColumn(width=90, help=IN_QUESTION),
+        "Points at stake": st.column_config.TextColumn(width=WIDTHS["Points at stake"], alignment="right", help=AT_STAKE),
+    }
     alt = "Responses that wait for an adjudicator, the worst first"
     place = tables.choose(columns, key="waiting", column_config=config, alt=alt)
     if place is not None:
@@ -140,7 +157,7 @@ def lists(queue: Queue) -> None:
         st.html(html.quiet(own))
     if queue.n_foreign:
         counts = listed(f"{n:,} in {LANGUAGES.get(code, code)}" for code, n in sorted(queue.n_foreign.items()))
-        st.html(html.quiet(f"Further ones wait in languages that your profile does not name: {counts}."))
+        st.html(html.quiet(f"More wait in languages that your profile does not name: {counts}."))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))
     st.html(

@@ -178,7 +178,7 @@ class _Adjudicating(ItemPanel):
         if name not in st.session_state:
             st.session_state[name] = self._draft.rationale
         said = st.text_area(
-            "Rationale, required (N)", key=name, max_chars=MAX_NOTE, height=96, placeholder="Why this label holds. It is kept with the label."
+            "Rationale, required", key=name, max_chars=MAX_NOTE, height=96, placeholder="Why this label holds. It is kept with the label."
         )  # fmt: skip
         self._draft.rationale = said or ""
 

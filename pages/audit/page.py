@@ -59,7 +59,12 @@ else:
         "Details": withheld if hidden else trail["detail"],
         **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
     }
-    config = {"Details": st.column_config.TextColumn(width=330), "Event": st.column_config.NumberColumn(width=70)}
+    config = {
+        "On": st.column_config.TextColumn(help="What the act was done on"),
+        "Details": st.column_config.TextColumn(width=330, help="What the act recorded; a double click shows it whole"),
+        "Event": st.column_config.NumberColumn(width=70, help="The event's number; none is left out"),
+        "Hash": st.column_config.TextColumn(help="The first 12 digits of the hash of this event and of all before it"),
+    }
     height = min(560, 38 + 35 * len(trail))
     st.dataframe(columns, key="trail", hide_index=True, height=height, column_config=config, alt="Audit events")
 st.html(

@@ -65,8 +65,12 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
     if columns["Criteria"].isna().all():  # cases alone
         del columns["Criteria"]
     widths = WORDS | {theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES}
-    look: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "format": "%.2f", "width": SCORE_WIDTH}
-    config = {column: st.column_config.ProgressColumn(column.removeprefix("score "), **look) for column in scores}
+    look: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "format": "%.2f"}
+    heads = {column: column.removeprefix("score ") for column in scores}  # a longer name is told whole, so that no two look alike
+    config = {
+        column: st.column_config.ProgressColumn(name, width=max(SCORE_WIDTH, tables.width([name])), **look)
+        for column, name in heads.items()
+    }
     config |= {name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()}
     config |= {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
     alt = "Conversations that fit the filters"
@@ -213,8 +217,8 @@ def _score_words(response_id: int, judge: str) -> str:
     first = scored.iloc[0]
     if pd.isna(first["score"]):
         return f"no score by {judge}: a verdict is missing, or no criterion has positive points"
-    points = f"{first['achieved'] or 0:.0f} of {first['possible']:.0f} points"
-    return f"score by {judge}: {first['score']:.2f} ({points})"
+    told = f"{first['score']:.2f} ({first['achieved'] or 0:.0f} of {first['possible']:.0f} points)".replace("-", "−")
+    return f"score by {judge}: {told}"
 
 
 @dataclass(frozen=True)
@@ -304,7 +308,7 @@ is_open = chosen_example is not None
 if not is_open:
     counts = common.read("counts", hidden)
     line = f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
-    st.html(html.heading("Conversations and verdicts", line))
+    st.html(html.heading("Conversations and verdicts", line if counts["examples"] else common.EMPTY))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
     asked = _bar(hidden=hidden, folded=is_open)
@@ -329,8 +333,7 @@ if chosen_example is not None and (why_not := reason(check_can_open, viewer, cho
 elif chosen_example is not None:
     _detail(viewer, top, listed, filters, judge, chosen_example)
 elif listed.empty and not on:
-    st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
-    st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+    common.offer_import(viewer)
 elif listed.empty:
     st.html(html.notice("No conversation fits these filters. Clear one of them."))
 else:

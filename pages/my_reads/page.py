@@ -20,7 +20,12 @@ from pages.review.panels import NOTICE, DecidingPanel
 from pages.shared import common, html, routes, source, tables
 from pages.shared.keys import Panel
 
-ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
+ASKS = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
+HELP = {
+    "Changed": "Items on which your label after the judge was shown is another than your first",
+    "Settled": "Items that an adjudicator has settled",
+    "Settled otherwise": "Items on which the adjudicator gave another label than you; both stay on record",
+}
 WIDTHS = {"Read": 145, "Conversation": 210, "Question": 105, "Model": 105}
 WIDTHS |= {"Items": 55, "Changed": 70, "Settled": 65, "Settled otherwise": 118}
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
@@ -41,7 +46,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
         "Settled otherwise": table["n_off_final"],
         "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
     }
-    config = {name: st.column_config.Column(width=width) for name, width in WIDTHS.items()}
+    config = {name: st.column_config.Column(width=width, help=HELP.get(name)) for name, width in WIDTHS.items()}
     config["Minutes"] = st.column_config.TextColumn(width=68, alignment="right")
     place = tables.choose(columns, key="my_list", column_config=config, alt="Responses that you have read")
     if place is not None:
@@ -52,10 +57,9 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
         st.rerun()
     st.html(
         html.foot(
-            "Click a row to open it; what was not read in Review opens in Browse, and has no minutes. The question: a rubric's criteria, the level of care "
-            "that the response gives, or the level that the case needs. "
-            "Changed: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator gave another label than yours; "
-            "both stay in the record. The model and what was settled are shown once nothing on the conversation waits for you."
+            "Click a row to open it. What was not read in Review opens in Browse, and has no minutes. You were asked for labels on a rubric's criteria, "
+            "for the level of care that the response gives, or for the level that the case needs. "
+            "The model and what was settled are shown once nothing on the conversation waits for you."
         )
     )
 
@@ -91,7 +95,7 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
         _Amending(viewer, desk, finals).draw()
         return
     st.html(html.notice("This read still waits for your decisions."))
-    st.page_link(routes.REVIEW, label="Go on in Review", icon=":material/rate_review:")
+    st.page_link(routes.REVIEW, label="Resume in Review", icon=":material/rate_review:")
 
 
 class _Amending(DecidingPanel):
@@ -127,14 +131,14 @@ own = totals(items)
 st.html(
     html.heading(
         "What you have read",
-        f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} changed after the judge was shown, "
-        f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it"
+        f"{read_words(own.n_items, own.n_responses, own.n_cases)}. You changed {counted(own.n_changed, 'label')} after you had seen the judge's. "
+        f"An adjudicator settled {own.n_settled:,}, {own.n_off_final:,} of them with another label than yours."
         if own.n_items
         else "You have no verdicts yet. Open Review to start.",
     )
 )
 telling.own(viewer)
 if reads.empty:
-    st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
+    st.page_link(routes.REVIEW, label="Open Review", icon=":material/rate_review:")
     st.stop()
 listing(reads, items)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, assignment_queries, figures, pace, queries, thread_queries, threads
+from evalcore.reading import adjudication, assignment_queries, figures, pace, queries, thread_queries
 from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.wording import counted
@@ -45,10 +45,9 @@ def _next(viewer: Viewer) -> list[tuple[str, str, str]]:
     return found
 
 
-def _unanswered(viewer: Viewer) -> None:
+def _unanswered() -> None:
     """The way to what readers have told the leads, while it waits for an answer."""
-    n_waiting = sum(thread.waits for thread in threads.of_lead(common.engine(), viewer)[0])
-    if n_waiting:
+    if n_waiting := common.ask(thread_queries.n_waiting, hidden):
         words = f"Study: {counted(n_waiting, 'line from a reader waits', 'lines from readers wait')} for your answer"
         icon = ":material/forum:"
         st.page_link(routes.STUDY, label=words, icon=icon, query_params={"study_tab": "Reading"})
@@ -62,7 +61,7 @@ def _lines(viewer: Viewer) -> list[str]:
         mine = own.loc[own["reader"].eq(viewer.name)]
         for row in mine.itertuples():
             read = read_words(row.n_items, row.n_responses, row.n_cases)
-            lines.append(f"You have read {read}, the last on {common.local_time(row.last_at)}.")
+            lines.append(f"You have read {read}, the last on {common.local_day(row.last_at)}.")
         if mine.empty:
             lines.append("You have no verdicts yet. Open Review to start.")
         if told := common.ask(thread_queries.threads, person_id=viewer.person_id):
@@ -122,24 +121,23 @@ viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
 whose = f"judged by {counted(counts['judges'], 'judge')} and read by {counted(counts['reviewers'], 'physician')}"
-st.html(html.heading("Overview", f"{holdings(counts)}, {whose}"))
+st.html(html.heading("Overview", f"{holdings(counts)}, {whose}" if counts["examples"] else common.EMPTY))
 if provider() is not None:  # else the start page has said it
     st.html(html.quiet(tour.WHAT))
 if common.is_demo():
     st.html(html.notice(tour.FICTIONAL))
 tour.show(viewer)
 if not counts["examples"]:
-    st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
-    st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+    common.offer_import(viewer)
     st.stop()
 is_of_study = bool(viewer.roles & policies.STUDY)
 with st.container(gap="xxsmall", key="next"):
     if Role.LEAD in viewer.roles:
-        _unanswered(viewer)
+        _unanswered()
     for page, icon, label in _next(viewer):
         st.page_link(routes.script(page), label=f"{routes.title(page)}: {label}", icon=f":material/{icon}:")
 if lines := _lines(viewer):
-    st.html(html.items(lines))
+    st.html(html.items(lines) if len(lines) > 1 else html.quiet(lines[0]))
 if is_of_study:
     _progress()
     results.judges(viewer)

@@ -200,7 +200,7 @@ class ListPanel(ItemPanel):
             st.session_state[f"{self._field}_drawn"] = self.key, stored
         with row("quoting"):
             st.text_input(
-                "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
+                "Note", key=self._field, placeholder="Note, saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
             )  # fmt: skip
             if self.desk.material.response is not None:
                 st.html(QUOTE, width="content")

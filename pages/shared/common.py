@@ -36,7 +36,7 @@ from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.study import browse, contents, frames, freezing, lookups, mending, renaming
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
-from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
+from evalcore.study.policies import allows, check_can_adjudicate, check_can_import, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
 from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people, queries as team_queries, sign_in
@@ -45,10 +45,11 @@ from evalcore.team.sign_in import STUDY_HEADER, session_of, token_of
 from evalcore.team.studies import Study, sign_ins, studies
 from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData, described
-from pages.shared import html
+from pages.shared import html, routes
 
 CACHED_LISTS = 200
 LATELY_SECONDS = 60
+EMPTY = "Nothing is in this study yet"
 LISTED = "This list shows verdicts: what stands in it is out of your blind reads."
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
@@ -521,6 +522,15 @@ def shown_errors() -> Iterator[None]:
         yield
     except (OverreadError, DatabaseFault) as error:
         st.html(html.notice(str(error), kind="error"))
+
+
+def offer_import(person: Viewer) -> None:
+    """In an empty study: the way to the first file, for whoever may import; others are told who does."""
+    if allows(check_can_import, person):
+        st.html(html.notice("Begin with a file of examples or results."))
+        st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+    else:
+        st.html(html.notice("A lead or researcher imports the first file. Come back once that is done."))
 
 
 def local_time(moment: datetime | pd.Timestamp) -> str:

@@ -52,7 +52,7 @@ def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
 def row_pixels(table: pd.DataFrame, names: Collection[str] = ()) -> int:
     """The height of a row: of one line, or of as many as the longest name takes, so that it stands there whole."""
     widths = _widths(table, names)
-    whole = {name: _width([name, *table[name].astype(str)]) for name in names if name in widths}
+    whole = {name: width([name, *table[name].astype(str)]) for name in names if name in widths}
     lines = max((math.ceil((whole[name] - FRAME_PIXELS) / (widths[name] - FRAME_PIXELS)) for name in whole), default=1)
     if lines < 2:  # noqa: PLR2004 - more than one line
         return ROW_PIXELS
@@ -61,7 +61,7 @@ def row_pixels(table: pd.DataFrame, names: Collection[str] = ()) -> int:
 
 def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:
     wide = {
-        str(name): _width([str(name), *(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in table[name])])
+        str(name): width([str(name), *(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in table[name])])
         for name in table
     }
     others = sum(min(width, WIDEST) for name, width in wide.items() if name not in names)
@@ -70,7 +70,7 @@ def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:
     return {name: min(width, widest if name in names else WIDEST) for name, width in wide.items()}
 
 
-def _width(words: Iterable[str]) -> int:
+def width(words: Iterable[str]) -> int:
     return math.ceil(FRAME_PIXELS + max(sum(PIXELS.get(letter, LETTER_PIXELS) for letter in word) for word in words))
 
 

@@ -58,12 +58,12 @@ def _imports(viewer: Viewer, found: pd.DataFrame) -> None:
     columns = {
         "Import": found["import_id"],
         "File": found["file"],
-        "Imported by": found["imported_by"],
         "On": found["imported_at"].map(common.local_time),
         "Examples": found["n_examples"],
         "Responses": found["n_responses"],
         "Verdicts": found["n_verdicts"],
         "State": [f"withdrawn by {by}: {why}" if gone else "" for gone, by, why in zip(is_gone, found["withdrawn_by"], found["reason"], strict=True)],
+        "Imported by": found["imported_by"],
     }  # fmt: skip
     place = tables.pick(
         columns, key="imports", alt="Imports of this study, newest first, with what each brought", optional=("State",)

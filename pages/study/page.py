@@ -180,7 +180,9 @@ counts = common.read("counts", hidden)
 st.html(
     html.heading(
         "Study set-up",
-        f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
+        f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far"
+        if counts["examples"]
+        else common.EMPTY,
     )
 )
 import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab, mend_tab = st.tabs(

@@ -24,7 +24,7 @@ from evalcore.triage.rates import SCORES, accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from evalcore.triage.settings import METRICS, TriageSettings
 from pages.shared import glossary, html, routes, tables, theme, triage_cases, triage_choice
-from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here, Read
+from pages.shared.triage_choice import FORMATS, HEADS, Chosen, Gold, Here, Read
 from pages.triage import counts
 from pages.triage.counts import By
 
@@ -174,7 +174,7 @@ def _side_by_side(here: Here, basis: Basis, cells: pd.DataFrame, model: str, cou
         n = mine.drop_duplicates("gold")["n_gold"].sum() if len(mine) else 0
         with column:
             many = f": {n:,.0f} {counted} with a clear gold" if n else ""
-            st.html(html.quiet(f"{word.capitalize()}{by}{many}"))
+            st.html(html.quiet(f"{HEADS[word]}{by}{many}"))
             if mine.empty:
                 sentence = f"{model} has no answers in the format {word} that anybody has read a level from."
                 st.html(html.notice(sentence))
@@ -289,11 +289,11 @@ def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm:
                 values[name] = triage_words.number_words(*score)
         for row in _of(harm, model, word).to_dict(orient="records"):
             values["expected_harm"] = triage_words.number_words(row["harm"], row["low"], row["high"], row["reason"])
-        columns[word.capitalize()] = [values.get(name, "") for name in wanted]
+        columns[HEADS[word]] = [values.get(name, "") for name in wanted]
         bases = {name: str(row["denominator"]).removeprefix("of ") for name, row in rates.items()}
         columns[f"Of ({word})"] = [bases.get(name, "") for name in wanted]
     table = pd.DataFrame(columns)
-    table = table.loc[(table[[word.capitalize() for word in present]] != "").any(axis=1)]
+    table = table.loc[(table[[HEADS[word] for word in present]] != "").any(axis=1)]
     tables.show(
         {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
     )

@@ -16,7 +16,7 @@ from evalcore.triage.data import NO_LEVEL
 from evalcore.triage.reads import PHYSICIANS, Agreement
 from evalcore.triage.words import number_words
 from pages.shared import common, html, tables, theme, triage_choice
-from pages.shared.triage_choice import Chosen, Here, Read
+from pages.shared.triage_choice import HEADS, Chosen, Here, Read
 
 Pair = tuple[str, str, str, Agreement]
 """Format, who, beside whom, how often they say the same."""
@@ -119,7 +119,7 @@ def findings(chosen: Chosen, pairs: list[Pair]) -> list[str]:
             said = f"{judge} gives the level that physicians gave blind on {_same(agreed)}."
             if agreed.n_other_none:
                 said += f" It found no level in {agreed.n_other_none:,} of these {agreed.n:,}."
-        sentences.append(f"{word.capitalize()}: {said}")
+        sentences.append(f"{HEADS[word]}: {said}")
     return sentences
 
 

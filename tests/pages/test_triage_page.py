@@ -161,7 +161,7 @@ def test_a_format_that_the_settings_leave_out_is_nowhere(look_at_triage: Look, d
         set_triage_settings(session, TriageSettings(formats=(Format.CONVERSATION,)), actor=LEAD)
     app = look_at_triage()
     assert "levels of conversation by" in words(app)
-    assert "Qa, read by" not in words(app)
+    assert "QA, read by" not in words(app)
     assert not any("published" in option for option in app.selectbox(key="triage_model").options)  # it has qa alone
     app.segmented_control(key="triage_show").set_value("Flips").run()
     assert "one format alone" in words(app)
