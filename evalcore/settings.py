@@ -67,7 +67,7 @@ class Settings(BaseSettings):
 
 def settings() -> Settings:
     """The settings of the present environment; read anew only where a variable of ours has changed, since checking takes a millisecond."""
-    ours = [(name, value) for name, value in os.environ.items() if name.upper().startswith(PREFIX)]
+    ours = [(name, os.environ[name]) for name in os.environ if name.upper().startswith(PREFIX)]
     return _checked(frozenset(ours))
 
 

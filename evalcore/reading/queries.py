@@ -1,11 +1,11 @@
 """What waits for whom and what a task shows: exposures, tasks and readings, and the review material with what was said on it."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -29,7 +29,7 @@ from sqlmodel import Session, col, select as select_rows
 from evalcore.errors import NotFound
 from evalcore.study import schema, tables
 from evalcore.study.contents import people, rules
-from evalcore.study.frames import corrected_by, frame, is_judge, is_read, not_superseded, numbers, slipped
+from evalcore.study.frames import frame, is_judge, is_read, not_superseded, numbers
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
 
 RECENT, RECENT_OF_ALL = 20, 60  # readings whose time tells how long the next takes: so many, of so many looked at
@@ -264,12 +264,6 @@ def raters_of(session: Session, viewer: schema.Viewer) -> list[int]:
     return list(session.connection().execute(_raters(), _reader(viewer)).scalars())
 
 
-def rater_of(session: Session, person_id: int) -> int:
-    """The number under which somebody's verdicts stand; 0 where none has been given."""
-    named = select(col(Rater.id)).where(col(Rater.kind) == schema.RaterKind.REVIEWER, col(Rater.person_id) == person_id)
-    return session.connection().execute(named).scalar() or 0
-
-
 def progress(session: Session, viewer: schema.Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), TABLES["reading"]
@@ -419,14 +413,19 @@ def readings(
     Locked until the transaction ends, on PostgreSQL, where a second press must wait for the first. Locked, it is as the other press left it,
     also where this session had read it before.
     """
+    statement = _readings(is_one=reading_id is not None, lock=lock)
+    rows = session.execute(statement, {"person_id": person_id, "reading_id": reading_id})
+    return [(row[0], _asked(row[1:])) for row in rows]
+
+
+@cache
+def _readings(*, is_one: bool, lock: bool) -> Select[Any]:
     unfinished = and_(col(Reading.state) != schema.ReadingState.DONE, col(Reading.freed_at).is_(None), ~is_skipped())
-    which = unfinished if reading_id is None else col(Reading.id) == reading_id
-    statement = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
+    which = col(Reading.id) == bindparam("reading_id") if is_one else unfinished
+    statement: Select[Any] = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
-    statement = statement.where(col(Reading.person_id) == person_id, which).order_by(col(Reading.last_at).desc())
-    if lock:
-        statement = statement.with_for_update(of=Reading).execution_options(populate_existing=True)
-    return [(row[0], _asked(row[1:])) for row in session.execute(statement)]
+    statement = statement.where(col(Reading.person_id) == _PERSON, which).order_by(col(Reading.last_at).desc())
+    return statement.with_for_update(of=Reading).execution_options(populate_existing=True) if lock else statement
 
 
 def freed(session: Session, person_id: int, task_id: int) -> Reading | None:
@@ -501,11 +500,6 @@ def has_gone_on(session: Session, person_id: int, reading_id: int) -> bool:
     marked = exists().where(*mine, col(Mark.reading_id) == other.id, col(Mark.created_at) > locked_at)
     locked = exists().where(*mine, other.locked_at > locked_at)
     return bool(session.connection().execute(select(or_(marked, locked))).scalar_one())
-
-
-def slipped_from(session: Session, verdict_ids: Collection[int]) -> dict[int, str]:
-    """What stood before in the place of these verdicts of a locked read, by verdict, where their reader told a slip."""
-    return {row[0]: row[1] for row in session.connection().execute(slipped(verdict_ids))}
 
 
 def slips_by_reader(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
@@ -610,21 +604,25 @@ class Given(msgspec.Struct, frozen=True):
     blinded: bool | None
 
 
-def _on_item(target: Target) -> list[ColumnElement[bool]]:
-    ask, example_id, response_id = target
-    verdict = TABLES["verdict"].c
-    whole = verdict.criterion_id.is_not(None) if ask is schema.Ask.RUBRIC else verdict.criterion_id.is_(None)
-    response = verdict.response_id.is_(None) if response_id is None else verdict.response_id == response_id
-    return [verdict.example_id == example_id, response, whole]
+_VERDICT = TABLES["verdict"].c
+_GIVEN = _VERDICT.id.label("verdict_id"), *(_VERDICT[name] for name in Given.__struct_fields__[1:])
+
+
+def _given(row: Mapping[str, Any]) -> Given:
+    return msgspec.convert({name: row[name] for name in Given.__struct_fields__}, Given)
+
+
+def _on_item(*, is_rubric: bool, is_case: bool) -> list[ColumnElement[bool]]:
+    """On an example and its response, or on the case itself: of its criteria, or of the whole. To be asked with example_id and response_id."""
+    whole = _VERDICT.criterion_id.is_not(None) if is_rubric else _VERDICT.criterion_id.is_(None)
+    response = _VERDICT.response_id.is_(None) if is_case else _VERDICT.response_id == bindparam("response_id")
+    return [_VERDICT.example_id == bindparam("example_id"), response, whole]
 
 
 def given(session: Session, *conditions: ColumnElement[bool]) -> list[tuple[int, Given]]:
     """Verdicts under some conditions, each behind who gave it, oldest first."""
-    verdict = TABLES["verdict"].c
-    columns = [verdict.id.label("verdict_id"), *(verdict[name] for name in Given.__struct_fields__[1:])]
-    statement = select(*columns, verdict.rater_id).where(*conditions).order_by(verdict.id)
-    rows = session.connection().execute(statement).mappings()
-    return [(row["rater_id"], msgspec.convert(dict(row), Given)) for row in rows]
+    statement = select(*_GIVEN, _VERDICT.rater_id).where(*conditions).order_by(_VERDICT.id)
+    return [(row["rater_id"], _given(row)) for row in session.connection().execute(statement).mappings()]
 
 
 def _stands() -> ColumnElement[bool]:
@@ -667,20 +665,31 @@ def judge_on(
 
     `alone`: this one, else none.
     """
-    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    ask, example_id, response_id = target
+    judges, verdicts = _judge_on(is_rubric=ask is schema.Ask.RUBRIC, is_case=response_id is None, alone=alone)
+    which = {"example_id": example_id, "response_id": response_id}
+    row = session.connection().execute(judges, {**which, "judge": judge or ""}).first()
+    if row is None:
+        return None, {}
+    shown = session.connection().execute(verdicts, {**which, "rater_id": row.id}).mappings()
+    return row.name, {each["criterion_id"]: _given(each) for each in shown}
+
+
+@cache
+def _judge_on(*, is_rubric: bool, is_case: bool, alone: bool) -> tuple[Select[Any], Select[Any]]:
+    """Who is to be shown, of the judges or of the one that is named `judge`; and the standing verdicts of that one."""
+    rater, judge = TABLES["rater"].c, bindparam("judge", type_=String)
+    on_item = [_VERDICT.label.is_not(None), *_on_item(is_rubric=is_rubric, is_case=is_case)]
     judges = (
         select(rater.id, rater.name)
-        .join(TABLES["verdict"], verdict.rater_id == rater.id)
-        .where(is_judge(), verdict.label.is_not(None), *_on_item(target), *([rater.name == judge] if alone else []))
+        .join(TABLES["verdict"], _VERDICT.rater_id == rater.id)
+        .where(is_judge(), *on_item, *([rater.name == judge] if alone else []))
         .group_by(rater.id, rater.name)
         .order_by(*_chosen_first(judge))
         .limit(1)
     )
-    row = session.connection().execute(judges).first()
-    if row is None:
-        return None, {}
-    mine = verdict.rater_id == row.id, verdict.label.is_not(None)
-    return row.name, {each.criterion_id: each for _, each in given(session, *_on_item(target), *mine, _stands())}
+    verdicts = select(*_GIVEN).where(*on_item, _VERDICT.rater_id == bindparam("rater_id"), _stands())
+    return judges, verdicts.order_by(_VERDICT.id)
 
 
 def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
@@ -702,34 +711,60 @@ def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
     return select(ranked.c.response_id, ranked.c.rater_id, ranked.c.judge).where(ranked.c.place == 1).subquery("shown")
 
 
-def _chosen_first(judge: str | None) -> tuple[Any, ...]:
+def _chosen_first(judge: str | BindParameter[str] | None) -> tuple[Any, ...]:
     """The study's choice, then who has given the most verdicts, then by name, then the newest prompt; for statements grouped by rater."""
     rater = TABLES["rater"].c
-    return (rater.name == (judge or "")).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
+    return (rater.name == ("" if judge is None else judge)).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
 
 
-def first_said(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) -> dict[int | None, Given]:
-    """The read that one rater submitted, by criterion_id: at its stage the oldest verdicts that were not volunteered.
+class Said(NamedTuple):
+    """What one reader has said on a task, by criterion_id.
+
+    Attributes:
+        first: The read that was submitted: at its stage the oldest verdicts that were not volunteered; of a slip the later answer, which was meant.
+        standing: The newest verdicts of another stage.
+        slipped: The label that stood before in the first read, where the reader told a slip.
+    """
+
+    first: dict[int | None, Given]
+    standing: dict[int | None, Given]
+    slipped: dict[int | None, str]
+
+
+def said_by(session: Session, asked: Asked, person_id: int, first: schema.Stage, standing: schema.Stage) -> Said:
+    """What a reader has said on a task, at these two stages.
 
     An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
     """
-    verdict = TABLES["verdict"].c
-    mine = [*_on_item(asked.target), verdict.rater_id == rater_id, verdict.stage == stage]
-    # else what was assigned looks as what somebody did of their own accord
-    if asked.selection is not schema.Selection.VOLUNTEERED:
-        mine.append(func.coalesce(verdict.selection, "") != schema.Selection.VOLUNTEERED)
-    if stage is schema.Stage.FIRST:  # of a slip the later answer was meant
-        slip = tables.alias("verdict", "slip")
-        told = select(slip.c.id).where(slip.c.supersedes == verdict.id, corrected_by(slip.c))
-        mine.append(~exists(told).correlate(TABLES["verdict"]))
-    first: dict[int | None, Given] = {}
-    for _, each in given(session, *mine):
-        first.setdefault(each.criterion_id, each)
-    return first
+    ask, example_id, response_id = asked.target
+    statement = _of_reader(is_rubric=ask is schema.Ask.RUBRIC, is_case=response_id is None)
+    which = {"example_id": example_id, "response_id": response_id, "person_id": person_id}
+    rows = {row["verdict_id"]: row for row in session.connection().execute(statement, which).mappings()}
+    replaced = {row["supersedes"] for row in rows.values()}
+    slips = {
+        row["supersedes"]: rows[row["supersedes"]]["label"]
+        for row in rows.values()
+        if row["supersedes"] in rows and (row["stage"], row["source"]) == (schema.Stage.FIRST, schema.Source.SESSION)
+    }
+    said = Said({}, {}, {})
+    for number, row in rows.items():
+        given, key = _given(row), row["criterion_id"]
+        # else what was assigned looks as what somebody did of their own accord
+        volunteered = schema.Selection.VOLUNTEERED
+        is_volunteered = asked.selection is not volunteered and row["selection"] == volunteered
+        if row["stage"] == first and not is_volunteered and number not in slips and key not in said.first:
+            said.first[key] = given
+            if row["supersedes"] in slips and row["source"] == schema.Source.SESSION:
+                said.slipped[key] = slips[row["supersedes"]]
+        if row["stage"] == standing and number not in replaced:
+            said.standing[key] = given
+    return said
 
 
-def said_by(session: Session, asked: Asked, rater_id: int, stage: schema.Stage) -> dict[int | None, Given]:
-    """One rater's standing verdicts on a task at a stage, by criterion_id."""
-    verdict = TABLES["verdict"].c
-    mine = verdict.rater_id == rater_id, verdict.stage == stage, _stands()
-    return {each.criterion_id: each for _, each in given(session, *_on_item(asked.target), *mine)}
+@cache
+def _of_reader(*, is_rubric: bool, is_case: bool) -> Select[Any]:
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    mine = rater.kind == schema.RaterKind.REVIEWER, rater.person_id == _PERSON
+    further = verdict.supersedes, verdict.selection, verdict.source
+    of_reader = select(*_GIVEN, *further).join(TABLES["rater"], rater.id == verdict.rater_id).where(is_read(verdict), *mine)
+    return of_reader.where(*_on_item(is_rubric=is_rubric, is_case=is_case)).order_by(verdict.id)

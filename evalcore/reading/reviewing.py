@@ -93,10 +93,12 @@ class OpenReview:
         return [key for key in self.control if key not in self.decided]
 
 
-def open_review(engine: Engine, viewer: schema.Viewer, reading_id: int) -> OpenReview:
-    """One of the reader's own items, whatever its state."""
+def open_review(
+    engine: Engine, viewer: schema.Viewer, reading_id: int, *, known: Material | None = None
+) -> OpenReview:
+    """One of the reader's own items, whatever its state. `known`: its texts, where they are on the screen already; they never change."""
     with reads(engine) as session:
-        return _review(session, *_own(session, viewer, reading_id))
+        return _review(session, *_own(session, viewer, reading_id), known=known)
 
 
 def _own(session: Session, viewer: schema.Viewer, reading_id: int, *, lock: bool = False) -> tuple[Reading, Asked]:
@@ -107,34 +109,32 @@ def _own(session: Session, viewer: schema.Viewer, reading_id: int, *, lock: bool
     return own[0]
 
 
-def _review(session: Session, reading: Reading, asked: Asked) -> OpenReview:
+_NO_TEXTS = Material(messages=[], response=None, items=())
+"""For acts, which need what was said alone."""
+
+
+def _review(session: Session, reading: Reading, asked: Asked, *, known: Material | None = None) -> OpenReview:
     is_locked = reading.state != ReadingState.READING
     judge: str | None = None
     judged: dict[int | None, Given] = {}
-    first, decided = judged, judged
+    said = queries.Said({}, {}, {})
     if reading.state in (ReadingState.REVEALED, ReadingState.DONE) or not reading.blinded:
         judge, judged = _shown(session, reading, asked)
-    slipped: dict[int | None, str] = {}
     if is_locked:
-        rater = queries.rater_of(session, reading.person_id)
         stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
-        first = queries.first_said(session, asked, rater, stage)
-        decided = queries.said_by(session, asked, rater, schema.Stage.REVISED)
-        before = queries.slipped_from(session, [given.verdict_id for given in first.values()])
-        slipped = {key: before[given.verdict_id] for key, given in first.items() if given.verdict_id in before}
-    material = queries.material(session, asked.target)
-    in_order: list[int | None] = [item.criterion_id for item in material.items] or [None]
+        said = queries.said_by(session, asked, reading.person_id, stage, schema.Stage.REVISED)
+    material = queries.material(session, asked.target) if known is None else known
+    in_order = [item.criterion_id for item in material.items] or list(said.first)
     # a corrected answer keeps its place
-    first = {key: first[key] for key in in_order if key in first}
+    first = {key: said.first[key] for key in in_order if key in said.first}
     control: tuple[int | None, ...] = ()
     if reading.state == ReadingState.REVEALED:
-        criteria = [item.criterion_id for item in material.items]
-        control = control_keys(reading.control_seed, reading.control_share, criteria, judged)
-        if any(key not in decided for key in control):
+        control = control_keys(reading.control_seed, reading.control_share, in_order, judged)
+        if any(key not in said.standing for key in control):
             judge, judged = None, {}
         judged = {key: given for key, given in judged.items() if key not in control}
     drafts = queries.drafts(session, reading.id or 0)
-    return OpenReview(reading, asked, material, drafts, first, decided, judge, judged, control, slipped)
+    return OpenReview(reading, asked, material, drafts, first, said.standing, judge, judged, control, said.slipped)
 
 
 def _shown(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
@@ -237,33 +237,41 @@ def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -
             return _review(session, *in_hand)
     with writing(engine) as session:
         viewer = allow(session, viewer, check_can_read)
-        store.wait_for_others(session)
-        in_hand = None
-        # locked: a mark from another tab comes before or after
-        for reading, asked in queries.readings(session, viewer.person_id, lock=True):
-            if not _is_kept(session, reading, asked, viewer, at):
-                session.delete(reading)
-            elif in_hand is None:
-                in_hand = reading, asked
-        if in_hand is not None:
-            reading, asked = in_hand
-            if _ran_out(reading, at) and queries.has_place(session, asked, viewer, at):
-                reading.reserved_until = at + timedelta(minutes=asked.reserve_minutes)
-            return _review(session, reading, asked)
-        task = queries.next_task(session, viewer, at)
-        if task is None:
-            return None
-        check_has_practised(practice_queries.n_left(session, viewer, task.assignment_id))
-        guideline = contents.guideline(session)
-        begun = queries.freed(session, viewer.person_id, task.task_id)
-        reading = begun or Reading(task_id=task.task_id, person_id=viewer.person_id, opened_at=at)
-        reading.blinded = contents.rules(session).mode is schema.ReadingMode.BLIND
-        reading.guideline_version = guideline.version if guideline else None
-        reading.last_at, reading.reserved_until = at, at + timedelta(minutes=task.reserve_minutes)
-        reading.freed_at = None
-        session.add(reading)
-        session.flush()
-        return _review(session, reading, task)
+        guideline, rules = contents.guideline(session), contents.rules(session)
+        reading = _claimed(session, viewer, rules, guideline.version if guideline else None, at)
+    # read once it is kept: whoever else opens an item waits for as long as the claim takes
+    return None if reading is None else open_review(engine, viewer, reading.id or 0)
+
+
+def _claimed(
+    session: Session, viewer: schema.Viewer, rules: schema.Rules, guideline: int | None, at: datetime
+) -> Reading | None:
+    """The last thing in a transaction: others wait for its end."""
+    store.wait_for_others(session)
+    in_hand = None
+    # locked: a mark from another tab comes before or after
+    for reading, asked in queries.readings(session, viewer.person_id, lock=True):
+        if not _is_kept(session, reading, asked, viewer, at):
+            session.delete(reading)
+        elif in_hand is None:
+            in_hand = reading, asked
+    if in_hand is not None:
+        reading, asked = in_hand
+        if _ran_out(reading, at) and queries.has_place(session, asked, viewer, at):
+            reading.reserved_until = at + timedelta(minutes=asked.reserve_minutes)
+        return reading
+    task = queries.next_task(session, viewer, at)
+    if task is None:
+        return None
+    check_has_practised(practice_queries.n_left(session, viewer, task.assignment_id))
+    begun = queries.freed(session, viewer.person_id, task.task_id)
+    reading = begun or Reading(task_id=task.task_id, person_id=viewer.person_id, opened_at=at)
+    reading.blinded = rules.mode is schema.ReadingMode.BLIND
+    reading.guideline_version = guideline
+    reading.last_at, reading.reserved_until = at, at + timedelta(minutes=task.reserve_minutes)
+    reading.freed_at = None
+    session.add(reading)
+    return reading
 
 
 def _ran_out(reading: Reading, at: datetime) -> bool:
@@ -372,7 +380,8 @@ def submit(
             raise OverreadError(msg)
         rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, person.name)
         # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
-        before = {} if reading.blinded else queries.said_by(session, asked, rater, schema.Stage.OPEN)
+        first = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
+        before = {} if reading.blinded else queries.said_by(session, asked, person.person_id, first, first).standing
         why = None
         if not reading.blinded:
             why = schema.NotBlind.OPEN
@@ -385,7 +394,7 @@ def submit(
                 **_of_task(reading, asked),
                 criterion_id=key,
                 rater_id=rater,
-                stage=schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN,
+                stage=first,
                 label=as_label(drafts[key].label or ""),
                 reason=drafts[key].reason,
                 explanation=drafts[key].note,
@@ -395,8 +404,6 @@ def submit(
             )
             for key in keys
         ]
-        said = {"knows_model": True} if knows_model else {}
-        store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         judge, judged = _shown(session, reading, asked)
         if reading.blinded and judged:
             reading.state = ReadingState.LOCKED
@@ -404,6 +411,8 @@ def submit(
             differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
             reading.state = ReadingState.REVEALED if differs else ReadingState.DONE
         reading.locked_at, reading.judge, reading.knows_model = at, judge, knows_model
+        said = {"knows_model": True} if knows_model else {}
+        store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         return ReadingState(reading.state)
 
 
@@ -415,7 +424,7 @@ def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dateti
     """
     with acting_on(engine, viewer, reading_id, check_can_reveal, at or now()) as (session, _, reading, asked):
         if reading.state == ReadingState.LOCKED:
-            first = _review(session, reading, asked).first
+            first = _review(session, reading, asked, known=_NO_TEXTS).first
             share = contents.rules(session).control_share
             is_blind = all(given.blinded for given in first.values())
             if share > 0 and is_blind and asked.ask is schema.Ask.RUBRIC:
@@ -446,7 +455,7 @@ def slip(
     shown, and, where no judge is, before the reader's next answer. `seen`: the verdict that the screen showed.
     """
     with acting_on(engine, viewer, reading_id, check_own, at or now()) as (session, person, reading, asked):
-        first, state = _review(session, reading, asked).first, ReadingState(reading.state)
+        first, state = _review(session, reading, asked, known=_NO_TEXTS).first, ReadingState(reading.state)
         was_blind = any(given.blinded for given in first.values())
         judge_shown = not reading.blinded or (state is ReadingState.DONE and reading.judge is not None)
         check_can_slip(
@@ -514,7 +523,7 @@ def revise(
     verdict is `blinded`. `seen`: the newest decision on the item that the screen showed, or None.
     """
     with acting_on(engine, viewer, reading_id, check_can_decide, at or now()) as (session, person, reading, asked):
-        review = _review(session, reading, asked)
+        review = _review(session, reading, asked, known=_NO_TEXTS)
         if criterion_id not in review.first:
             raise NotFound(_NO_CRITERION.format(criterion_id))
         first, before = review.first[criterion_id], review.decided.get(criterion_id)
@@ -545,7 +554,7 @@ def revise(
         amended = reading.state == ReadingState.DONE
         action = "read amended" if amended else "read kept" if decision.label == first.label else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=person.name, action=action)
-        if is_control and not _review(session, reading, asked).undecided:  # nothing else differs from the judge
+        if is_control and not _review(session, reading, asked, known=_NO_TEXTS).undecided:  # nothing else differs from the judge
             reading.state = ReadingState.DONE
         return number
 
@@ -567,7 +576,7 @@ def finish(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dateti
     with acting_on(engine, viewer, reading_id, check_can_decide, at or now()) as (session, _, reading, asked):
         if reading.state == ReadingState.DONE:
             return
-        review = _review(session, reading, asked)
+        review = _review(session, reading, asked, known=_NO_TEXTS)
         if review.undecided:
             n, of = len(review.undecided), "second looks" if review.looking else "differences"
             msg = f"{n} of {len(review.control if review.looking else review.differing)} {of} still wait: keep your label or revise it."

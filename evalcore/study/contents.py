@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
@@ -62,7 +62,12 @@ def people(session: Session, *, everybody: bool = False) -> list[Viewer]:
 
 def person(session: Session, person_id: int) -> Viewer | None:
     """One person; None where there is none of this number, or they are not let in any more."""
-    row = session.get(tables.Person, person_id)
+    return person_where(session, col(tables.Person.id) == person_id)
+
+
+def person_where(session: Session, which: ColumnElement[bool]) -> Viewer | None:
+    """The one person of whom this is true; None where there is none, or they are not let in any more."""
+    row = session.exec(select_rows(tables.Person).where(which)).first()
     return _viewer(row) if row and row.active else None
 
 

@@ -90,12 +90,12 @@ def corrected_by(slip: Any) -> Any:
     return and_(slip.supersedes.is_not(None), slip.stage == Stage.FIRST, slip.source == Source.SESSION)
 
 
-def slipped(verdict_ids: Collection[int] | None = None) -> Select[Any]:
-    """Answers of locked first reads that their reader corrected before the judge was shown: verdict_id (the later one, of these), slipped_from."""
+def slipped() -> Select[Any]:
+    """Answers of locked first reads that their reader corrected before the judge was shown: verdict_id (the later one), slipped_from."""
     slip, before = tables.alias("verdict", "slip"), tables.alias("verdict", "before")
     statement = select(slip.c.id.label("verdict_id"), before.c.label.label("slipped_from"))
     statement = statement.join(before, before.c.id == slip.c.supersedes).where(is_read(slip.c), corrected_by(slip.c))
-    return statement.order_by(slip.c.id) if verdict_ids is None else statement.where(slip.c.id.in_(list(verdict_ids)))
+    return statement.order_by(slip.c.id)
 
 
 def slips(session: Session) -> "pd.DataFrame":

@@ -28,6 +28,7 @@ from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
 from evalcore.importing.uploads import UPLOAD
 from evalcore.study.db import Engine, reading, writing
 from evalcore.study.policies import check_can_import, reason
+from evalcore.study.schema import Viewer
 from evalcore.team import people, queries, store
 from evalcore.team.provider import Provider
 from evalcore.team.queries import SignedIn
@@ -65,6 +66,17 @@ def session_of(engine: Engine, token: str, provider: Provider) -> SignedIn | Non
     """Who is signed in by a token; None where the session has ended or never was."""
     with reading(engine) as session:
         return queries.find(session, token, idle=provider.idle, longest=provider.longest)
+
+
+def viewer_of(sign_ins: Engine, study: Engine, token: str, provider: Provider) -> tuple[SignedIn, Viewer | None] | None:
+    """Who is signed in by a token, and whom the study knows them as; asked in one go where the study keeps the sessions itself, as a press does."""
+    with reading(sign_ins) as session:
+        who = queries.find(session, token, idle=provider.idle, longest=provider.longest)
+        if who is None:
+            return None
+        if study is sign_ins:
+            return who, queries.person_of(session, who.issuer, who.subject)
+    return who, people.member(study, who)
 
 
 def pressed(engine: Engine, who: SignedIn) -> None:

@@ -39,9 +39,9 @@ from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_import, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
 from evalcore.study.tables import UnfinishedImport
-from evalcore.team import people, queries as team_queries, sign_in
+from evalcore.team import queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
-from evalcore.team.sign_in import STUDY_HEADER, session_of, token_of
+from evalcore.team.sign_in import STUDY_HEADER, token_of
 from evalcore.team.studies import Study, sign_ins, studies
 from evalcore.triage import queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData, described
@@ -122,7 +122,11 @@ def version() -> Version:
 
 
 def _unfinished() -> UnfinishedImport | None:
-    return once("unfinished", lookups.unfinished_import)
+    return _stands()[0]
+
+
+def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
+    return once("stands", lambda session: (lookups.unfinished_import(session), freezing.frozen(session)))
 
 
 def tell_unfinished() -> None:
@@ -133,7 +137,7 @@ def tell_unfinished() -> None:
 
 def tell_frozen() -> None:
     """A line on every page of a frozen study, so that nobody wonders why nothing can be changed."""
-    if (version := once("frozen", freezing.frozen)) is not None:
+    if (version := _stands()[1]) is not None:
         by = f"{version.frozen_by} froze this study on {local_day(version.frozen_at)} as {version.name}"
         st.html(
             html.notice(f"{by}: it is read and exported, and not changed. A lead can open it again on Study, Analysis.")
@@ -317,7 +321,8 @@ def row_number(words: str) -> int | None:
 
 
 def viewer(*, pressed: bool = True) -> Viewer | None:
-    """Who is reading, looked up anew on every run; None: nobody was chosen, or a session has ended. Nothing is shown where another server than ours serves it.
+    """Who is reading, looked up anew on every run and after each act; None: nobody was chosen, or a session has ended. Nothing is shown where another server
+    than ours serves it.
 
     `pressed`: somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
     """
@@ -327,21 +332,25 @@ def viewer(*, pressed: bool = True) -> Viewer | None:
         st.error(str(refusal))
         st.stop()
     if (signing_in := provider()) is not None:
-        return _signed_in(signing_in, pressed=pressed)
-    cookie = cookie_name(ask(contents.study_key) or "")
+        return _known("viewer", lambda: _signed_in(signing_in, pressed=pressed))
+    return once("viewer", _chosen)
+
+
+def _chosen(session: Any) -> Viewer | None:
+    cookie = cookie_name(contents.study_key(session) or "")
     number = row_number(st.context.cookies.get(cookie, ""))
-    return None if number is None else ask(contents.person, number)
+    return None if number is None else contents.person(session, number)
 
 
 def _signed_in(signing_in: Provider, *, pressed: bool) -> Viewer | None:
     """The person of the session that the browser's cookie names, as both are now."""
     sessions = _engine_at(sign_ins())
-    who = session_of(sessions, token_of(st.context.cookies), signing_in)
-    if who is None:
+    found = sign_in.viewer_of(sessions, engine(), token_of(st.context.cookies), signing_in)
+    if found is None:
         return None
     if pressed:
-        sign_in.pressed(sessions, who)
-    return people.member(engine(), who)
+        sign_in.pressed(sessions, found[0])
+    return found[1]
 
 
 def came(person: Viewer) -> None:
@@ -441,10 +450,14 @@ def ask(find: Callable[Concatenate[Any, _Asked], _Found], *arguments: _Asked.arg
 
 def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
+    return _known(key, lambda: ask(find))
+
+
+def _known(key: Hashable, find: Callable[[], _Found]) -> _Found:
     run = _run.get(None)
     known = {} if run is None else run.known
     if key not in known:
-        known[key] = ask(find)
+        known[key] = find()
     answer: _Found = known[key]
     return answer
 
