@@ -714,7 +714,12 @@ def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
 def _chosen_first(judge: str | BindParameter[str] | None) -> tuple[Any, ...]:
     """The study's choice, then who has given the most verdicts, then by name, then the newest prompt; for statements grouped by rater."""
     rater = TABLES["rater"].c
-    return (rater.name == ("" if judge is None else judge)).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
+    return (
+        (rater.name == ("" if judge is None else judge)).desc(),
+        func.count().desc(),
+        rater.name,
+        func.max(rater.id).desc(),
+    )
 
 
 class Said(NamedTuple):
@@ -766,5 +771,7 @@ def _of_reader(*, is_rubric: bool, is_case: bool) -> Select[Any]:
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     mine = rater.kind == schema.RaterKind.REVIEWER, rater.person_id == _PERSON
     further = verdict.supersedes, verdict.selection, verdict.source
-    of_reader = select(*_GIVEN, *further).join(TABLES["rater"], rater.id == verdict.rater_id).where(is_read(verdict), *mine)
+    of_reader = (
+        select(*_GIVEN, *further).join(TABLES["rater"], rater.id == verdict.rater_id).where(is_read(verdict), *mine)
+    )
     return of_reader.where(*_on_item(is_rubric=is_rubric, is_case=is_case)).order_by(verdict.id)

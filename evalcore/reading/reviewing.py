@@ -93,9 +93,7 @@ class OpenReview:
         return [key for key in self.control if key not in self.decided]
 
 
-def open_review(
-    engine: Engine, viewer: schema.Viewer, reading_id: int, *, known: Material | None = None
-) -> OpenReview:
+def open_review(engine: Engine, viewer: schema.Viewer, reading_id: int, *, known: Material | None = None) -> OpenReview:
     """One of the reader's own items, whatever its state. `known`: its texts, where they are on the screen already; they never change."""
     with reads(engine) as session:
         return _review(session, *_own(session, viewer, reading_id), known=known)
@@ -554,7 +552,9 @@ def revise(
         amended = reading.state == ReadingState.DONE
         action = "read amended" if amended else "read kept" if decision.label == first.label else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=person.name, action=action)
-        if is_control and not _review(session, reading, asked, known=_NO_TEXTS).undecided:  # nothing else differs from the judge
+        if (
+            is_control and not _review(session, reading, asked, known=_NO_TEXTS).undecided
+        ):  # nothing else differs from the judge
             reading.state = ReadingState.DONE
         return number
 

@@ -60,7 +60,9 @@ def find(session: Session, token: str, *, idle: timedelta, longest: timedelta) -
 def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:
     """The person of this study whom a provider calls so; None where there is none, or they are not let in any more: not active, or without a role."""
     whose = col(Identity.issuer) == issuer, col(Identity.subject) == subject, _IS_BOUND
-    person = contents.person_where(session, col(Person.id) == select(col(Identity.person_id)).where(*whose).scalar_subquery())
+    person = contents.person_where(
+        session, col(Person.id) == select(col(Identity.person_id)).where(*whose).scalar_subquery()
+    )
     return person if person is not None and person.roles else None
 
 

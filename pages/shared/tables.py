@@ -71,6 +71,7 @@ def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:
 
 
 def width(words: Iterable[str]) -> int:
+    """Pixels of a column in which the longest of these words stands on one line."""
     return math.ceil(FRAME_PIXELS + max(sum(PIXELS.get(letter, LETTER_PIXELS) for letter in word) for word in words))
 
 
