@@ -87,7 +87,9 @@ def waiting(queue: Queue) -> None:
     config = {
         **widths,
         "In question": st.column_config.NumberColumn(width=90, help=IN_QUESTION),
-        "Points at stake": st.column_config.TextColumn(width=WIDTHS["Points at stake"], alignment="right", help=AT_STAKE),
+        "Points at stake": st.column_config.TextColumn(
+            width=WIDTHS["Points at stake"], alignment="right", help=AT_STAKE
+        ),
     }
     alt = "Responses that wait for an adjudicator, the worst first"
     place = tables.choose(columns, key="waiting", column_config=config, alt=alt)

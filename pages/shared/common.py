@@ -36,7 +36,14 @@ from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.study import browse, contents, frames, freezing, lookups, mending, renaming
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
-from evalcore.study.policies import allows, check_can_adjudicate, check_can_import, check_can_read, reason, visible_verdicts
+from evalcore.study.policies import (
+    allows,
+    check_can_adjudicate,
+    check_can_import,
+    check_can_read,
+    reason,
+    visible_verdicts,
+)
 from evalcore.study.schema import Ask, RaterKind, Seen, Viewer
 from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people, queries as team_queries, sign_in

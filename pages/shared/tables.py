@@ -70,6 +70,7 @@ def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:
 
 
 def width(words: Iterable[str]) -> int:
+    """How many pixels a column needs for the longest of these words and its frame."""
     return math.ceil(FRAME_PIXELS + max(sum(PIXELS.get(letter, LETTER_PIXELS) for letter in word) for word in words))
 
 
