@@ -66,10 +66,8 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
         del columns["Criteria"]
     widths = WORDS | {theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES}
     look: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "format": "%.2f"}
-    heads = {
-        column: column.removeprefix("score ") for column in scores
-    }  # a longer name is told whole, so that no two look alike
-    config = {
+    heads = {column: column.removeprefix("score ") for column in scores}
+    config = {  # a longer name is told whole, so that no two look alike
         column: st.column_config.ProgressColumn(name, width=max(SCORE_WIDTH, tables.width([name])), **look)
         for column, name in heads.items()
     }
