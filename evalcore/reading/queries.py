@@ -608,7 +608,7 @@ _VERDICT = TABLES["verdict"].c
 _GIVEN = _VERDICT.id.label("verdict_id"), *(_VERDICT[name] for name in Given.__struct_fields__[1:])
 
 
-def _given(row: Mapping[str, Any]) -> Given:
+def _given(row: Mapping[Any, Any]) -> Given:
     return msgspec.convert({name: row[name] for name in Given.__struct_fields__}, Given)
 
 

@@ -122,7 +122,7 @@ def _review(session: Session, reading: Reading, asked: Asked, *, known: Material
         stage = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
         said = queries.said_by(session, asked, reading.person_id, stage, schema.Stage.REVISED)
     material = queries.material(session, asked.target) if known is None else known
-    in_order = [item.criterion_id for item in material.items] or list(said.first)
+    in_order: list[int | None] = [item.criterion_id for item in material.items] or list(said.first)
     # a corrected answer keeps its place
     first = {key: said.first[key] for key in in_order if key in said.first}
     control: tuple[int | None, ...] = ()

@@ -47,11 +47,14 @@ _LEFT_SECONDS = 3600
 _log = logging.getLogger(__name__)
 
 
+_Columns = dict[str, tuple[Any, pa.DataType]]
+
+
 class _Kind(NamedTuple):
     """One sort of files: the table that it is of, its columns with their types, and which rows."""
 
     table: str
-    columns: dict[str, tuple[Any, pa.DataType]]
+    columns: _Columns
     where: tuple[Any, ...] = ()
 
     @property
@@ -61,10 +64,12 @@ class _Kind(NamedTuple):
 
 def _kinds() -> dict[str, _Kind]:
     verdict, response = STORED["verdict"].c, STORED["response"].c
-    of_verdict = {name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")}
+    of_verdict: _Columns = {name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")}
     of_verdict["code"] = (case({word: code for code, word in enumerate(SAID)}, value=verdict.label), pa.int8())
     said = (verdict.stage == Stage.JUDGE, verdict.label.is_not(None), verdict.response_id.is_not(None))
-    of_response = {name: (response[name], pa.int32()) for name in ("id", "example_id", "model_id", "sample_index")}
+    of_response: _Columns = {
+        name: (response[name], pa.int32()) for name in ("id", "example_id", "model_id", "sample_index")
+    }
     of_response |= {
         "n_criteria": (func.coalesce(response.n_criteria, -1), pa.int32()),
         "n_chars": (func.length(response.text), pa.int32()),
@@ -323,8 +328,8 @@ def _files(session: Session, kind: str) -> list[_File]:
     following: dict[int, list[tuple[int, Path]]] = {}
     for path in [] if place is None else place.glob(f"{kind}-*.arrow"):
         with suppress(ValueError):
-            _, first, last, _ = path.stem.split("-")
-            following.setdefault(int(first), []).append((int(last), path))
+            _, begins, ends, _ = path.stem.split("-")
+            following.setdefault(int(begins), []).append((int(ends), path))
     files: list[_File] = []
     while True:
         first, before = (files[-1].last + 1, files[-1].path.stem) if files else (1, "")
