@@ -37,7 +37,9 @@ from evalcore.study.schema import (
 from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
-_VALUES = np.array([MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32)
+_VALUES = np.array(
+    [MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32
+)
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
@@ -230,7 +232,9 @@ def _grid(session: Session) -> _Grid:
     models = frame(session, select(col(Model.id).label("id"), col(Model.name).label("model")))
     found, evaluations = snapshot.responses(session)
     known = np.isin(found["example_id"], n_scored.index) & np.isin(found["model_id"], models["id"])
-    found = {name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()}
+    found = {
+        name: column[known & np.isin(found["example_id"], examples["example_id"])] for name, column in found.items()
+    }
     columns: dict[str, Any] = {"response_id": found["id"].astype(np.int64), "example_id": found["example_id"]}
     columns |= _of(models.set_index("id"), found["model_id"])
     columns |= _of(pd.DataFrame({"evaluation": evaluations}), found["evaluation"])
@@ -273,11 +277,15 @@ def reads(session: Session) -> pd.DataFrame:
         .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
-    fetched = session.connection().execute(statement).cursor.fetchall()  # the driver's: rows of SQLAlchemy take as long again
+    fetched = (
+        session.connection().execute(statement).cursor.fetchall()
+    )  # the driver's: rows of SQLAlchemy take as long again
     kinds = {"inclusion_probability": float, "blinded": object}
     cells = ((name, [row[place] for row in fetched]) for place, name in enumerate((*named, *words)))
     rows = pd.DataFrame({name: np.array(column, dtype=kinds.get(name, np.int64)) for name, column in cells})
-    rows["blinded"] = rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
+    rows["blinded"] = (
+        rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
+    )
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
     numbers = rows.pop("rater_id")
     for name in ("rater", "person_id"):

@@ -130,7 +130,9 @@ def _said(session: Session, kind: str) -> Iterator[Columns]:
     if hidden := parts & {showing.HIDDEN, showing.WITHDRAWN}:
         gone |= numbers(session, _hidden_rows("verdict", hidden))
         for table in ("response", "criterion"):  # what stands on a hidden row is hidden with it
-            on_hidden = select(STORED[table].c.id).where(STORED[table].c.example_id.in_(_hidden_rows("example", hidden)))
+            on_hidden = select(STORED[table].c.id).where(
+                STORED[table].c.example_id.in_(_hidden_rows("example", hidden))
+            )
             off[f"{table}_id"] = numbers(session, _hidden_rows(table, hidden)) | numbers(session, on_hidden)
     replacing = np.array(sorted(gone), dtype=np.int64)
     for batch in _batches(session, kind):

@@ -19,7 +19,9 @@ from evalcore.study.schema import JURY, Acuity, Ask, Format, Label, RaterKind, S
 from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triage import data
 
-_VALUES = np.array([({**data.LEVELS, Label.CANNOT_ASSESS: data.NO_LEVEL}).get(word, np.nan) for word in snapshot.SAID], np.float32)
+_VALUES = np.array(
+    [({**data.LEVELS, Label.CANNOT_ASSESS: data.NO_LEVEL}).get(word, np.nan) for word in snapshot.SAID], np.float32
+)
 _VALUES[snapshot.SAID.index(Acuity.REMOVE)] = data.NO_LEVEL  # a judge that removes a case gives the response no level
 
 _FORMATS = pd.CategoricalDtype([word.value for word in Format])
@@ -85,7 +87,10 @@ def _levels(session: Session, samples: pd.DataFrame, names: dict[int, str]) -> t
     for number in said:
         mine = raters == number
         counts[mine] = by[names[number]][place[mine]] == number
-    of_columns: dict[str, Any] = {"sample": place[counts], "rater": np.array([names[n] for n in raters[counts]], object)}
+    of_columns: dict[str, Any] = {
+        "sample": place[counts],
+        "rater": np.array([names[n] for n in raters[counts]], object),
+    }
     found = pd.DataFrame(of_columns | {"confidence": confidence[counts]})
     return pd.DataFrame(columns, index=samples.index, copy=False), found
 

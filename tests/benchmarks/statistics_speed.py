@@ -64,7 +64,9 @@ def main() -> None:
         with reading(engine) as session:
             took, judged = timed(lambda: labels.judged(session), REPEATS)
             of_reads, rubric_data = timed(lambda: labels.with_reads(session, judged), REPEATS)
-        print(f"{judged.judged.size:,} verdicts of {N_JUDGES} judges on {n_models} models; {len(rubric_data.reads):,} reads")
+        print(
+            f"{judged.judged.size:,} verdicts of {N_JUDGES} judges on {n_models} models; {len(rubric_data.reads):,} reads"
+        )
         floor, _ = timed(lambda: touched(engine), REPEATS)
         print(f"judges' verdicts from files: {took:.2f} s, {took / floor:.1f} x each byte touched ({floor:.2f} s)")
         print(f"physicians' reads: {of_reads:.2f} s; {getrusage(RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB at most")

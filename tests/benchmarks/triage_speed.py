@@ -48,7 +48,9 @@ def measured(path: Path) -> None:
         took, triage_data = timed(lambda: triage_queries.load(session), REPEATS)
     engine.dispose()
     print(f"{len(triage_data.samples):,} samples of {len(triage_data.cases):,} cases; {len(triage_data.reads):,} reads")
-    print(f"read from files, with physicians' reads: {took:.2f} s, {took / floor:.1f} x each byte touched ({floor:.2f} s)")
+    print(
+        f"read from files, with physicians' reads: {took:.2f} s, {took / floor:.1f} x each byte touched ({floor:.2f} s)"
+    )
     metrics(described(triage_data))
     page(path, "triage", ".js-plotly-plot .annotation")
 

@@ -114,10 +114,14 @@ class Watched(History):
         with writing(self.engine) as session:
             rater = store.ensure_rater(session, RaterKind.JUDGE, name)
             mine = (verdict.rater_id == rater, verdict.response_id == item[1], verdict.criterion_id == item[2])
-            before = session.connection().execute(select(verdict.id, verdict.label).where(*mine, not_superseded())).first()
+            before = (
+                session.connection().execute(select(verdict.id, verdict.label).where(*mine, not_superseded())).first()
+            )
             label = Label.NOT_MET if before is not None and before.label == Label.MET else Label.MET
             supersedes = None if before is None else before.id
-            given = Verdict(rater_id=rater, stage=Stage.JUDGE, label=label, explanation="So.", supersedes=supersedes, **said)
+            given = Verdict(
+                rater_id=rater, stage=Stage.JUDGE, label=label, explanation="So.", supersedes=supersedes, **said
+            )
             store.add_verdicts(session, [given], actor=name, action="answers saved")
 
     def _lose(self) -> None:
@@ -206,10 +210,15 @@ def more(made: world.World, label: str = Label.MET) -> None:
     """A new judge says something of every item."""
     with writing(made.engine) as session:
         verdict = TABLES["verdict"].c
-        rows = session.connection().execute(select(verdict.example_id, verdict.response_id, verdict.criterion_id).distinct())
+        rows = session.connection().execute(
+            select(verdict.example_id, verdict.response_id, verdict.criterion_id).distinct()
+        )
         name = f"judge {session.connection().execute(select(func.count()).select_from(TABLES['rater'])).scalar_one()}"
         rater = store.ensure_rater(session, RaterKind.JUDGE, name)
-        said = [Verdict(example_id=e, response_id=r, criterion_id=c, rater_id=rater, stage=Stage.JUDGE, label=label) for e, r, c in rows]
+        said = [
+            Verdict(example_id=e, response_id=r, criterion_id=c, rater_id=rater, stage=Stage.JUDGE, label=label)
+            for e, r, c in rows
+        ]
         store.add_verdicts(session, said, actor="judge", action="answers saved")
 
 
@@ -244,14 +253,22 @@ def test_only_the_owner_can_read_the_files_and_they_hold_judges_verdicts_alone(m
     with writing(made.engine) as session:
         person = store.add_person(session, "Dr. Noor", roles=["reviewer"], actor="test")
         rater = store.ensure_rater(session, RaterKind.REVIEWER, person.name)
-        item = session.connection().execute(select(*(TABLES["verdict"].c[name] for name in ("example_id", "response_id", "criterion_id")))).first()
+        item = (
+            session.connection()
+            .execute(select(*(TABLES["verdict"].c[name] for name in ("example_id", "response_id", "criterion_id"))))
+            .first()
+        )
         given = Verdict(**item._mapping, rater_id=rater, stage=Stage.FIRST, label=Label.MET, explanation="So.")
         store.add_verdicts(session, [given], actor="Dr. Noor", action="verdicts made")
     before = n_filed(made.engine, "verdict")
     snapshot.extend(made.engine)
     assert n_filed(made.engine, "verdict") == before
     with reading(made.engine) as session:
-        raters = {int(number) for file in snapshot._files(session, "verdict") for number in file.table.column("rater_id").to_pylist()}
+        raters = {
+            int(number)
+            for file in snapshot._files(session, "verdict")
+            for number in file.table.column("rater_id").to_pylist()
+        }
     assert rater not in raters
 
 
@@ -324,12 +341,23 @@ def test_a_number_that_was_taken_earlier_and_kept_later_is_not_missed(made):
         pytest.skip("on SQLite writers stand in line")
     verdict = TABLES["verdict"]
     with reading(made.engine) as session:
-        item = session.connection().execute(select(*(verdict.c[name] for name in ("example_id", "response_id", "criterion_id")))).first()
+        item = (
+            session.connection()
+            .execute(select(*(verdict.c[name] for name in ("example_id", "response_id", "criterion_id"))))
+            .first()
+        )
     snapshot.extend(made.engine)
     before = set(files(made.engine))
     with writing(made.engine) as late:
         rater = store.ensure_rater(late, RaterKind.JUDGE, "late")
-        row = {**item._mapping, "rater_id": rater, "stage": Stage.JUDGE, "label": Label.MET, "created_at": now(), "right_for_wrong_reason": False}
+        row = {
+            **item._mapping,
+            "rater_id": rater,
+            "stage": Stage.JUDGE,
+            "label": Label.MET,
+            "created_at": now(),
+            "right_for_wrong_reason": False,
+        }
         late.connection().execute(insert(verdict), row)
         more(made)
         snapshot.extend(made.engine)

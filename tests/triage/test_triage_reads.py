@@ -1,6 +1,5 @@
 """What the statistics of triage begin from: cases with their panels, and what models say of them."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
