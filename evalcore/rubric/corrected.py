@@ -245,7 +245,7 @@ def estimator_inputs(
     reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]]
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
-    models = []
+    models: list[EstimatorInputs] = []
     judged = [entering.judged[judge].to_numpy() for judge in chosen]
     parts = (rows_by_code(codes[of], len(names)) for of in (slice(None), voted["row"], reads["row"]))
     for (model, evaluation), rows, of_voted, of_reads in zip(names.itertuples(index=False), *parts, strict=True):

@@ -206,7 +206,7 @@ class _Grid:
         of_criterion = np.arange(len(is_item)) - self._before[of_response]
         if not is_item.all():
             of_response, of_criterion = of_response[is_item], of_criterion[is_item]
-        columns: dict[str, Any] = {name: self.responses[name].array.take(of_response) for name in self.responses}
+        columns: dict[str, Any] = {str(name): self.responses[name].array.take(of_response) for name in self.responses}
         columns |= {name: self.criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
         columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
         named = {name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}
@@ -223,13 +223,19 @@ def _grid(session: Session) -> _Grid:
     example, criterion = (TABLES[name].c for name in ("example", "criterion"))
     named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
     criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
-    kinds = {"criterion_id": np.int64, "points": float, **dict.fromkeys(("axis", "level", "cluster"), "category")}
+    kinds: dict[str, Any] = {
+        "criterion_id": np.int64,
+        "points": float,
+        **dict.fromkeys(("axis", "level", "cluster"), "category"),
+    }
     criteria = criteria.astype(kinds)
     n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
-    examples = frame(session, select(example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)))
+    described: list[Any] = [example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)]
+    examples = frame(session, select(*described))
     if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it
         examples = examples.merge(tagged, on="example_id", how="left")
-    models = frame(session, select(col(Model.id).label("id"), col(Model.name).label("model")))
+    model = TABLES["model"].c
+    models = frame(session, select(model.id, model.name.label("model")))
     found, evaluations = snapshot.responses(session)
     known = np.isin(found["example_id"], n_scored.index) & np.isin(found["model_id"], models["id"])
     found = {
@@ -248,7 +254,7 @@ def _grid(session: Session) -> _Grid:
 
 def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
     """The names of these rows of a small table, as categories: those that occur."""
-    rows = table.index.get_indexer(numbers)
+    rows = table.index.get_indexer(pd.Index(numbers))
     occurring = np.flatnonzero(np.bincount(rows, minlength=len(table)))
     place = np.zeros(len(table), dtype=np.int64)
     place[occurring] = np.arange(len(occurring))
@@ -352,7 +358,9 @@ def drawings_of(
         rows = population
         if rows is None:
             found, names = snapshot.responses(session)
-            rows = pd.DataFrame({"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], names)})
+            rows = pd.DataFrame(
+                {"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], pd.Index(names))}
+            )
         evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
         fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
         by_response, by_item = (

@@ -61,10 +61,13 @@ class _Kind(NamedTuple):
 
 def _kinds() -> dict[str, _Kind]:
     verdict, response = STORED["verdict"].c, STORED["response"].c
-    of_verdict = {name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")}
+    of_verdict: dict[str, tuple[Any, pa.DataType]] = {
+        name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")
+    }
     of_verdict["code"] = (case({word: code for code, word in enumerate(SAID)}, value=verdict.label), pa.int8())
     said = (verdict.stage == Stage.JUDGE, verdict.label.is_not(None), verdict.response_id.is_not(None))
-    of_response = {name: (response[name], pa.int32()) for name in ("id", "example_id", "model_id", "sample_index")}
+    plain = ("id", "example_id", "model_id", "sample_index")
+    of_response: dict[str, tuple[Any, pa.DataType]] = {name: (response[name], pa.int32()) for name in plain}
     of_response |= {
         "n_criteria": (func.coalesce(response.n_criteria, -1), pa.int32()),
         "n_chars": (func.length(response.text), pa.int32()),
@@ -323,8 +326,8 @@ def _files(session: Session, kind: str) -> list[_File]:
     following: dict[int, list[tuple[int, Path]]] = {}
     for path in [] if place is None else place.glob(f"{kind}-*.arrow"):
         with suppress(ValueError):
-            _, first, last, _ = path.stem.split("-")
-            following.setdefault(int(first), []).append((int(last), path))
+            _, begins, ends, _ = path.stem.split("-")
+            following.setdefault(int(begins), []).append((int(ends), path))
     files: list[_File] = []
     while True:
         first, before = (files[-1].last + 1, files[-1].path.stem) if files else (1, "")
