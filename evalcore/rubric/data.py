@@ -110,9 +110,7 @@ def is_scored(items: pd.DataFrame) -> pd.Series:
 
 def _possible(codes: Numbers, points: Floats) -> Floats:
     """The sum of the positive points of each response."""
-    return np.bincount(codes, np.where(points > 0, points, 0.0)).astype(
-        np.float64, copy=False
-    )  # whole numbers where there are none
+    return np.asarray(np.bincount(codes, np.where(points > 0, points, 0.0)), dtype=np.float64)
 
 
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:

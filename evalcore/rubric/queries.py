@@ -231,7 +231,8 @@ def _grid(session: Session) -> _Grid:
     }
     criteria = criteria.astype(kinds)
     n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
-    examples = frame(session, select(example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)))
+    described: list[Any] = [example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)]
+    examples = frame(session, select(*described))
     if len(tagged := contents.task_tags(session)):  # else no column: every item would carry it
         examples = examples.merge(tagged, on="example_id", how="left")
     model = TABLES["model"].c

@@ -47,14 +47,11 @@ _LEFT_SECONDS = 3600
 _log = logging.getLogger(__name__)
 
 
-_Columns = dict[str, tuple[Any, pa.DataType]]
-
-
 class _Kind(NamedTuple):
     """One sort of files: the table that it is of, its columns with their types, and which rows."""
 
     table: str
-    columns: _Columns
+    columns: dict[str, tuple[Any, pa.DataType]]
     where: tuple[Any, ...] = ()
 
     @property
@@ -64,12 +61,13 @@ class _Kind(NamedTuple):
 
 def _kinds() -> dict[str, _Kind]:
     verdict, response = STORED["verdict"].c, STORED["response"].c
-    of_verdict: _Columns = {name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")}
+    of_verdict: dict[str, tuple[Any, pa.DataType]] = {
+        name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")
+    }
     of_verdict["code"] = (case({word: code for code, word in enumerate(SAID)}, value=verdict.label), pa.int8())
     said = (verdict.stage == Stage.JUDGE, verdict.label.is_not(None), verdict.response_id.is_not(None))
-    of_response: _Columns = {
-        name: (response[name], pa.int32()) for name in ("id", "example_id", "model_id", "sample_index")
-    }
+    plain = ("id", "example_id", "model_id", "sample_index")
+    of_response: dict[str, tuple[Any, pa.DataType]] = {name: (response[name], pa.int32()) for name in plain}
     of_response |= {
         "n_criteria": (func.coalesce(response.n_criteria, -1), pa.int32()),
         "n_chars": (func.length(response.text), pa.int32()),

@@ -19,11 +19,9 @@ from evalcore.study.schema import JURY, Acuity, Ask, Format, Label, RaterKind, S
 from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triage import data
 
-_WORTH: dict[str, float] = {
-    Label.CANNOT_ASSESS: data.NO_LEVEL,
-    **{str(level): worth for level, worth in data.LEVELS.items()},
-}
-_VALUES = np.array([_WORTH.get(word, np.nan) for word in snapshot.SAID], np.float32)
+_LEVEL_OF: dict[str, float] = {str(word): level for word, level in data.LEVELS.items()}
+_LEVEL_OF[Label.CANNOT_ASSESS] = data.NO_LEVEL
+_VALUES = np.array([_LEVEL_OF.get(word, np.nan) for word in snapshot.SAID], np.float32)
 _VALUES[snapshot.SAID.index(Acuity.REMOVE)] = data.NO_LEVEL  # a judge that removes a case gives the response no level
 
 _FORMATS = pd.CategoricalDtype([word.value for word in Format])
