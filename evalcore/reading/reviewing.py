@@ -471,7 +471,7 @@ def slip(
             msg = "This was corrected in another tab. The newer answer is shown now; the last press was not saved."
             raise AlreadyChanged(msg)
         if label == schema.Label.CANNOT_ASSESS and reason is None:
-            msg = "Expected the reason why it cannot be assessed, found none."
+            msg = "Expected the reason why it cannot be assessed, got none."
             raise OverreadError(msg)
         reason = reason if label == schema.Label.CANNOT_ASSESS else None
         if (label, reason) == (stands.label, stands.reason):

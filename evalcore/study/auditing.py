@@ -152,7 +152,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     A trail that was shortened, or written anew, holds in itself: only a hash kept elsewhere (`expected`: the last event's, or once was; `kept`) shows it.
     """
     if expected is not None and not _HASH.fullmatch(expected):
-        msg = f"--expect: expected 64 hexadecimal digits, found {expected[:80]!r}"
+        msg = f"--expect: expected 64 hexadecimal digits, got {expected[:80]!r}"
         raise OverreadError(msg)
     wanted: dict[str, str] = {}
     mended = ""

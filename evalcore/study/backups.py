@@ -43,7 +43,7 @@ def backup(engine: Engine, path: Path) -> ChainReport:
 def restore(path: Path, location: str) -> ChainReport:
     """Make a study from a copy, where there is none yet. Returns how far its audit trail holds."""
     if not path.is_file():
-        msg = f"{path}: expected the file of a backup, found none"
+        msg = f"{path}: expected the file of a backup, got none"
         raise OverreadError(msg)
     with path.open("rb") as file:
         is_sqlite = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
@@ -51,7 +51,7 @@ def restore(path: Path, location: str) -> ChainReport:
     try:
         if is_sqlite != (engine.dialect.name == "sqlite"):
             found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
-            msg = f"{path}: expected a backup of a study in {wanted}, as --db names, found one in {found} or something else"
+            msg = f"{path}: expected a backup of a study in {wanted}, as --db names, got one in {found} or something else"
             raise OverreadError(msg)
         if not is_sqlite:
             return _load(engine, path)
@@ -170,7 +170,7 @@ def checked(path: Path) -> dict[str, Any]:
                     msg = f"{path}: the rows of {table} are not those that were copied. Nothing was restored."
                     raise OverreadError(msg)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        msg = f"{path}: expected the backup of a study, found something else or a damaged file ({error}). Nothing was restored."
+        msg = f"{path}: expected the backup of a study, got something else or a damaged file ({error}). Nothing was restored."
         raise OverreadError(msg) from error
     return manifest
 
@@ -183,7 +183,7 @@ def _load(engine: Engine, path: Path) -> ChainReport:
         raise OverreadError(msg)
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
         if inspect(connection).get_table_names():
-            msg = "--db: expected a database without tables, found a study or something else. Nothing was overwritten."
+            msg = "--db: expected a database without tables, got a study or something else. Nothing was overwritten."
             raise OverreadError(msg)
         command.upgrade(migrations(connection), manifest["revision"])
         for table, copied in manifest["tables"].items():
@@ -253,13 +253,13 @@ def _current(source: str) -> Engine:
     engine = connect(source)
     path = Path(engine.url.database or "")
     if engine.dialect.name == "sqlite" and not path.is_file():
-        msg = f"--from: expected a study, found no file {path}"
+        msg = f"--from: expected a study, got no file {path}"
         raise OverreadError(msg)
     try:
         if not is_up_to_date(engine):
             shown = path if engine.dialect.name == "sqlite" else engine.url.render_as_string()
             msg = (
-                f"--from: expected a study with the tables of this version, found another version or something else in {shown}. "
+                f"--from: expected a study with the tables of this version, got another version or something else in {shown}. "
                 f"Bring it up to date first: overread --db {shown} migrate. Nothing was copied."
             )
             raise OverreadError(msg)
@@ -272,7 +272,7 @@ def _current(source: str) -> Engine:
 def _check_is_empty(engine: Engine) -> None:
     with engine.connect() as connection:
         if inspect(connection).get_table_names():
-            msg = "--to: expected a database without tables, found a study or something else. Nothing was overwritten."
+            msg = "--to: expected a database without tables, got a study or something else. Nothing was overwritten."
             raise OverreadError(msg)
 
 

@@ -181,7 +181,7 @@ def copied_tables(path: Path) -> list[tuple[str, ...]]:
 
 
 def test_a_source_that_is_not_there_is_not_made(tmp_path):
-    with pytest.raises(OverreadError, match=r"found no file .*none\.db"):
+    with pytest.raises(OverreadError, match=r"got no file .*none\.db"):
         copy_study(str(tmp_path / "none.db"), str(tmp_path / "copy.db"))
     assert not (tmp_path / "none.db").exists()
 
