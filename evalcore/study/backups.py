@@ -51,7 +51,9 @@ def restore(path: Path, location: str) -> ChainReport:
     try:
         if is_sqlite != (engine.dialect.name == "sqlite"):
             found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
-            msg = f"{path}: expected a backup of a study in {wanted}, as --db names, got one in {found} or something else"
+            msg = (
+                f"{path}: expected a backup of a study in {wanted}, as --db names, got one in {found} or something else"
+            )
             raise OverreadError(msg)
         if not is_sqlite:
             return _load(engine, path)
