@@ -21,6 +21,7 @@ from hypothesis import example, given, strategies as st
 from evalcore import serving
 from evalcore.errors import OverreadError
 from evalcore.importing.uploads import ToDisk
+from evalcore.team.api import Api
 from evalcore.team.health import Health
 
 INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
@@ -350,7 +351,7 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
-    walls = [Health, serving.Headers, serving.OwnPages, serving.RememberReader, ToDisk]
+    walls = [Health, serving.Headers, serving.OwnPages, Api, serving.RememberReader, ToDisk]
     assert [wall.cls for wall in middleware] == walls
 
 

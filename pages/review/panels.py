@@ -471,7 +471,7 @@ class DecidingPanel(ListPanel):
         seen = before.verdict_id if before else None
         is_saved = self.act(reviewing.revise, self.number, self.key, decision, seen=seen)
         if is_saved:
-            self.desk = reviewing.open_review(common.engine(), self.viewer, self.number)
+            self.desk = reviewing.open_review(common.engine(), self.viewer, self.number, known=self.desk.material)
         return is_saved
 
     def standing(self) -> Decision:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from evalcore.runs import queries
 from evalcore.runs.suspicion import suspects
+from evalcore.study.db import reading
 from pages.shared import common, html
 
 
@@ -19,8 +20,10 @@ _searched = st.cache_data(max_entries=common.CACHED_LISTS, show_spinner=False)(s
 
 def of(response_id: int) -> str:
     """The line of a response as HTML, "" where nothing is suspect or no judge has labelled it; what no run has flagged is searched here."""
-    flagged = common.ask(queries.suspects_of, [response_id]).get(response_id)
-    return line(flagged or _searched(common.ask(queries.judged_text, response_id)))
+    with reading(common.engine()) as session:
+        flagged = queries.suspects_of(session, [response_id]).get(response_id)
+        text = "" if flagged else queries.judged_text(session, response_id)
+    return line(flagged or _searched(text))
 
 
 def show(response_id: int | None) -> None:

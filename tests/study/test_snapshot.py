@@ -26,9 +26,10 @@ from evalcore.study.renaming import Kind
 from evalcore.study.schema import Acuity, Administrator, Broken, Label, RaterKind, Stage, Verdict
 from evalcore.study.tables import TABLES, now
 from tests import world
-from tests.study.test_mending_histories import ANA, FILES, OTHERS, History, imports
+from tests.study.test_mending_histories import ANA, FILES, NAMES, History, imports
 
 ROOT = Path(__file__).resolve().parents[2]
+OTHERS = {was: (kind, name) for kind, was, name in NAMES} | {"Judge B": (Kind.JUDGE, "Jay")}
 READ_AS: tuple[dict[str, bool], ...] = ({}, {"with_broken": True}, {"every_row": True})
 
 
@@ -91,10 +92,10 @@ class Watched(History):
     def _name(self, was: str, *, merge: bool = False) -> None:
         kind, name = OTHERS[was]
         with reading(self.engine) as session:
-            known = renaming.names(session, Kind(kind))
+            known = renaming.names(session, kind)
         name = next((other for other in known if other != was), "") if merge else name
         try:
-            renaming.rename(self.engine, Kind(kind), was, name, merge=merge, actor=ANA)
+            renaming.rename(self.engine, kind, was, name, merge=merge, actor=ANA)
         except OverreadError:  # there is none of the name, or they cannot be told apart
             return
 
