@@ -26,7 +26,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, inspect, make_url, text
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, OperationalError, TimeoutError as NoneFree
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, TimeoutError as NoneFree
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly
@@ -68,9 +68,7 @@ _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 """In seconds and milliseconds: how long a server that does not answer is waited for."""
 _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
-_WAIT, _PATIENT, _IS_READ_ONLY, _USED = "wait_seconds", "patient", "is_read_only", "used"
-_IDLE_SECONDS = 1.0
-"""A connection to PostgreSQL that lay idle for longer may have ended with its server; to ask each time makes every statement of a press two."""
+_WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
@@ -92,13 +90,11 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     # What is in memory is one connection's own: it has no pool of several.
     several = {"max_overflow": _MOST_BEYOND_FIVE, "pool_timeout": wait_seconds}
     pool: dict[str, Any] = several if is_postgres or url.database else {}
-    options = {_WAIT: wait_seconds}
-    engine = create_engine(url, hide_parameters=True, connect_args=limits, execution_options=options, **pool)
+    pool |= {"pool_pre_ping": is_postgres, "execution_options": {_WAIT: wait_seconds}}
+    engine = create_engine(url, hide_parameters=True, connect_args=limits, **pool)
     event.listen(engine, "handle_error", _hide_values)
     if is_postgres:
         event.listen(engine, "connect", partial(_prepare_postgres, wait_seconds=wait_seconds))
-        event.listen(engine, "checkout", partial(_look_whether_alive, engine))
-        event.listen(engine, "checkin", lambda _, record: record.info.update({_USED: time.monotonic()}))
         event.listen(engine, "begin", _begin_postgres)
     else:
         event.listen(engine, "do_connect", _open_file)
@@ -119,14 +115,6 @@ def _hide_values(context: ExceptionContext) -> None:
 def _prepare_postgres(connection: Any, _record: Any, *, wait_seconds: float) -> None:
     connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
     connection.commit()
-
-
-def _look_whether_alive(engine: Engine, connection: Any, record: Any, _taken: Any) -> None:
-    if time.monotonic() - record.info.get(_USED, 0.0) > _IDLE_SECONDS:
-        try:
-            engine.dialect.do_ping(connection)
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise InvalidatePoolError from error  # the pool opens another one
 
 
 def _begin_postgres(connection: Connection) -> None:

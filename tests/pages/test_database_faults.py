@@ -208,11 +208,10 @@ def test_an_own_verdict_on_a_locked_database_is_kept_on_the_screen(small, databa
 # ---------------------------------------------------------------- away
 
 
-def test_a_page_recovers_from_a_restart_of_the_server_by_itself(remote, postgres_database_url, open_page, monkeypatch):
+def test_a_page_recovers_from_a_restart_of_the_server_by_itself(remote, postgres_database_url, open_page):
     app = open_page(postgres_database_url, "review", IMANI)
     check(app)
     cut(postgres_database_url)
-    monkeypatch.setattr(db, "_IDLE_SECONDS", 0.0)  # as after a second in which nobody pressed
     assert "Not saved" not in press(app, "answer_1")
     assert marks(remote)[-1] == ("met", None)
 
