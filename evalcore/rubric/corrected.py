@@ -568,20 +568,20 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
     for (place, one), (further, other) in combinations(enumerate(models), 2):
         first, second = one.inputs, other.inputs
         alike = np.array_equal(first.example_ids, second.example_ids)
-        of_both = (first.example_ids, second.example_ids)
-        common, *places = (
-            (first.example_ids, every[place], every[place])
-            if alike
-            else np.intersect1d(*of_both, assume_unique=True, return_indices=True)
-        )
+        if alike:
+            common, places = first.example_ids, [every[place], every[place]]
+        else:
+            of_both = first.example_ids, second.example_ids
+            common, *places = np.intersect1d(*of_both, assume_unique=True, return_indices=True)
         names = {"model_1": first.model, "model_2": second.model, "evaluation": first.evaluation}
         row: dict[str, Any] = {**names, "n_examples": len(common)}
         rows.append(row)
         if min(one.estimate.freedom, other.estimate.freedom, len(common) - 1) > 0:
-            each = (whole[place], whole[further]) if alike else (
-                on_examples(model.inputs, model.estimate, of) for model, of in zip((one, other), places, strict=True)
-            )  # fmt: skip
-            apart = np.subtract(*each)
+            apart = (
+                whole[place] - whole[further]
+                if alike
+                else on_examples(first, one.estimate, places[0]) - on_examples(second, other.estimate, places[1])
+            )
             row["difference"] = float(apart.mean())
             known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
     for row, widths in known:
