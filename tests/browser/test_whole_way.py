@@ -41,7 +41,7 @@ def upload(page: Page, name: str, content: bytes) -> None:
 
 
 def downloaded(page: Page, key: str = "download") -> bytes:
-    steps.settled(page)  # while the page still draws, it may put another file in the place of the one that is being fetched
+    steps.settled(page)  # while it still draws, it may put another file in the place of the one that is fetched
     with page.expect_download() as download:
         steps.keyed(page, key).get_by_role("button").click()
     return Path(download.value.path()).read_bytes()
