@@ -161,7 +161,7 @@ def verify(expect: Annotated[str | None, Option(help=EXPECT)] = None, db: Db = N
 
     Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.
     """
-    from evalcore.study.auditing import verify as walk
+    from evalcore.study.audit.chain import verify as walk
     from evalcore.study.db import reading, trail_file
 
     with study(db) as engine, reading(engine) as session:

@@ -19,7 +19,8 @@ from sqlmodel import Session
 from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import OpenReview
-from evalcore.study import contents, frames, store, trail
+from evalcore.study import contents, frames, store
+from evalcore.study.audit import trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import (
     Acuity,

@@ -15,9 +15,10 @@ from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
-from evalcore.study import backups, frames, freezing, trail
+from evalcore.study import backups, frames, freezing
 from evalcore.study.acting import prepare_search
-from evalcore.study.auditing import ChainReport
+from evalcore.study.audit import trail
+from evalcore.study.audit.chain import ChainReport
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 

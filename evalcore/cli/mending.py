@@ -7,9 +7,9 @@ from typer import Argument, Option
 from evalcore.cli import console
 from evalcore.errors import refuse
 from evalcore.stats.wording import listed
-from evalcore.study import mending, renaming
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import reading
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Broken
 
 NUMBER = "The number of an import; `overread imports` lists them."

@@ -238,8 +238,8 @@ def migrate(
     ] = None,
 ) -> None:
     """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
+    from evalcore.study.audit.triggers import grant
     from evalcore.study.db import connect, migrate as run
-    from evalcore.study.triggers import grant
 
     engine = connect(db or settings().db)
     try:

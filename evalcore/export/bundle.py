@@ -15,8 +15,8 @@ from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
 from evalcore.study import contents, freezing
+from evalcore.study.audit.trail import trail_head
 from evalcore.study.db import Engine, reading
-from evalcore.study.trail import trail_head
 
 TABLES = ("labels", "verdicts", "scores")
 NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")

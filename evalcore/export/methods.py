@@ -27,8 +27,9 @@ from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute, weights_o
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.study import contents, frames, freezing, mending
+from evalcore.study import contents, frames, freezing
 from evalcore.study.analysis import StatedAnalysis
+from evalcore.study.corrections import mending
 from evalcore.study.db import Engine, Session, reading
 from evalcore.study.freezing import Version
 from evalcore.study.languages import LANGUAGES

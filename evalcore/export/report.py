@@ -29,9 +29,9 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, primary_words, stated_words
 from evalcore.study import contents
 from evalcore.study.analysis import Analysis
+from evalcore.study.audit.trail import trail_head
 from evalcore.study.db import Engine, reading
 from evalcore.study.tables import now
-from evalcore.study.trail import trail_head
 from evalcore.triage import (
     bases,
     figures as triage_figures,

@@ -26,8 +26,9 @@ from evalcore.rubric.length_adjusted import with_length_adjusted
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs.queries import are_suspect
 from evalcore.stats.wording import counted
-from evalcore.study import contents, frames, lookups, mending, renaming, store
+from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
+from evalcore.study.corrections import mending, renaming
 from evalcore.study.csv_cells import guarded
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts

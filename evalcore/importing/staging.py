@@ -25,8 +25,9 @@ from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
 from evalcore.importing.mapping import OwnNames
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
-from evalcore.study import lookups, mending, schema, store
+from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
+from evalcore.study.corrections import mending
 from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer

@@ -10,8 +10,9 @@ from evalcore.errors import NotFound, ReadOnly
 from evalcore.reading import queries, store as reading_store
 from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
-from evalcore.study import contents, store, trail
+from evalcore.study import contents, store
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_assign, check_can_open
 from evalcore.study.schema import READER_CHOSEN, VERDICTS_SEEN, Seen, Viewer

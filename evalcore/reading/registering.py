@@ -14,7 +14,8 @@ from evalcore.errors import AlreadyChanged, NotAllowed
 from evalcore.reading import assignment_queries
 from evalcore.reading.amending import amended
 from evalcore.reading.assigning import assignment_of
-from evalcore.study import store, trail
+from evalcore.study import store
+from evalcore.study.audit import trail
 from evalcore.study.db import Engine, Session, writing
 from evalcore.study.schema import Viewer
 

@@ -18,7 +18,7 @@ from sqlmodel import Session
 from evalcore.errors import NotFound
 from evalcore.judges.splits import SPLIT_WHAT, MadeWith
 from evalcore.runs.spec import CUT_OFF, Question, RunSpec
-from evalcore.study import trail
+from evalcore.study.audit import trail
 from evalcore.study.frames import frame
 from evalcore.study.schema import CASES, LABELS_EXPORTED, Format, Message, Outcome, RunKind, RunState, Stage
 from evalcore.study.tables import TABLES, now

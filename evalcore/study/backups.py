@@ -20,7 +20,7 @@ from sqlmodel import Session, SQLModel
 
 from evalcore.errors import OverreadError
 from evalcore.study import browse, store
-from evalcore.study.auditing import ChainReport, verify
+from evalcore.study.audit.chain import ChainReport, verify
 from evalcore.study.db import DBAPIError, connect, is_known, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 

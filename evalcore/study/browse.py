@@ -10,10 +10,10 @@ from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from evalcore.study.corrections.showing import HIDDEN, hides
 from evalcore.study.frames import frame, is_judge, is_read, replaced
 from evalcore.study.languages import holds, postgresql_query, sqlite_query
 from evalcore.study.schema import TASK_TAGS, Format, RaterKind, Stage
-from evalcore.study.showing import HIDDEN, hides
 from evalcore.study.tables import STORED, TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly
 from evalcore.settings import settings
-from evalcore.study import showing, triggers
+from evalcore.study.audit import triggers
+from evalcore.study.corrections import showing
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlmodel import SQLModel
 
 from evalcore.errors import OverreadError
-from evalcore.study import trail, triggers
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail, triggers
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_delete
 from evalcore.study.schema import Viewer

@@ -14,8 +14,9 @@ from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, OverreadError
 from evalcore.stats.wording import counted
-from evalcore.study import contents, lookups, store, trail
+from evalcore.study import contents, lookups, store
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail
 from evalcore.study.db import AMENDED, STUDY_FROZEN, Engine, hold_writers, writing
 from evalcore.study.policies import check_can_freeze
 from evalcore.study.schema import Viewer

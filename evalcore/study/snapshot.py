@@ -26,7 +26,7 @@ from sqlalchemy import Engine, case, func, select, text
 from sqlmodel import Session
 
 from evalcore.settings import settings
-from evalcore.study import showing
+from evalcore.study.corrections import showing
 from evalcore.study.db import WRITERS_LOCK, DBAPIError, reading
 from evalcore.study.frames import numbers, replaced
 from evalcore.study.schema import Acuity, Label, Stage

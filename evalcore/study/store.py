@@ -21,11 +21,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.study import analysis, families, showing, tables
+from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import Analysis
-from evalcore.study.db import ACTS, TRAIL_HEAD, reading, writing
-from evalcore.study.languages import index_parts, language_of, postgresql_vector
-from evalcore.study.row_hashes import (
+from evalcore.study.audit.row_hashes import (
     CONTENT,
     LEDGER,
     VERDICT,
@@ -38,6 +36,9 @@ from evalcore.study.row_hashes import (
     number_column,
     stored,
 )
+from evalcore.study.corrections import showing
+from evalcore.study.db import ACTS, TRAIL_HEAD, reading, writing
+from evalcore.study.languages import index_parts, language_of, postgresql_vector
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
 from evalcore.study.tables import STORED, TABLES, Verdict as VerdictRow, now
 

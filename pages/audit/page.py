@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from evalcore.stats.wording import counted
-from evalcore.study import auditing
+from evalcore.study.audit import chain
 from evalcore.study.policies import check_can_see_audit, own_act
 from pages.shared import common, html
 
@@ -24,9 +24,9 @@ HOLDS = {
 viewer = common.require(check_can_see_audit)
 hidden = bool(common.blind(viewer))
 engine = common.engine()
-n_all = auditing.events(engine, viewer, is_blind=hidden, limit=1)[1]
+n_all = chain.events(engine, viewer, is_blind=hidden, limit=1)[1]
 st.html(html.heading("Audit trail", f"{counted(n_all, 'event')}, newest first; none can be changed or removed"))
-words = auditing.words(engine, viewer, is_blind=hidden)
+words = chain.words(engine, viewer, is_blind=hidden)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     search = st.text_input(
         "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320
@@ -37,13 +37,13 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
     check = st.button("Verify the chain", icon=":material/verified:", key="verify")
 if check:
-    report = common.ask(auditing.verify)
+    report = common.ask(chain.verify)
     st.html(html.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
 wanted: dict[str, Any] = {"is_blind": hidden, "search": "" if hidden else search, "actor": actor, "action": action}
-n_fitting = auditing.events(engine, viewer, **wanted, limit=1)[1]
+n_fitting = chain.events(engine, viewer, **wanted, limit=1)[1]
 pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
 number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
-trail = auditing.events(engine, viewer, **wanted, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS)[0]
+trail = chain.events(engine, viewer, **wanted, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS)[0]
 st.html(html.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
 if hidden:
     st.html(html.quiet(LEFT_OUT.format(act=own_act(viewer))))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from evalcore.study import mending
+from evalcore.study.corrections import mending
 from evalcore.study.policies import allows, check_can_mend
 from evalcore.study.schema import Broken, Viewer
 from pages.shared import common, html

@@ -14,7 +14,8 @@ from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
 from evalcore.judges.splits import SETS, SHARES, Split, check_shares
 from evalcore.reading import exposing
-from evalcore.study import freezing, trail
+from evalcore.study import freezing
+from evalcore.study.audit import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.shared import common, filters, glossary, html, routes, theme as shared_theme

@@ -9,11 +9,11 @@ from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.wording import counted
 from evalcore.study import policies
+from evalcore.study.audit.trail import trail_head
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
-from evalcore.study.trail import trail_head
 from evalcore.team.provider import provider
 from pages.overview import composition, results
 from pages.review import telling

@@ -33,8 +33,9 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
-from evalcore.study import browse, contents, frames, freezing, lookups, mending, renaming
+from evalcore.study import browse, contents, frames, freezing, lookups
 from evalcore.study.acting import opened, prepare_search
+from evalcore.study.corrections import mending, renaming
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
 from evalcore.study.policies import (
     allows,

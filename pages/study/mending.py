@@ -4,10 +4,10 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.stats.wording import counted, listed
-from evalcore.study import mending
-from evalcore.study.mending import MAX_REASON, Effect
+from evalcore.study.corrections import mending
+from evalcore.study.corrections.mending import MAX_REASON, Effect
+from evalcore.study.corrections.renaming import MAX_NAME, Kind, rename, take_back
 from evalcore.study.policies import check_can_mend, reason
-from evalcore.study.renaming import MAX_NAME, Kind, rename, take_back
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, tables
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, text
 
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import reading
 from evalcore.study.schema import ReadingState
 

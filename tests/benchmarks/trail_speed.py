@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from evalcore.study import store  # noqa: E402 - found beside this file, installed or not
-from evalcore.study.auditing import verify  # noqa: E402
+from evalcore.study.audit.chain import verify  # noqa: E402
+from evalcore.study.audit.row_hashes import hash_of  # noqa: E402
 from evalcore.study.db import open_study, reading, writing  # noqa: E402
-from evalcore.study.row_hashes import hash_of  # noqa: E402
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict  # noqa: E402
 from evalcore.study.tables import Example, Model, Response, now  # noqa: E402
 

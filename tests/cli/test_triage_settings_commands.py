@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from evalcore.cli import triage as cli_triage
 from evalcore.errors import OverreadError
-from evalcore.study import auditing
+from evalcore.study.audit import chain
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator
 from evalcore.triage import label_maps, setting_queries, settings, store as triage_store
@@ -55,7 +55,7 @@ def of(found, source):
 
 def acts(location):
     engine = open_study(location)
-    trail = auditing.events(engine, Administrator(), is_blind=False)[0]
+    trail = chain.events(engine, Administrator(), is_blind=False)[0]
     engine.dispose()
     return [row.action for row in trail.itertuples() if row.actor.endswith("command line)")][::-1]
 

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from evalcore.__main__ import app
 from evalcore.export import methods, tables as export_tables
 from evalcore.export.bundle import MANIFEST, bundle
-from evalcore.study import store, trail
+from evalcore.study import store
 from evalcore.study.analysis import Analysis
+from evalcore.study.audit import trail
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim
 from tests.invented import study

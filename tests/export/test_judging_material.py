@@ -15,7 +15,8 @@ from evalcore.export.tables import Part
 from evalcore.importing.examples import as_stored
 from evalcore.importing.formats.inspect_logs import sample_id_of
 from evalcore.judges.splits import SETS, SPLIT_WHAT, MadeWith, Split, check_unseen, made_with, parse_shares
-from evalcore.study import contents, store, trail
+from evalcore.study import contents, store
+from evalcore.study.audit import trail
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import LABELS_EXPORTED, Administrator, Label, Message, Stage
 from tests import world

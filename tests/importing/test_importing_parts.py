@@ -16,7 +16,7 @@ from evalcore.errors import ImportFailed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import staging
 from evalcore.study import frames, lookups
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, reading, writing
 from evalcore.study.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
 from evalcore.study.store import set_guideline

@@ -11,7 +11,7 @@ from evalcore.importing import import_file, staging
 from evalcore.importing.responses import GradedRows
 from evalcore.reading import adjudication
 from evalcore.study import frames, lookups
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, open_study, reading
 from evalcore.study.schema import Administrator, RaterKind
 from tests import world

@@ -4,9 +4,10 @@ from html import unescape
 
 import pytest
 
-from evalcore.study import mending, renaming, store
+from evalcore.study import store
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Administrator, Broken
 from tests.invented import bring, entry, example, lines, results, rows, write
 from tests.page_steps import LEAD, PHYSICIAN, check

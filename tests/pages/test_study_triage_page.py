@@ -9,7 +9,8 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from evalcore.study import auditing, store
+from evalcore.study import store
+from evalcore.study.audit import chain
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, Format, Role
 from evalcore.triage import label_maps, setting_queries
@@ -51,7 +52,7 @@ def study(location):
 
     def now():
         engine = open_study(location)
-        trail = auditing.events(engine, Administrator(), is_blind=False)[0]
+        trail = chain.events(engine, Administrator(), is_blind=False)[0]
         with reading(engine) as session:
             found = (
                 setting_queries.own_tables(session),

@@ -14,7 +14,7 @@ from evalcore.reading.assigning import Choice
 from evalcore.reading.exposing import open_conversation
 from evalcore.rubric import queries as rubric_queries
 from evalcore.study import contents
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, NoteKind, Role
 from evalcore.team import people

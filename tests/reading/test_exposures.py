@@ -9,7 +9,8 @@ from evalcore.export import methods, tables as export_tables
 from evalcore.reading import assigning, exposing, queries, reviewing, store as reading_store
 from evalcore.reading.assigning import Choice
 from evalcore.rubric.blind_read_queries import blind_reads
-from evalcore.study import auditing, store
+from evalcore.study import store
+from evalcore.study.audit import chain
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import ReadingMode, Role, Rules, Seen
 from tests import world
@@ -258,7 +259,7 @@ def test_the_trail_vouches_for_who_saw_verdicts(small):
     exposing.release(small.engine, small.viewer("Ana Ruiz"), small.viewer(LIND).person_id)
     assert small.events().count((NOOR, "verdicts seen")) == 1
     with reading(small.engine) as session:
-        assert auditing.verify(session).holds
+        assert chain.verify(session).holds
     is_sqlite = small.engine.dialect.name == "sqlite"
     for act, told in (("UPDATE exposure SET person_id = 3", "was changed"), ("DELETE FROM exposure", "is gone")):
         asleep = (
@@ -268,7 +269,7 @@ def test_the_trail_vouches_for_who_saw_verdicts(small):
         )
         world.tampered(small.engine, asleep, f"{act} WHERE example_id = 1")
         with reading(small.engine) as session:
-            assert f"Record of who saw verdicts 1 {told}" in auditing.verify(session).sentence
+            assert f"Record of who saw verdicts 1 {told}" in chain.verify(session).sentence
 
 
 def test_another_person_at_the_same_browser_leaves_an_event(small):

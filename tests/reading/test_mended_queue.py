@@ -4,7 +4,7 @@ import pytest
 
 from evalcore.errors import NotFound
 from evalcore.reading import adjudication, queries, reviewing
-from evalcore.study import mending
+from evalcore.study.corrections import mending
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Broken, ReadingState, Role
 from evalcore.study.tables import now

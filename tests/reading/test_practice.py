@@ -13,7 +13,7 @@ from evalcore.reading import practice, practice_queries, queries, reviewing
 from evalcore.reading.assigning import PRACTICE, Choice, assign
 from evalcore.reading.queries import Draft
 from evalcore.study import frames
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import PRACTISED, Administrator, Ask, CannotReason, Label, ReadingMode, Role, Stage
 from tests import world

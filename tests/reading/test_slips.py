@@ -6,7 +6,7 @@ from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.export.tables import table
 from evalcore.reading import exposing, queries, reviewing
 from evalcore.study import frames
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import reading
 from evalcore.study.schema import CannotReason, Label, ReadingState, Seen
 from tests import world

@@ -14,7 +14,7 @@ from evalcore.reading import queries, reviewing, threads
 from evalcore.reading.assignment_queries import assignments
 from evalcore.reading.thread_queries import Thread
 from evalcore.reading.threads import MAX_LINE
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Label, NoteKind, ReadingState, Role
 from tests import world

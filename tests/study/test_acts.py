@@ -32,10 +32,12 @@ from evalcore.reading import (
 )
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
-from evalcore.study import acting, auditing, freezing, mending, renaming, store
+from evalcore.study import acting, freezing, store
 from evalcore.study.analysis import Analysis
+from evalcore.study.audit import chain
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import writing
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Administrator, Broken, ConfidenceMeaning, Label, NoteKind, Role, Rules, Viewer
 from evalcore.study.tables import UnfinishedImport
 from evalcore.team import people
@@ -96,12 +98,12 @@ def frozen_for_a_moment(small: World, actor: Viewer) -> None:
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "study.acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
-    "study.mending.preview": ("mend", lambda w, a, _f, _n: mending.preview(w.engine, 1, actor=a)),
-    "study.mending.withdraw": ("mend", lambda w, a, _f, _n: mending.withdraw(w.engine, 1, reason="x", actor=a)),
-    "study.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
-    "study.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
-    "study.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
-    "study.renaming.take_back": ("mend", lambda w, a, _f, n: renaming.take_back(w.engine, Kind.DATASET, "d", actor=a)),
+    "study.corrections.mending.preview": ("mend", lambda w, a, _f, _n: mending.preview(w.engine, 1, actor=a)),
+    "study.corrections.mending.withdraw": ("mend", lambda w, a, _f, _n: mending.withdraw(w.engine, 1, reason="x", actor=a)),
+    "study.corrections.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
+    "study.corrections.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
+    "study.corrections.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
+    "study.corrections.renaming.take_back": ("mend", lambda w, a, _f, n: renaming.take_back(w.engine, Kind.DATASET, "d", actor=a)),
     "study.freezing.freeze": ("freeze", lambda w, a, _f, _n: frozen_for_a_moment(w, a)),
     "study.freezing.amend": ("freeze", lambda w, a, _f, n: freezing.amend(w.engine, f"version {n}", "x", actor=a)),
     "importing.kept.keep": ("import", lambda w, a, _f, n: kept.keep(w.engine, f"names{n}", OwnNames("responses", {}), actor=a)),
@@ -141,8 +143,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
-    "study.auditing.words": ("see_audit", lambda w, a, _f, _n: auditing.words(w.engine, a, is_blind=False)),
-    "study.auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
+    "study.audit.chain.words": ("see_audit", lambda w, a, _f, _n: chain.words(w.engine, a, is_blind=False)),
+    "study.audit.chain.events": ("see_audit", lambda w, a, _f, _n: chain.events(w.engine, a, is_blind=False, limit=1)),
     "reading.reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),
     "reading.overriding.give_verdict": (
         "give_verdict",

@@ -14,7 +14,7 @@ from evalcore.importing import import_file
 from evalcore.reading import overriding
 from evalcore.reading.reviewing import Decision
 from evalcore.study import store
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, open_study, reading, writing
 from evalcore.study.schema import Administrator, Label, RaterKind
 from evalcore.study.tables import AuditEvent

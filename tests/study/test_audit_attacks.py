@@ -15,11 +15,12 @@ from evalcore.__main__ import app
 from evalcore.errors import OverreadError
 from evalcore.importing import import_file
 from evalcore.settings import settings
-from evalcore.study import store, trail, triggers
+from evalcore.study import store
 from evalcore.study.acting import opened
-from evalcore.study.auditing import verify
+from evalcore.study.audit import trail, triggers
+from evalcore.study.audit.chain import verify
+from evalcore.study.audit.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
 from evalcore.study.db import connect, open_study, reading, trail_file, writing
-from evalcore.study.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
 from evalcore.study.schema import Administrator
 from tests import world
 from tests.storage_steps import refused

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from evalcore.__main__ import app
 from evalcore.errors import OverreadError
 from evalcore.study import backups, store
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, open_study, reading, writing
 from tests import world
 from tests.conftest import postgres_database

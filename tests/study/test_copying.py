@@ -12,10 +12,10 @@ from sqlalchemy import make_url
 from evalcore.errors import OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.study import browse
+from evalcore.study.audit.triggers import grant
 from evalcore.study.backups import copy_study
 from evalcore.study.db import connect, open_study, reading
 from evalcore.study.tables import TABLES
-from evalcore.study.triggers import grant
 from tests import world
 from tests.conftest import plain, postgres_database, run
 

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.study import deleting, freezing, trail
+from evalcore.study import deleting, freezing
+from evalcore.study.audit import trail
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator
 from tests import world

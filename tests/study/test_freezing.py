@@ -28,7 +28,7 @@ from evalcore.reading import (
 from evalcore.reading.assigning import Choice
 from evalcore.runs import acts as runs
 from evalcore.study import acting, analysis, freezing, store
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator, Label, NoteKind, Role, Rules
 from evalcore.team import people

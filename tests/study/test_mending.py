@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from evalcore.errors import ImportFailed, NotAllowed, NotFound, OverreadError
 from evalcore.export import tables as export
 from evalcore.export.methods import facts, paragraph
-from evalcore.study import browse, contents, mending, renaming
+from evalcore.study import browse, contents
 from evalcore.study.acting import prepare_search
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.browse import Filters
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import reading
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Broken, Role, Viewer
 from evalcore.study.tables import TABLES
 from tests.invented import bring, entry, example, judged, lines, results, rows, write

@@ -13,12 +13,13 @@ from evalcore.errors import Frozen, ImportFailed, OverreadError
 from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.reading.assignment_queries import Planned
-from evalcore.study import frames, freezing, mending, renaming, store
+from evalcore.study import frames, freezing, store
 from evalcore.study.acting import prepare_search
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.contents import people
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Administrator, Broken, Label, RaterKind, Role, Stage, Verdict
 from tests import acuity_files as acuity
 from tests.invented import bring, entry, example, judged, lines, results, rows, write

@@ -19,10 +19,11 @@ from hypothesis import Phase, example as case, given, settings, strategies as st
 from sqlalchemy import Engine, func, insert, select
 
 from evalcore.errors import OverreadError
-from evalcore.study import deleting, mending, renaming, snapshot, store
+from evalcore.study import deleting, snapshot, store
+from evalcore.study.corrections import mending, renaming
+from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import connect, open_study, reading, writing
 from evalcore.study.frames import not_superseded
-from evalcore.study.renaming import Kind
 from evalcore.study.schema import Acuity, Administrator, Broken, Label, RaterKind, Stage, Verdict
 from evalcore.study.tables import TABLES, now
 from tests import world

@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 from evalcore.errors import OverreadError
 from evalcore.reading import reviewing
-from evalcore.study import triggers
-from evalcore.study.auditing import verify
+from evalcore.study.audit import triggers
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, is_up_to_date, is_usable, migrations, open_study, reading, writing
 from evalcore.study.store import append_event
 from tests import world

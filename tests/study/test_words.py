@@ -7,9 +7,9 @@ import pytest
 from evalcore.serving import local_path, page_address, served_hosts
 from evalcore.study import csv_cells, languages
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words, words
+from evalcore.study.audit.row_hashes import runs_told
 from evalcore.study.contents import holdings
 from evalcore.study.families import family_of, mentions
-from evalcore.study.row_hashes import runs_told
 from evalcore.study.schema import repeat_version, tag, version_and_repeat
 from evalcore.study.store import is_storable
 

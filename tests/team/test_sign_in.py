@@ -12,8 +12,9 @@ from sqlalchemy import text
 from sqlmodel import select
 
 from evalcore.errors import NotAllowed
-from evalcore.study import contents, frames, trail
-from evalcore.study.auditing import verify
+from evalcore.study import contents, frames
+from evalcore.study.audit import trail
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import SignIn, now

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sqlalchemy import insert, text
 
 from evalcore.study import store
-from evalcore.study.auditing import verify
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, now

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.study import auditing, store
-from evalcore.study.auditing import verify
+from evalcore.study import store
+from evalcore.study.audit import chain
+from evalcore.study.audit.chain import verify
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Format, RaterKind
 from evalcore.triage import label_maps, queries as triage_queries, setting_queries, settings, store as triage_store
@@ -36,7 +37,7 @@ def did(engine, act, *arguments):
 def trail(engine):
     with reading(engine) as session:
         assert verify(session).broken_event is None
-    found = auditing.events(engine, Administrator(), is_blind=False)[0]
+    found = chain.events(engine, Administrator(), is_blind=False)[0]
     rows = found.loc[found["actor"].eq(LEAD)].iloc[::-1]
     return [(row.action, row.subject, json.loads(row.detail)) for row in rows.itertuples()]
 

@@ -12,6 +12,7 @@ from evalcore.errors import NotFound, OverreadError
 from evalcore.stats.wording import counted, listed
 from evalcore.study import lookups, policies
 from evalcore.study.acting import allow
+from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, WITHDRAWN, hides, shown
 from evalcore.study.db import Engine, writing
 from evalcore.study.frames import frame
 from evalcore.study.schema import (
@@ -25,7 +26,6 @@ from evalcore.study.schema import (
     Stage,
     Viewer,
 )
-from evalcore.study.showing import HIDDEN, MERGED, NAMES, WITHDRAWN, hides, shown
 from evalcore.study.store import MOVED, Brought, append_event, is_storable, keep_brought, written
 from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
 

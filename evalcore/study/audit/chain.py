@@ -13,13 +13,14 @@ from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
-from evalcore.study import trail, triggers
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail, triggers
+from evalcore.study.audit.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
+from evalcore.study.corrections.mending import MENDED, digest
+from evalcore.study.corrections.showing import hides
 from evalcore.study.db import reading
 from evalcore.study.frames import frame
-from evalcore.study.mending import MENDED, digest
 from evalcore.study.policies import check_can_see_audit
-from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
 from evalcore.study.schema import (
     FILE_IMPORTED,
     IMPORT_RESTORED,
@@ -35,7 +36,6 @@ from evalcore.study.schema import (
     UNMARKED_BROKEN,
     Viewer,
 )
-from evalcore.study.showing import hides
 from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import TABLES, AuditEvent
 

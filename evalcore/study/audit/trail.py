@@ -8,8 +8,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session, col, select as select_rows
 
+from evalcore.study.audit.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
 from evalcore.study.frames import trail_length
-from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
 from evalcore.study.tables import TABLES, AuditEvent
 
 BATCH = 2_000

@@ -10,11 +10,11 @@ from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
 from evalcore.study import policies
 from evalcore.study.acting import allow
+from evalcore.study.corrections.mending import MENDED, digest
+from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, shown
 from evalcore.study.db import Engine, writing
 from evalcore.study.frames import frame
-from evalcore.study.mending import MENDED, digest
 from evalcore.study.schema import CASES, MERGED as NAMES_MERGED, PARSER, RENAMED, RULES, Viewer
-from evalcore.study.showing import HIDDEN, MERGED, NAMES, shown
 from evalcore.study.store import append_event, is_storable
 from evalcore.study.tables import STORED
 

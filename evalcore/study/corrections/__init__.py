@@ -1,0 +1,1 @@
+"""What was imported by mistake is hidden, renamed or merged, never deleted, and can be brought back."""
