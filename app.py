@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import common, frame, html, prefetch, routes, welcome
+from pages.shared import common, frame, html, page_cache, routes, tour
 
 SIDEBAR_PIXELS = 230
 ICON = str(Path(__file__).parent / "pages" / "shared" / "icon.svg")
@@ -64,11 +64,11 @@ with common.guarded():
         st.page_link(routes.OVERVIEW, label="Start page", icon=":material/arrow_back:")
         page.run()  # nothing of a study stands there
     elif viewer is None:
-        welcome.show()
+        tour.welcome()
         st.page_link(routes.HELP, label="Help", icon=":material/help:")
     else:
         common.came(viewer)
-        prefetch.begin(viewer)
+        page_cache.read_ahead(viewer)
         frame.show(viewer)
         common.tell_unfinished()
         common.tell_frozen()

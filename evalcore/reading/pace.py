@@ -1,11 +1,16 @@
 """How far assigned reading is, how fast it goes, and until when at this pace."""
 
+import html
 import math
 from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
+from evalcore.figures.colours import FAINT
+from evalcore.figures.forest import with_words
+from evalcore.figures.frames import framed, on_lines
 from evalcore.study.schema import Ask
 
 LATELY = timedelta(days=7)
@@ -13,6 +18,8 @@ DAY = timedelta(days=1)
 MOST_DAYS = 365
 BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 """What readers are asked, above a column."""
+READ, LEFT = "#2f7f95", "rgba(128,136,144,0.35)"  # strong enough on paper and on slate
+ROW_PIXELS, FRAME_PIXELS = 32, 96
 COLUMNS = ["label", "n_done", "n_left", "words"]
 
 
@@ -67,6 +74,34 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
     for name, locked in reads.groupby("reader")["locked_at"]:
         found += [[str(name), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
     return pd.DataFrame(found, columns=COLUMNS)
+
+
+def progress_figure(table: pd.DataFrame) -> go.Figure:
+    """A bar a row of `progress`, from top to bottom: reads that are locked, and those that are left, with the pace in words beside it."""
+    figure = go.Figure()
+    for column, name, colour in (("n_done", "read", READ), ("n_left", "still to read", LEFT)):
+        hover = "%{customdata}: %{x:,}<extra>%{fullData.name}</extra>"
+        figure.add_bar(
+            x=table[column],
+            y=list(range(len(table))),
+            name=name,
+            orientation="h",
+            marker={"color": colour},
+            customdata=table["label"].map(html.escape),
+            hovertemplate=hover,
+        )
+    framed(
+        figure,
+        [on_lines(label) for label in table["label"]],
+        row_pixels=ROW_PIXELS,
+        frame_pixels=FRAME_PIXELS,
+        least_rows=1,
+    )
+    figure.update_xaxes(
+        title="Reads", tickformat=",d", rangemode="tozero", gridcolor=FAINT, showgrid=True, zeroline=False
+    )
+    figure.update_layout(barmode="stack", bargap=0.4, legend_traceorder="normal")
+    return with_words(figure, list(table["words"]))
 
 
 def by_reader(readers: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.DataFrame:

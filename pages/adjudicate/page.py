@@ -17,7 +17,7 @@ from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_export
 from pages.adjudicate import settling
-from pages.shared import common, html, keys, routes, source, tables
+from pages.shared import common, html, kept_choices, keys, routes, tables
 from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
@@ -207,7 +207,7 @@ def steps(queue: Queue, key: Key) -> tuple[Key | None, bool]:
             if keys.press(act, label, f"case_{act.name}", disabled=is_off, on_click=settling.keep_notes):
                 open_(target or key)
         to_list()
-        as_markdown = source.formatted()
+        as_markdown = kept_choices.formatted()
     return after or next((other for other in still if other != key), None), as_markdown
 
 

@@ -22,7 +22,17 @@ from evalcore.study.schema import MAX_POINTS, MIN_POINTS, TASK_TAGS, Format, Vie
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import Kind, TriageData
 from pages.browse import broken, case
-from pages.shared import common, filters as shared_filters, html, page_cache, routes, rubric, source, suspects, tables
+from pages.shared import (
+    common,
+    filters as shared_filters,
+    html,
+    kept_choices,
+    page_cache,
+    routes,
+    rubric,
+    suspects,
+    tables,
+)
 from pages.shared.html import response_names
 
 SCORED_MODELS = 6
@@ -194,7 +204,7 @@ def _choose(opened: Opened, filters: Filters) -> tuple[pd.DataFrame, bool]:
         "Responses side by side", names, key="shown", max_selections=MAX_SHOWN, bind="query-params",
         placeholder="Choose one to three responses", label_visibility="collapsed", width=330,
     )  # fmt: skip
-    return responses.loc[shown or preferred], source.formatted()
+    return responses.loc[shown or preferred], kept_choices.formatted()
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:

@@ -17,7 +17,7 @@ from evalcore.study.schema import Ask, ReadingState, Viewer
 from pages.review import telling
 from pages.review.html import compared, decided_words
 from pages.review.panels import NOTICE, DecidingPanel
-from pages.shared import common, html, routes, source, tables
+from pages.shared import common, html, kept_choices, routes, tables
 from pages.shared.keys import Panel
 
 ASKS = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
@@ -70,7 +70,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         if st.button("My reads", icon=":material/arrow_back:", key="back_to_list"):
             st.query_params.pop("read", None)
             st.rerun()
-        as_markdown = source.formatted()
+        as_markdown = kept_choices.formatted()
     try:
         desk = reviewing.open_review(common.engine(), viewer, reading_id)
     except OverreadError as error:

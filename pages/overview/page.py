@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, assignment_queries, figures, pace, queries, thread_queries
+from evalcore.reading import adjudication, assignment_queries, pace, queries, thread_queries
 from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.wording import counted
@@ -93,7 +93,7 @@ def _progress() -> None:
     st.subheader("Progress of the reading", anchor=False, help=glossary.helps("assignment", "read"))
     table = pace.progress(assigned, common.ask(assignment_queries.locked_reads, hidden), now())
     theme.figure(
-        figures.progress(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
+        pace.progress_figure(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
     )
     n_open, n_skipped = int(assigned["n_open"].sum()), int(assigned["n_skipped"].sum())
     skipped = f"; {n_skipped:,} {'is' if n_skipped == 1 else 'are'} skipped" if n_skipped else ""

@@ -16,7 +16,7 @@ from evalcore.study.policies import check_can_read
 from evalcore.study.schema import ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import html, panels, practice, telling
-from pages.shared import common, html as shared_html, routes, source, suspects
+from pages.shared import common, html as shared_html, kept_choices, routes, suspects
 
 
 def names_model(desk: OpenReview) -> bool:
@@ -99,7 +99,7 @@ with st.container(horizontal=True, vertical_alignment="center", key="review_top"
             [html.left_words(progress), telling.skipped_words(progress.n_skipped), how, said, guided],
         )
     )
-    as_markdown = source.formatted()
+    as_markdown = kept_choices.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
     if thread is not None:

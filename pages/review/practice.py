@@ -17,7 +17,7 @@ from evalcore.study.schema import Viewer
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
 from pages.review.panels import NOTICE, ItemPanel, ListPanel, Marking, row
-from pages.shared import common, html as shared_html, keys, source
+from pages.shared import common, html as shared_html, kept_choices, keys
 from pages.shared.keys import Panel, Press
 
 NOT_COUNTED = "these reads are not counted"
@@ -77,7 +77,7 @@ def _read(viewer: Viewer, sitting: Sitting) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
         place = f"Practice {sitting.place + 1} of {len(sitting.responses)}: {NOT_COUNTED}"
         st.html(html.top(place, [html.guideline_words(guideline.version or 0, known) if guideline else ""]))
-        as_markdown = source.formatted()
+        as_markdown = kept_choices.formatted()
     left, right = st.columns([58, 42], gap="large")
     with left, st.container(key="reading"):
         st.html(shared_html.conversation(desk.material.messages, as_markdown=as_markdown))

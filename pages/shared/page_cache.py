@@ -1,14 +1,24 @@
-"""What the pages of results keep: numbers until the study changes, and choices for the browser's way back from a conversation."""
+"""What the pages of results keep: numbers until the study changes, those that take seconds read ahead, and choices for the browser's way back."""
 
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from threading import Thread
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from evalcore.rubric import queries as rubric_queries
+from evalcore.settings import settings
+from evalcore.study.db import reading
+from evalcore.study.policies import STUDY
 from evalcore.study.schema import Viewer
+from evalcore.triage import queries as triage_queries
 from pages.shared import common
 
+_log = logging.getLogger(__name__)
 _Made = TypeVar("_Made")
+THREAD = "read ahead"
 KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 """A control whose choice is kept in the address, and while another page is open."""
 
@@ -68,3 +78,40 @@ def one_of(page: str, label: str, options: Sequence[Any], key: str, usual: Any =
     """A choice of one of several, kept in the address under the key; it begins as usual, or as before where the browser came back from a conversation."""
     place = next((options.index(one) for one in (left(page, key, usual), usual) if one in options), 0)
     return st.selectbox(label, options, place, key=key, **KEPT, **more)
+
+
+def read_ahead(person: Viewer) -> None:
+    """What the pages of results need of a large study is read while its lead, or a researcher, is elsewhere: it takes seconds.
+
+    Once a process, study and person. Physicians who only read never wait for it, and a server for them alone does not hold it in memory.
+    """
+    if settings().read_ahead and person.roles & STUDY:
+        begun(common.location(), person)
+
+
+@cache
+def begun(location: str, person: Viewer) -> Thread:
+    """The thread that reads."""
+    thread = Thread(target=_read, args=(location, person), name=THREAD, daemon=True)
+    thread.start()
+    return thread
+
+
+def _read(location: str, person: Viewer) -> None:
+    try:
+        with common.at(location):
+            _read_all(person)
+    except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
+        _log.debug("reading ahead broke off", exc_info=True)
+
+
+def _read_all(person: Viewer) -> None:
+    with reading(common.engine()) as session:
+        has_cases, has_criteria = triage_queries.has_cases(session), rubric_queries.has_criteria(session)
+    if has_cases:
+        from pages.shared import triage_choice  # noqa: PLC0415 - their code takes a moment to load as well
+        from pages.triage import matrices  # noqa: F401, PLC0415 - their code takes a moment to load as well
+
+        triage_choice.read(person, triage_choice.usual(triage_choice.about(person)))
+    if has_criteria:
+        common.rubric_data(person)

@@ -1,9 +1,11 @@
-"""What Overread is, what each role does next, and a short tour a role: plain panels on Overview, until they are left."""
+"""The first screen: who reads, what Overread is, what each role does next; and a short tour a role, on Overview until it is left."""
 
 import streamlit as st
 
+from evalcore.study.acting import begin
 from evalcore.study.schema import Role, Viewer
-from pages.shared import cookies, html, routes
+from evalcore.team.provider import provider
+from pages.shared import common, html, kept_choices, routes
 
 WHAT = (
     "In Overread physicians check how language models, the judges, grade answers to health questions. "
@@ -64,11 +66,39 @@ def roles() -> str:
     return html.items(f"{'An' if role.startswith('a') else 'A'} {role} {does}." for role, does in NEXT.items())
 
 
+def welcome() -> None:
+    """Who reads, before any page: the profiles as links; in a study without people, the first one is made here. Where people sign in, nobody picks."""
+    if provider() is not None:
+        common.ask_who()
+        return
+    people = common.read("people")
+    st.html(html.finding(WHAT))
+    if common.is_demo():
+        st.html(html.notice(FICTIONAL))
+    purpose = "Every verdict carries its reader's name. This browser remembers the choice."
+    st.html(html.heading("Sign in as", purpose))
+    if people:
+        words = [" · ".join([", ".join(sorted(person.roles)), *person.specialties]) for person in people]
+        links = [common.reader_link(person.person_id) for person in people]
+        st.html(html.profiles(zip((person.name for person in people), words, links, strict=True)))
+        st.html(roles())
+        st.html(html.foot("Not listed? Ask a lead to add you."))
+        return
+    with st.form("first person", width=420):
+        name = st.text_input("Your name", key="first_name")
+        first = "Nobody is in this study yet. The first person can do everything; others are added on the Study page."
+        st.html(html.foot(first))
+        if st.form_submit_button("Begin", type="primary"):
+            with common.shown_errors():
+                begin(common.engine(), name)
+                st.rerun()
+
+
 def show(viewer: Viewer) -> None:
     """The panel in hand of this person's tour, until it is left, which the browser keeps; then the button that begins it again."""
     known, cookie = [role for role in STEPS if role in viewer.roles], f"overread_tour_{viewer.person_id}"
-    st.session_state.setdefault("tour_left", cookies.kept(cookie))
-    cookies.keep(cookie, yes=st.session_state["tour_left"])
+    st.session_state.setdefault("tour_left", kept_choices.kept(cookie))
+    kept_choices.keep(cookie, yes=st.session_state["tour_left"])
     if not known:
         return
     if st.session_state["tour_left"]:

@@ -11,7 +11,7 @@ from evalcore.study.db import open_study, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
 from evalcore.triage import queries as triage_queries
-from pages.shared import common, prefetch, triage_choice
+from pages.shared import common, page_cache, triage_choice
 from tests import world
 from tests.triage_cases import drawn, stored
 
@@ -20,7 +20,7 @@ LEAD = Viewer(person_id=1, name="Ana Ruiz", roles=frozenset({Role.LEAD}))
 
 @pytest.fixture(autouse=True)
 def _afresh():
-    for kept in (st.cache_data, st.cache_resource, prefetch.begun):
+    for kept in (st.cache_data, st.cache_resource, page_cache.begun):
         (kept.clear if hasattr(kept, "clear") else kept.cache_clear)()
 
 
@@ -43,27 +43,27 @@ def read(tmp_path, monkeypatch):
 
 def finish():
     """Wait for what was begun; whether anything was."""
-    begun = [thread for thread in threading.enumerate() if thread.name == prefetch.THREAD]
+    begun = [thread for thread in threading.enumerate() if thread.name == page_cache.THREAD]
     for thread in begun:
         thread.join(30)
     return bool(begun)
 
 
 def test_cases_are_there_before_a_lead_opens_triage(read):
-    prefetch.begin(LEAD)
+    page_cache.read_ahead(LEAD)
     finish()
     assert read == ["imported"]
     known = triage_choice.about(LEAD)
     assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triage_data.cases) == 3
     assert read == ["imported"]
-    prefetch.begin(LEAD)
+    page_cache.read_ahead(LEAD)
     assert not finish()
 
 
 def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path, monkeypatch):
     small = world.made(str(tmp_path / "rubrics.db"))
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "rubrics.db"))
-    prefetch.begin(LEAD)
+    page_cache.read_ahead(LEAD)
     finish()
     assert read == ["judged"]
     assert len(common.rubric_data(LEAD).judged) == len(small.responses) * 2
@@ -72,14 +72,14 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
 def test_nothing_is_read_for_a_physician_who_only_reads(read, role):
-    prefetch.begin(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
+    page_cache.read_ahead(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
     assert not finish()
     assert read == []
 
 
 def test_nothing_is_read_ahead_unless_the_server_says_so(read, monkeypatch):
     monkeypatch.delenv("OVERREAD_READ_AHEAD")
-    prefetch.begin(LEAD)
+    page_cache.read_ahead(LEAD)
     assert not finish()
     assert read == []
 
@@ -90,7 +90,7 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
         raise RuntimeError(msg)
 
     monkeypatch.setattr(triage_queries, "imported", broken)
-    prefetch.begin(LEAD)
+    page_cache.read_ahead(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):
         common.triage_data(LEAD)

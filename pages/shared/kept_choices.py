@@ -1,7 +1,8 @@
-"""Yes or no, as the browser keeps it for a year."""
+"""What the browser of a reader keeps for a year: yes or no, and so whether texts are formatted."""
 
 import streamlit as st
 
+SOURCE = "overread_source"
 _JS = """
 export default ({ data }) => {
   const secure = location.protocol === "https:" ? "; secure" : "";
@@ -19,3 +20,14 @@ def kept(name: str) -> bool:
 def keep(name: str, *, yes: bool) -> None:
     """Have the browser keep it."""
     _component(key=f"keep_{name}", data={"name": name, "yes": yes})
+
+
+def formatted() -> bool:
+    """The switch beside a text: formatted, as a browser would show it, or its source letter for letter.
+
+    Returns whether its Markdown is drawn, as it is unless somebody wants the source.
+    """
+    st.session_state.setdefault("source_text", kept(SOURCE))
+    is_source = st.toggle("Source", key="source_text", persist_state="session")
+    keep(SOURCE, yes=is_source)
+    return not is_source
