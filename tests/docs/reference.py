@@ -90,10 +90,10 @@ def keys_page() -> str:
 
 
 def with_keys(readme: str) -> str:
-    """The README with its table of keys as the code has it: a row a screen."""
-    told = {title: " · ".join(" ".join(row) for row in rows) for title, rows in keys_of_screens().items()}
-    lines = ["| screen | keys |", "|---|---|", *(f"| {title} | {words} |" for title, words in told.items())]
-    return re.sub(r"\| screen \| keys \|\n(\|.*\n)+", lambda _: "\n".join(lines) + "\n", readme)
+    """The README with its table of the keys of Review as the code has it."""
+    (_, keys_of_review), *_ = keys_of_screens().items()
+    made = table(["key in Review", "what it does"], keys_of_review)
+    return re.sub(r"\| key in Review \| what it does \|\n(\|.*\n)+", lambda _: f"{made}\n", readme)
 
 
 def settings() -> str:
