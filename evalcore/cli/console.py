@@ -7,12 +7,12 @@ import getpass
 import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import StrEnum
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import msgspec
 from rich.console import Console
@@ -236,12 +236,22 @@ def content(path: Path) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Under a name of its own first, so that a full disk leaves no half file under the right one."""
+    """Write a file as `whole` does."""
+    with whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, under a name of its own first, so that a full disk or a refusal leaves no half file under the right one."""
     unfinished = path.with_name(path.name + ".unfinished")
     try:
-        unfinished.write_bytes(content)
+        with unfinished.open("wb") as file:
+            yield file
         unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         msg = f"{path}: cannot be written: {error.strerror or error}"
         raise OverreadError(msg) from error
+    finally:
+        with suppress(OSError):  # the folder is none
+            unfinished.unlink(missing_ok=True)
