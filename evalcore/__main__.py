@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from typer import Option
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
@@ -16,7 +15,6 @@ from typer.main import get_command, get_group
 from evalcore import __version__
 from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
-from evalcore.settings import Settings, settings
 
 AS = (
     "Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
@@ -117,6 +115,7 @@ def serve(
     """Open the dashboard."""
     from evalcore import serving
     from evalcore.importing import demo
+    from evalcore.settings import Settings, settings
     from evalcore.study import contents
     from evalcore.study.db import reading
     from evalcore.team.provider import provider
@@ -184,17 +183,18 @@ def main() -> None:
     except (OverreadError, DatabaseFault) as error:
         err.print(str(error), markup=False)
         sys.exit(1)
-    except ValidationError as error:  # of the settings: what came from outside is checked elsewhere
-        for wrong in error.errors():
-            name = "OVERREAD_" + "_".join(map(str, wrong["loc"])).upper()
-            err.print(f"{name}: {wrong['msg']}, got {wrong['input']!r}", markup=False)
-        sys.exit(1)
     except Exception as error:
-        from evalcore.study.db import DBAPIError
+        from pydantic import ValidationError
+        from sqlalchemy.exc import DBAPIError
 
-        if not isinstance(error, DBAPIError):
+        if isinstance(error, DBAPIError):
+            err.print(f"The database refused: {' '.join(str(error.orig).split())}", markup=False)
+        elif isinstance(error, ValidationError):  # of the settings: what came from outside is checked elsewhere
+            for wrong in error.errors():
+                name = "OVERREAD_" + "_".join(map(str, wrong["loc"])).upper()
+                err.print(f"{name}: {wrong['msg']}, got {wrong['input']!r}", markup=False)
+        else:
             raise
-        err.print(f"The database refused: {' '.join(str(error.orig).split())}", markup=False)
         sys.exit(1)
 
 

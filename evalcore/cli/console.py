@@ -1,31 +1,27 @@
-"""What the commands share: the options, the study, what is printed and how."""
+"""What the commands share: the options, the study, what is printed and how.
+
+Every command imports it, also one that opens no study: what opens one is imported where it is used.
+"""
 
 import getpass
 import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import StrEnum
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import msgspec
-import orjson
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError, refuse
-from evalcore.settings import settings
 from evalcore.stats.wording import NO_VALUE
-from evalcore.study.acting import opened, prepare_search
-from evalcore.study.contents import people
-from evalcore.study.db import Engine, reading
-from evalcore.study.lookups import unfinished_import
 from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
 
     from evalcore.judges.record import Reads
     from evalcore.rubric.data import RubricData
+    from evalcore.study.db import Engine
     from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
@@ -62,8 +59,11 @@ def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> A
 
 
 @contextmanager
-def study(db: str | None) -> Iterator[Engine]:
+def study(db: str | None) -> "Iterator[Engine]":
     """The study, opened and brought up to date."""
+    from evalcore.settings import settings
+    from evalcore.study.acting import opened
+
     engine = opened(db or settings().db)
     try:
         _finish_import(engine)
@@ -75,18 +75,23 @@ def study(db: str | None) -> Iterator[Engine]:
 def rubric_data_of(db: str | None) -> "RubricData":
     """What everybody says of every criterion of the study."""
     from evalcore.rubric.queries import load
+    from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
         return load(session)
 
 
-def _finish_import(engine: Engine) -> None:
+def _finish_import(engine: "Engine") -> None:
     """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
+    from evalcore.study.db import reading
+    from evalcore.study.lookups import unfinished_import
+
     with reading(engine) as session:
         begun = unfinished_import(session)
     if begun is None:
         return
     from evalcore.importing.staging import finish
+    from evalcore.study.acting import prepare_search
 
     try:
         with err.status(f"Finishing the import of {escape(begun.name)}, if it was broken off"):
@@ -141,8 +146,12 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
     return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 
 
-def actor(engine: Engine) -> Viewer:
+def actor(engine: "Engine") -> Viewer:
     """Who acts: the person of the study that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user."""
+    from evalcore.settings import settings
+    from evalcore.study.contents import people
+    from evalcore.study.db import reading
+
     name, login = ACTING_AS.get() or settings().acting_as, getpass.getuser()
     if not name:
         return Administrator(name=login, by="administrator, command line")
@@ -155,9 +164,10 @@ def actor(engine: Engine) -> Viewer:
     raise OverreadError(msg)
 
 
-def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
+def hidden(engine: "Engine", who: Viewer) -> frozenset[int]:
     """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
     from evalcore.reading.adjudication import hidden_examples
+    from evalcore.study.db import reading
 
     with reading(engine) as session:
         return hidden_examples(session, who)
@@ -165,6 +175,8 @@ def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
 
 def print_json(value: object) -> None:
     """A value as JSON on standard output."""
+    import orjson
+
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode()
     sys.stdout.write(f"{text}\n")
 
@@ -205,6 +217,8 @@ def show(columns: Mapping[str, Iterable[Any]]) -> None:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
     further = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     shown = (TextColumn("{task.description}"), *further)
     with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
@@ -222,12 +236,22 @@ def content(path: Path) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Under a name of its own first, so that a full disk leaves no half file under the right one."""
+    """Write a file as `whole` does."""
+    with whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, under a name of its own first, so that a full disk or a refusal leaves no half file under the right one."""
     unfinished = path.with_name(path.name + ".unfinished")
     try:
-        unfinished.write_bytes(content)
+        with unfinished.open("wb") as file:
+            yield file
         unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         msg = f"{path}: cannot be written: {error.strerror or error}"
         raise OverreadError(msg) from error
+    finally:
+        with suppress(OSError):  # the folder is none
+            unfinished.unlink(missing_ok=True)

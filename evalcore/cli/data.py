@@ -3,24 +3,19 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 from typer import Argument, Exit, Option, prompt
 
 from evalcore.cli import console
 from evalcore.errors import ImportFailed, refuse
-from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
-from evalcore.rubric.length_adjusted import with_length_adjusted
-from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.settings import settings
 from evalcore.stats.wording import counted, decimal
-from evalcore.study import backups, frames, freezing
-from evalcore.study.acting import prepare_search
-from evalcore.study.audit import trail
-from evalcore.study.audit.chain import ChainReport
-from evalcore.study.db import Engine, reading
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
+
+if TYPE_CHECKING:
+    from evalcore.study.audit.chain import ChainReport
+    from evalcore.study.db import Engine
 
 MAX_FLOW_LINES = 40
 FORMAT = "See `overread formats`; default: detected from the content."
@@ -87,9 +82,10 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
             console.print_json(reports)
 
 
-def _mapping(engine: Engine, name: str) -> Any:
+def _mapping(engine: "Engine", name: str) -> Any:
     from evalcore.importing import kept
     from evalcore.importing.mapping import parse
+    from evalcore.study.db import reading
 
     path = Path(name)
     with reading(engine) as session:
@@ -103,8 +99,9 @@ def _mapping(engine: Engine, name: str) -> Any:
     return parse(console.content(path).decode(errors="replace"), path.name)
 
 
-def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
+def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
+    from evalcore.study.acting import prepare_search
     from evalcore.triage import case_flow
 
     if sys.stdin.isatty() and not quiet:
@@ -132,6 +129,8 @@ def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool
         if report.meanings_missing:
             console.say("    Say --confidence-means met or --confidence-means right.")
         if report.flow:
+            import pandas as pd
+
             flow = pd.DataFrame(report.flow)
             labels = case_flow.mapping(flow)
             console.say(f"  {case_flow.sentence(flow)}")
@@ -202,6 +201,9 @@ def composition(
     benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
     is null.
     """
+    from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
+    from evalcore.study.db import reading
+
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
         frames = queries.load(session)
@@ -239,6 +241,11 @@ def scores(
     Of HealthBench the length-adjusted score stands beside them: of each response score - penalty (characters - 2000) / 500, the mean raw and clipped; penalty
     .0299, of hard .0392, of consensus .0020, of professional .0147. It is empty elsewhere, by axis and level, and where the text of a response is not known.
     """
+    from evalcore.rubric.length_adjusted import with_length_adjusted
+    from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
+    from evalcore.study import frames
+    from evalcore.study.db import reading
+
     wanted = console.some_of("--by", by, REPORTED_GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
         verdicts, lengths = frames.verdicts(session, kind=RaterKind.JUDGE), frames.lengths(session)
@@ -266,7 +273,10 @@ def export(
     db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
-    from evalcore.export import judging_material, tables as exporting
+    from evalcore.export import tables as exporting
+    from evalcore.study import freezing
+    from evalcore.study.audit import trail
+    from evalcore.study.db import reading
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
     material = {"examples": exporting.example_rows, "responses": exporting.response_rows}
@@ -282,10 +292,13 @@ def export(
         part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
         with reading(engine) as session:
             trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
+        content = b""
         if is_table:
-            table = exporting.table(engine, what, part)
-            content, n_rows = exporting.WRITERS[file_format](table), len(table)
+            with console.whole(path) as file:
+                n_rows = exporting.write(engine, what, file_format, file, part).n_rows
         elif file_format == "inspect":
+            from evalcore.export import judging_material
+
             scored = judging_material.inspect_scores(engine, part)
             content, n_rows, named = scored.content, scored.n_rows, scored.named
         elif file_format in material:
@@ -294,8 +307,9 @@ def export(
         else:
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")
-        console.write_whole(path, content)
-        if is_table:
+        if not is_table:
+            console.write_whole(path, content)
+        else:
             codebook = exporting.codebook_text(what, trail_hash, [*versions, *exporting.mended(engine)])
             console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
@@ -345,6 +359,8 @@ def backup(
 
     Exit status 1 where nothing was written, or where the copy is whole and its audit trail does not hold.
     """
+    from evalcore.study import backups
+
     with console.study(db) as engine:
         report = backups.backup(engine, path)
     console.say(f"{path}: {counted(path.stat().st_size, 'byte')}")
@@ -356,6 +372,8 @@ def restore(path: Annotated[Path, Argument(help="What `overread backup` wrote.")
 
     Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
     """
+    from evalcore.study import backups
+
     report = backups.restore(path, db or settings().db)
     console.say(f"Restored from {path}")
     _say_how_far(report)
@@ -374,7 +392,7 @@ def copy(
     _say_how_far(copy_study(source, target))
 
 
-def _say_how_far(report: ChainReport) -> None:
+def _say_how_far(report: "ChainReport") -> None:
     console.say(report.sentence)
     if not report.holds:
         raise Exit(1)

@@ -1,5 +1,6 @@
 """What a paper has to say of how a study was done, out of the database: who was asked how, who read when and by which guideline, and what was drawn."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pandas as pd
@@ -7,9 +8,29 @@ from sqlalchemy import func, or_, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
-from evalcore.study.frames import frame, is_read, knowing, not_superseded
+from evalcore.study.frames import Named, frame, is_read, knowing, not_superseded, verdicts
 from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
 from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
+
+_VERDICTS, _RESPONSES = 5_000, 500
+"""Verdicts, or responses with all that is said of them, that are in memory at once."""
+
+
+def verdicts_by_number(session: Session, joined: Named) -> Iterator[pd.DataFrame]:
+    """All standing verdicts with their texts and where they come from, also by older prompts and repeats, in the order of their numbers, in parts."""
+    number = TABLES["verdict"].c.id
+    last = session.connection().execute(select(func.max(number))).scalar_one() or 0
+    for start in range(1, max(last, 1) + 1, _VERDICTS):
+        of_part = (number.between(start, start + _VERDICTS - 1),)
+        yield verdicts(session, texts=True, every_prompt=True, origin=True, joined=joined._replace(which=of_part))
+
+
+def verdicts_by_response(session: Session, joined: Named, rater_ids: Collection[int]) -> Iterator[pd.DataFrame]:
+    """What these raters say of all responses of `joined`, as `frames.verdicts` with their texts, in the order of the responses there, in parts."""
+    verdict, numbers = TABLES["verdict"].c, joined.responses["response_id"].tolist()
+    for start in range(0, max(len(numbers), 1), _RESPONSES):
+        of_part = (verdict.response_id.in_(numbers[start : start + _RESPONSES]), verdict.rater_id.in_(rater_ids))
+        yield verdicts(session, texts=True, joined=joined._replace(which=of_part))
 
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:

@@ -6,15 +6,22 @@ Every text cell is made safe for spreadsheets: one that begins with = + - @ (ful
 import csv
 import hashlib
 import hmac
+import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
 from importlib.resources import files
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import orjson
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from evalcore.errors import OverreadError, ReadOnly, refuse
 from evalcore.export import queries
@@ -22,23 +29,21 @@ from evalcore.reading import queries as reading_queries, store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
-from evalcore.rubric.length_adjusted import with_length_adjusted
-from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs.queries import are_suspect
 from evalcore.stats.wording import counted
 from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.corrections import mending, renaming
-from evalcore.study.csv_cells import guarded
+from evalcore.study.csv_cells import DANGEROUS
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, MAX_POINTS, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
-from evalcore.triage import queries as triage_queries, setting_queries
-from evalcore.triage.cases import case_table
-from evalcore.triage.data import described
-from evalcore.triage.predictions import judges_of
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
+_AT_ONCE = 50_000
+"""Rows whose lines are made at once."""
+_DANGEROUS = f"^'*[{re.escape(''.join(DANGEROUS))}]"
+"""The cells that `csv_cells.guarded` puts a quote before."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 CODEBOOK: dict[str, list[tuple[str, str]]] = {}
 """Table name to pairs of column and meaning: the tables have exactly the columns of `codebook.csv`, in its order."""
@@ -64,50 +69,81 @@ class Part:
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
+    with in_parts(engine, what, part) as found:
+        return pd.concat(found, ignore_index=True)
+
+
+@contextmanager
+def in_parts(engine: Engine, what: str, part: Part | None = None) -> Iterator[Iterator[pd.DataFrame]]:
+    """The rows of `table` in order, some thousands at a time, so that a large study needs no more memory; one part at least, even of no rows."""
     part = part or Part()
     if what not in WHAT:
         refuse(f"table: expected one of {', '.join(WHAT)}, got {what!r}")
-    columns = columns_of(what)
+    kinds = {column: DTYPES[what].get(column, "str") for column in columns_of(what)}
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
             refuse(
                 f"judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {part.judge!r}"
             )
-        if what in ("acuity", "cases"):
-            made = _of_cases(session, what, part)
-        else:
-            given = frames.verdicts(
-                session, texts=what != "scores", every_prompt=what == "verdicts", origin=what == "verdicts"
-            )
-            verdicts = visible_verdicts(given, None, part.blind)
-            judge = part.judge or (judges[0] if judges else "")
-            tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
-            made = tables[what](verdicts, judge, part)
-        if "length_adjusted" in columns:
-            made = with_length_adjusted(made, frames.lengths(session), "evaluation")
-        if "suspect" in columns:
-            made["suspect"] = made["response_id"].map(are_suspect(session)).astype("boolean")
-        if what == "verdicts":  # an amendment takes the place of what was said on a second look
-            made = made.join(second_looks(session).rename("second_look"), on=LOOK)
-            made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
-        if "slipped_from" in columns:
-            made = made.merge(frames.slips(session), on="verdict_id", how="left")
-        if "n_slips" in columns:
-            history = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
-            slipped = history.loc[history["verdict_id"].isin(frames.slips(session)["verdict_id"]), "item_id"]
-            made["n_slips"] = made["item_id"].map(slipped.value_counts()).fillna(0)
-        if "knows_model" in columns:
-            known, known_by = pd.Series(list(frames.numbers(session, frames.knowing())), dtype="int64"), "verdict_id"
-            if what == "labels":  # with reads that were replaced
-                ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
-                of_item = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
-                first = of_item.min().reindex(made["item_id"])
-                made["first_read_at"] = pd.Series(first.array, index=made.index).where(made["n_reads"].gt(0))
-                known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
-            said = made[known_by].isin(known)
-            made["knows_model"] = said.astype("boolean").where(said)
-    return made[columns].astype({column: DTYPES[what].get(column, "str") for column in columns})
+        judge = part.judge or (judges[0] if judges else "")
+        made = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}.get(what)
+        parts = _of_cases(session, what, part) if made is None else made(session, judge, part)
+        further = _further(session, what)
+        yield (further(rows)[[*kinds]].astype(kinds) for rows in parts)
+
+
+def _further(session: Session, what: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """What adds the columns that tables of several kinds have: each is read once, for all parts of the table."""
+    columns, adding = set(columns_of(what)), list[Callable[[pd.DataFrame], pd.DataFrame]]()
+    if "length_adjusted" in columns:
+        from evalcore.rubric.length_adjusted import with_length_adjusted  # noqa: PLC0415 - as below
+
+        lengths = frames.lengths(session)
+        adding.append(lambda made: with_length_adjusted(made, lengths, "evaluation"))
+    if "suspect" in columns:
+        suspect = are_suspect(session)
+        adding.append(lambda made: made.assign(suspect=made["response_id"].map(suspect).astype("boolean")))
+    if what == "verdicts":
+        looks = second_looks(session).rename("second_look")
+        adding.append(lambda made: _with_second_looks(made, looks))
+    if "slipped_from" in columns:
+        slips = frames.slips(session)
+        adding.append(lambda made: made.merge(slips, on="verdict_id", how="left"))
+    if what == "labels":
+        adding.append(_of_history(session))
+    elif "knows_model" in columns:
+        known = list(frames.numbers(session, frames.knowing()))
+        adding.append(lambda made: _with_knowing(made, made["verdict_id"].isin(known)))
+    return lambda made: reduce(lambda rows, add: add(rows), adding, made)
+
+
+def _with_second_looks(made: pd.DataFrame, looks: pd.Series) -> pd.DataFrame:
+    """An amendment takes the place of what was said on a second look."""
+    made = made.join(looks, on=LOOK)
+    made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
+    return made
+
+
+def _with_knowing(made: pd.DataFrame, said: pd.Series) -> pd.DataFrame:
+    return made.assign(knows_model=said.astype("boolean").where(said))
+
+
+def _of_history(session: Session) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Of items, with reads that were replaced: n_slips, first_read_at, knows_model."""
+    history = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
+    slipped = history.loc[history["verdict_id"].isin(frames.slips(session)["verdict_id"]), "item_id"].value_counts()
+    of_item = history.loc[history["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"]
+    first = of_item.min()
+    known = set(frames.numbers(session, frames.knowing()))
+    known_items = history.loc[history["verdict_id"].isin(known), "item_id"].unique()
+
+    def add(made: pd.DataFrame) -> pd.DataFrame:
+        at = pd.Series(first.reindex(made["item_id"]).array, index=made.index).where(made["n_reads"].gt(0))
+        made = made.assign(n_slips=made["item_id"].map(slipped).fillna(0), first_read_at=at)
+        return _with_knowing(made, made["item_id"].isin(known_items))
+
+    return add
 
 
 def in_part(items: pd.DataFrame, part: Part) -> pd.DataFrame:
@@ -125,30 +161,47 @@ def _named(items: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
-    items = in_part(item_labels(verdicts, judge), part)
-    if part.read_only:
-        items = items.loc[items["reference_source"].ne("judge")]
-    return _named(items)
+def _labels(session: Session, judge: str, part: Part) -> Iterator[pd.DataFrame]:
+    """Of one judge and the physicians, response by response in the order of the table."""
+    joined = frames.named(session)
+    of_judge, order = joined.raters["rater"].eq(judge), ["dataset", "prompt_id", "model", "response_id"]
+    raters = joined.raters.loc[of_judge | joined.raters["rater_kind"].ne(RaterKind.JUDGE), "rater_id"].tolist()
+    joined = joined._replace(responses=in_part(joined.responses, part).sort_values(order))
+    for given in queries.verdicts_by_response(session, joined, raters):
+        items = item_labels(visible_verdicts(given, None, part.blind), judge)
+        yield _named(items.loc[items["reference_source"].ne("judge")] if part.read_only else items)
 
 
-def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+def _verdicts(session: Session, judge: str, part: Part) -> Iterator[pd.DataFrame]:
+    reads = frames.verdicts(session, kind=RaterKind.REVIEWER) if part.read_only else None
+    read = None if reads is None else set(in_part(visible_verdicts(reads, None, part.blind), part)["item_id"])
+    for given in queries.verdicts_by_number(session, frames.named(session)):
+        yield _said(visible_verdicts(given, None, part.blind), judge if part.judge else None, part, read)
+
+
+def _said(verdicts: pd.DataFrame, judge: str | None, part: Part, read: set[int] | None) -> pd.DataFrame:
     kept = in_part(verdicts, part)
-    if part.judge is not None:
+    if judge is not None:
         kept = kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER) | kept["rater"].eq(judge)]
-    if part.read_only:
-        kept = kept.loc[kept["item_id"].isin(kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER), "item_id"])]
+    if read is not None:
+        kept = kept.loc[kept["item_id"].isin(read)]
     return _named(kept).rename(columns={"created_at": "read_at"})
 
 
-def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
+def _of_cases(session: Session, what: str, part: Part) -> Iterator[pd.DataFrame]:
+    from evalcore.triage import queries as triage_queries, setting_queries  # noqa: PLC0415 - other tables need no statistics, which load SciPy
+    from evalcore.triage.cases import case_table  # noqa: PLC0415
+    from evalcore.triage.data import described  # noqa: PLC0415
+    from evalcore.triage.predictions import judges_of  # noqa: PLC0415
+
     triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
     judges = judges_of(triage_data, part.judge)
     if what == "cases":
         cases = in_part(case_table(triage_data, judges).assign(theme=None), part)
         if part.read_only:
             cases = cases.loc[cases["n_read"].gt(0) | cases["gold_how"].notna()]
-        return _named(cases.rename(columns={"case_id": "prompt_id"}))
+        yield _named(cases.rename(columns={"case_id": "prompt_id"}))
+        return
     verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
     of_case = ["example_id", "source", "gold", "gold_read_here", "kind"]
     known = case_table(triage_data, {}).drop_duplicates("example_id")[of_case]
@@ -162,55 +215,131 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
     told = told.merge(beside, on="response_id", how="left")
     read = told["rater_kind"].eq(RaterKind.REVIEWER) & told["response_id"].notna()
     told[["judge", "judge_label"]] = told[["judge", "judge_label"]].where(read, None)
-    return _verdicts(told, "", replace(part, judge=None))  # levels are read by one judge a format: all stay
+    of_part = in_part(told, part)
+    by_physicians = set(of_part.loc[of_part["rater_kind"].eq(RaterKind.REVIEWER), "item_id"])
+    # levels are read by one judge a format: all stay
+    yield _said(of_part, None, part, by_physicians if part.read_only else None)
 
 
-def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
-    judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE)]
+def _scores(session: Session, judge: str, part: Part) -> Iterator[pd.DataFrame]:
+    from evalcore.rubric.scores import OVERALL, scores_of_verdicts  # noqa: PLC0415 - as above
+
+    judged = visible_verdicts(frames.verdicts(session, kind=RaterKind.JUDGE), None, part.blind)
     if part.judge is not None:
         judged = judged.loc[judged["rater"].eq(judge)]
     judged = in_part(judged, part)
     scored = scores_of_verdicts(judged, [OVERALL]).rename(columns={"dataset": "evaluation"})
     columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
     items = judged.drop_duplicates("response_id")[columns]
-    return _named(scored.drop(columns="example_id").merge(items, on="response_id"))
+    yield _named(scored.drop(columns="example_id").merge(items, on="response_id"))
 
 
-def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  # noqa: ARG001 - called as the others are
-    return _named(faulted_criteria(in_part(verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)], part)))
+def _criteria(session: Session, judge: str, part: Part) -> Iterator[pd.DataFrame]:  # noqa: ARG001 - called as the others are
+    reads = visible_verdicts(frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True), None, part.blind)
+    yield _named(faulted_criteria(in_part(reads, part)))
 
 
-def to_csv(items: pd.DataFrame) -> bytes:
+def write_csv(parts: Iterable[pd.DataFrame], file: BinaryIO) -> None:
     """CSV (RFC 4180) in UTF-8 with a header; missing values are empty cells; texts are guarded."""
-    safe = items.copy()
-    for column in safe.columns:
-        kind = safe[column].dtype
-        if pd.api.types.is_bool_dtype(kind):
-            safe[column] = safe[column].astype(object).map({True: "true", False: "false"})
-        elif pd.api.types.is_datetime64_any_dtype(kind):
-            safe[column] = safe[column].astype(object).map(pd.Timestamp.isoformat, na_action="ignore")
-        elif not pd.api.types.is_numeric_dtype(kind):
-            safe[column] = safe[column].map(guarded, na_action="ignore")
-    # with \n alone, csv leaves a bare \r in a text unquoted
-    return safe.to_csv(index=False, lineterminator="\r\n").encode()
+    has_header = False
+    for rows in parts:
+        if not has_header:
+            file.write(rows.head(0).to_csv(index=False, lineterminator="\r\n").encode())
+            has_header = True
+        for start in range(0, len(rows), _AT_ONCE):
+            file.write(_lines(rows.iloc[start : start + _AT_ONCE]))
 
 
-def to_parquet(items: pd.DataFrame) -> bytes:
-    """Parquet; texts as they are."""
-    return items.to_parquet(index=False)
+def _lines(rows: pd.DataFrame) -> bytes:
+    """The lines of some rows, joined by Arrow: as the `csv` module joins them, in a tenth of the time."""
+    *cells, last = (_cells(rows[column]) for column in rows.columns)
+    if not cells:  # a line of one empty cell would be an empty line
+        last = pc.if_else(pc.equal(pc.fill_null(last, ""), ""), '""', last)
+    ended = pc.binary_join_element_wise(last, "", "\r\n", null_handling="replace")
+    joined = pc.binary_join_element_wise(*cells, ended, ",", null_handling="replace")
+    _, offsets, content = joined.buffers()
+    return memoryview(content)[: np.frombuffer(offsets, dtype=np.int32)[len(joined)]].tobytes()
 
 
-def to_jsonl(items: pd.DataFrame) -> bytes:
+def _cells(column: pd.Series) -> pa.StringArray:
+    """The cells of a column, each different value made once. A line end of either sort in a text is quoted."""
+    given = pa.array(column, from_pandas=True)
+    coded = (given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given).dictionary_encode()
+    values = coded.dictionary
+    if pa.types.is_boolean(values.type):
+        words = pa.array(["true" if value else "false" for value in values.to_pylist()], pa.string())
+    elif pa.types.is_timestamp(values.type):
+        words = pa.array([pd.Timestamp(value).isoformat() for value in values.to_pylist()], pa.string())
+    elif pa.types.is_floating(values.type):
+        words = pa.array(map(repr, values.to_pylist()), pa.string())
+    elif pa.types.is_integer(values.type):
+        words = values.cast(pa.string())
+    else:
+        texts = values.cast(pa.string())
+        dangerous = pc.match_substring_regex(texts, _DANGEROUS)
+        texts = pc.if_else(dangerous, pc.binary_join_element_wise("'", texts, ""), texts)
+        doubled = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        words = pc.if_else(pc.match_substring_regex(texts, '[,"\r\n]'), doubled, texts)
+    return words.take(coded.indices)
+
+
+def write_parquet(parts: Iterable[pd.DataFrame], file: BinaryIO) -> None:
+    """Parquet, a row group a part; texts as they are."""
+    writer = None
+    try:
+        for rows in parts:
+            schema = pa.Schema.from_pandas(rows, preserve_index=False) if writer is None else writer.schema
+            writer = writer or pq.ParquetWriter(file, schema)
+            writer.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def write_jsonl(parts: Iterable[pd.DataFrame], file: BinaryIO) -> None:
     """One JSON object a line; missing values are null; texts as they are."""
-    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in records(items))
+    for rows in parts:
+        file.writelines(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in records(rows))
+
+
+def _in_one(write: Callable[[Iterable[pd.DataFrame], BinaryIO], None], items: pd.DataFrame) -> bytes:
+    file = io.BytesIO()
+    write([items], file)
+    return file.getvalue()
+
+
+to_csv, to_parquet, to_jsonl = (partial(_in_one, write) for write in (write_csv, write_parquet, write_jsonl))
+"""The file of a table that is in memory."""
+_WRITERS = {"csv": write_csv, "parquet": write_parquet, "jsonl": write_jsonl}
+WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
+
+
+@dataclass
+class Written:
+    """How many rows were written, and the names of the examples in them."""
+
+    n_rows: int = 0
+    named: set[str] = field(default_factory=set)
+
+
+def write(engine: Engine, what: str, file_format: str, file: BinaryIO, part: Part | None = None) -> Written:
+    """Write one of the tables, a part at a time; the errors of `table`."""
+    written = Written()
+
+    def counted_rows(parts: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for rows in parts:
+            written.n_rows += len(rows)
+            written.named.update(rows["example_id"])
+            yield rows
+
+    with in_parts(engine, what, part) as parts:
+        _WRITERS[file_format](counted_rows(parts), file)
+    return written
 
 
 def records(items: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as Python's own values, None where there is none."""
     return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
-
-
-WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
 
 
 def mended(engine: Engine) -> list[str]:

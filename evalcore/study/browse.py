@@ -104,7 +104,10 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
         held = select(entry.example_id).where(entry.id.in_(found) if query else false())
         statement = statement.where(table.c.id.in_(held))
     if filters.on_items():
-        fits: ColumnElement[bool] = table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id)))
+        items = item_pairs(filters).where(
+            col(Criterion.example_id) == table.c.id, col(Response.example_id) == table.c.id
+        )
+        fits: ColumnElement[bool] = exists(items.correlate(table))  # the first that fits is enough
         if filters.reads is not None and not filters.on_criteria():
             fits = or_(fits, table.c.id.in_(_level_reads(filters)))
         statement = statement.where(fits)
@@ -234,6 +237,8 @@ def item_pairs(filters: Filters) -> Select[Any]:
         return statement.where(~_given(kind=RaterKind.REVIEWER))
     if filters.reads is not None:
         read = _read(_same_item, filters.reads, filters.judge)
+        are_read = select(col(Verdict.response_id)).where(is_read(Verdict), col(Verdict.response_id).is_not(None))
+        statement = statement.where(col(Response.id).in_(are_read))  # few are: no look at each item of the others
         statement = statement.where(_given(*read, kind=RaterKind.REVIEWER))
     return statement
 

@@ -83,10 +83,11 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
     }
     config |= {name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()}
     config |= {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
-    alt = "Conversations that fit the filters"
-    place = tables.choose(columns, key="list", alt=alt, tallest=LIST_HEIGHT, column_config=config, placeholder="")
+    alt, numbers = "Conversations that fit the filters", listed.index.tolist()
+    look = {"tallest": LIST_HEIGHT, "column_config": config, "placeholder": ""}
+    place = tables.choose(columns, key="list", alt=alt, opened=lambda place: _address(numbers[place]), **look)
     if place is not None:
-        _open(int(listed.index[place]))
+        _open(numbers[place])
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
@@ -103,11 +104,15 @@ def _marks(row: Any) -> str:
     return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
 
 
-def _open(example_id: int | None) -> None:
+def _address(example_id: int | None) -> None:
     if example_id is None:
         st.query_params.pop("example", None)
     else:
         st.query_params["example"] = str(example_id)
+
+
+def _open(example_id: int | None) -> None:
+    _address(example_id)
     st.rerun()
 
 

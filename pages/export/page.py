@@ -1,5 +1,6 @@
 """Choose what to take away, look at it, download it."""
 
+import io
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
@@ -169,8 +170,9 @@ def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
         content = export_tables.meta_eval_rows(engine, now)
         n_rows = content.count(b"\n")
     else:
-        rows = export_tables.table(engine, what, now)
-        content, n_rows, named = export_tables.WRITERS[file_format](rows), len(rows), set(rows["example_id"])
+        file = io.BytesIO()
+        written = export_tables.write(engine, what, file_format, file, now)
+        content, n_rows, named = file.getvalue(), written.n_rows, written.named
     export_tables.record(engine, actor=viewer, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named)
     return content
 

@@ -258,10 +258,15 @@ def _listed(
 ) -> pd.DataFrame:
     examples = browse.examples(session, filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
+    listed = examples.join(read("beside", judge, hidden))
+    return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
+
+
+def _beside(session: Any, judge: str, hidden: frozenset[int]) -> pd.DataFrame:
+    """What a list says of each conversation that anybody has said something of: the same whatever is asked for."""
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
     marks = overridden_items(read_marks(session), judge)
-    listed = examples.join(scores.add_prefix("score ")).join(marks).join(level_readers(session))
-    return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
+    return scores.add_prefix("score ").join(marks, how="outer").join(level_readers(session), how="outer")
 
 
 def _n_conflicting(session: Any, hidden: frozenset[int]) -> int:
@@ -284,6 +289,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
+    "beside": _beside,
     "analysis": contents.stated_analysis,
     "n_conflicting": _n_conflicting,
     "own_items": _own_items,

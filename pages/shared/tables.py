@@ -1,7 +1,7 @@
 """Tables of numbers: as wide as what they hold and as high as their rows, whole numbers with separators, no column that says nothing."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -117,10 +117,25 @@ def pick(columns: Mapping[str, Any], **how: Any) -> int | None:
     return None if place is None or place >= n_rows else place
 
 
-def choose(columns: Mapping[str, Any], *, key: str, alt: str, tallest: int = 560, **how: Any) -> int | None:
-    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0."""
+def choose(
+    columns: Mapping[str, Any],
+    *,
+    key: str,
+    alt: str,
+    opened: Callable[[int], None] | None = None,
+    tallest: int = 560,
+    **how: Any,
+) -> int | None:
+    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
+
+    `opened` is told the place before the page runs, which then draws what was opened without this table; after a restart of the server only the page is.
+    """
+
+    def clicked() -> None:
+        if opened is not None and (place := touched(st.session_state[key])) is not None:
+            opened(place)
+
     table = pd.DataFrame(columns)
-    event = st.dataframe(
-        table, key=key, hide_index=True, height=min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1)), alt=alt, **CLICKED, **how
-    )  # fmt: skip
-    return touched(event)
+    pixels = min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1))
+    look = {**CLICKED, "on_select": clicked, "key": key, "alt": alt, "height": pixels}
+    return touched(st.dataframe(table, hide_index=True, **look, **how))

@@ -1,5 +1,6 @@
 """The codebook, the same values in every format, and cells that run nothing in a spreadsheet."""
 
+import csv
 import io
 import json
 
@@ -8,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from evalcore.export import tables as export_tables
+from evalcore.export import queries, tables as export_tables
 from evalcore.export.tables import CODEBOOK, DTYPES
-from evalcore.study.csv_cells import unguarded
+from evalcore.study.csv_cells import guarded, unguarded
 from tests import world
 from tests.export_steps import from_csv
 
@@ -113,3 +114,38 @@ def test_numbers_truths_and_times_are_no_texts():
         {"points": "-5", "score": "-2.5", "read": "true", "at": "2026-11-20T10:00:00.500000+00:00"},
         {"points": "", "score": "", "read": "", "at": ""},
     ]
+
+
+cells = st.one_of(st.none(), hostile, texts)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(cells, cells, st.one_of(st.none(), st.floats(allow_nan=False))), max_size=6))
+def test_the_lines_are_those_of_the_csv_module(rows):
+    frame = pd.DataFrame(rows, columns=["one", "other", "share"]).astype({"one": "str", "other": "str", "share": float})
+    plain = io.StringIO()
+    writer = csv.writer(plain)
+    writer.writerow(frame.columns)
+    writer.writerows([*("" if cell is None else guarded(cell) for cell in row[:2]), row[2]] for row in rows)
+    assert export_tables.to_csv(frame).decode() == plain.getvalue()
+
+
+def test_a_table_of_one_column_has_a_line_for_an_empty_cell():
+    assert export_tables.to_csv(pd.DataFrame({"word": ["a", "", None]})) == b'word\r\na\r\n""\r\n""\r\n'
+
+
+@pytest.mark.parametrize("what", export_tables.WHAT)
+@pytest.mark.parametrize("file_format", export_tables.WRITERS)
+def test_a_table_is_the_same_whatever_parts_it_is_made_in(overridden, monkeypatch, what, file_format):
+    whole = export_tables.WRITERS[file_format](export_tables.table(overridden.engine, what))
+    monkeypatch.setattr(queries, "_VERDICTS", 3)
+    monkeypatch.setattr(queries, "_RESPONSES", 1)
+    file = io.BytesIO()
+    written = export_tables.write(overridden.engine, what, file_format, file)
+    if file_format == "parquet":
+        whole, parts = (pq.read_table(io.BytesIO(content)) for content in (whole, file.getvalue()))
+        assert (parts.schema, parts.to_pylist()) == (whole.schema, whole.to_pylist())
+    else:
+        assert file.getvalue() == whole
+    table = export_tables.table(overridden.engine, what)
+    assert (written.n_rows, written.named) == (len(table), set(table["example_id"]))

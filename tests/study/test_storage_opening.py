@@ -12,6 +12,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import IntegrityError, StatementError
 from sqlmodel import SQLModel
@@ -100,6 +101,12 @@ def test_a_study_that_is_up_to_date_is_opened_as_it_is_and_without_a_copy(sqlite
     assert {path.name for path in tmp_path.iterdir()} <= before | {"overread.db-wal", "overread.db-shm"}
 
 
+def test_a_migration_is_known_by_the_number_in_the_name_of_its_file():
+    """So that a start asks for the number of a study's tables without Alembic."""
+    numbers = [script.revision for script in ScriptDirectory.from_config(migrations()).walk_revisions()]
+    assert list(db._revisions()) == numbers[::-1]
+
+
 @pytest.fixture
 def with_two_revisions(tmp_path, monkeypatch):
     """A copy of the migrations with one more, that adds a column, so that today's studies are old ones."""
@@ -114,7 +121,7 @@ def with_two_revisions(tmp_path, monkeypatch):
         "        op.execute('SELECT no_such_column FROM person')\n"
     )
     monkeypatch.setattr(db, "files", lambda _package: folder)
-    monkeypatch.setattr(db, "_scripts", db._scripts.__wrapped__)  # read anew
+    monkeypatch.setattr(db, "_revisions", db._revisions.__wrapped__)  # read anew
     return folder
 
 
