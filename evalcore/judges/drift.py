@@ -24,6 +24,7 @@ MIN_CLUSTERS = 20  # with fewer examples that lean either way, the test is exact
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
+N_SAID = 9
 
 
 def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> pd.DataFrame:
@@ -42,54 +43,58 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
         z (positive: the later judge says met more often), test, p in (0, 1], p_holm (of the grouping), and reason (why z and p are NaN).
     """
     items = rubric_data.items
-    old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
+    said = np.zeros(len(items), dtype=np.int64)
+    for name in (before, after):
+        label = rubric_data.judged[name].to_numpy()
+        said = 3 * said + np.where(np.isnan(label), 0, 1 + (label == 1))
     example, _ = codes_of(items["example_id"])
     parts = []
     for grouping in dict.fromkeys(by):
         group, names = item_groups(items, grouping)
-        table = _flips(old, new, example, group, len(names)).assign(grouping=grouping, group=names)
+        table = _flips(said, example, group, len(names)).assign(grouping=grouping, group=names)
         table = table[["grouping", "group", *table.columns[:-2]]]
         parts.append(table.loc[table["n"] + table["n_before_only"] + table["n_after_only"] > 0])
     return pd.concat(parts, ignore_index=True)
 
 
-def _flips(old: Floats, new: Floats, example: Numbers, group: Numbers, n_groups: int) -> pd.DataFrame:
-    inside = group >= 0
-    has_old, has_new = ~np.isnan(old), ~np.isnan(new)
-
-    def count(mask: Truths) -> Numbers:
-        return np.bincount(group[inside & mask], minlength=n_groups)
-
-    both = np.flatnonzero(inside & has_old & has_new)
-    change = new[both] - old[both]  # 1: to met, -1: to not met
-    place, cluster, was_met = group[both], example[both], old[both] == 1
+def _flips(said: Numbers, example: Numbers, group: Numbers, n_groups: int) -> pd.DataFrame:
+    """`said` is 0 where neither says anything, and else 3 x the earlier + the later judge's label: 0 none, 1 not met, 2 met."""
+    width = int(example.max(initial=0)) + 1
+    inside: Any = slice(None) if (group >= 0).all() else group >= 0
+    counts = np.bincount(((group * width + example) * N_SAID + said)[inside], minlength=n_groups * width * N_SAID)
+    by_example = counts.reshape(n_groups, width, 3, 3)
+    before_only, after_only = by_example[:, :, 1:, 0].sum((1, 2)), by_example[:, :, 0, 1:].sum((1, 2))
+    place, cluster = np.divmod(np.arange(n_groups * width), width)
+    kept, to_met, to_not_met, unmet = (
+        by_example[:, :, old, new].ravel() for old, new in ((2, 2), (1, 2), (2, 1), (1, 1))
+    )
     sides = {
-        "flips": (change != 0, slice(None)),
-        "to_not_met": (change[was_met] < 0, was_met),
-        "to_met": (change[~was_met] > 0, ~was_met),
+        "flips": (to_met + to_not_met, kept + unmet + to_met + to_not_met),
+        "to_not_met": (to_not_met, kept + to_not_met),
+        "to_met": (to_met, unmet + to_met),
     }
-    shares = {name: grouped_shares(hits, cluster[of], place[of], n_groups) for name, (hits, of) in sides.items()}
+    shares = {}
+    for name, (hits, n) in sides.items():
+        of = n > 0
+        share = grouped_shares(hits[of], cluster[of], place[of], n_groups, sizes=n[of])
+        shares[name] = share.astype({"n": np.int64})
     columns = {
         "n": shares["flips"]["n"],
         "n_examples": shares["flips"]["n_clusters"],
-        "n_before_only": count(has_old & ~has_new),
-        "n_after_only": count(has_new & ~has_old),
+        "n_before_only": before_only,
+        "n_after_only": after_only,
         "n_met_before": shares["to_not_met"]["n"],
-        "n_met_after": count(has_old & (new == 1)),
+        "n_met_after": by_example[:, :, 1:, 2].sum((1, 2)),
     }
     table = pd.DataFrame(columns)
     for name, share in shares.items():
         table[f"n_{name}"] = share["n_hits"].astype(int)
         table[[name, f"{name}_low", f"{name}_high"]] = share[["share", "low", "high"]]
-    return pd.concat([table, _mcnemar(change, cluster, place, n_groups, table)], axis=1)
+    flipped = sides["flips"][0] > 0
+    return pd.concat([table, _mcnemar((to_met - to_not_met)[flipped], place[flipped], n_groups, table)], axis=1)
 
 
-def _mcnemar(change: Floats, cluster: Numbers, place: Numbers, n_groups: int, table: pd.DataFrame) -> pd.DataFrame:
-    flipped = change != 0
-    width = int(cluster.max(initial=0)) + 1
-    cells, cell = np.unique(place[flipped] * width + cluster[flipped], return_inverse=True)
-    of_group = cells // width
-    d = np.bincount(cell, change[flipped], len(cells)).astype(np.int64)
+def _mcnemar(d: Numbers, of_group: Numbers, n_groups: int, table: pd.DataFrame) -> pd.DataFrame:
     total, squares = (np.bincount(of_group, sums, n_groups) for sums in (d, d**2))
     # 0 where every example's flips balance
     z = np.divide(total, np.sqrt(squares), out=np.zeros(n_groups), where=squares > 0)

@@ -353,7 +353,8 @@ class Components:
         total = self.of_examples / self.n_examples if claim is Claim.NEW_EXAMPLES else 0.0
         total += of_units * max(0.0, 1 / n_units - 1 / self.n_all)
         if physicians is Physicians.IN_GENERAL:
-            return total + self.of_readers / effective_readers(np.asarray(loads, dtype=float)) + self.of_rest / n_reads
+            effective = float(effective_readers(np.asarray(loads, dtype=float)))
+            return total + self.of_readers / effective + self.of_rest / n_reads
         if len(loads) > 1:
             left = 1 / n_reads if math.isnan(self.of_units) else max(0.0, 1 / n_reads - 1 / (n_units * len(loads)))
             return total + self.of_rest * left

@@ -1,9 +1,8 @@
 """The corrected score and its differences: judges on all criteria, physicians on those that were drawn, and what an interval is to hold for."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from math import ceil
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
-from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
+from evalcore.rubric.data import RubricData, first_reads, is_drawn, votes
 from evalcore.rubric.length_adjusted import steps
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, cells_of, rows_by_code, runs_of
+from evalcore.stats.arrays import Floats, Numbers, cells_of, rows_by_code
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
@@ -92,58 +91,157 @@ def anytime_factor(n_units: int) -> float:
     return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
-# variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last
-Widths = tuple[tuple[float, float], ...]
+# variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last. Of several intervals arrays
+Widths = tuple[tuple[Any, Any], ...]
+Held = tuple[Claim, Physicians]
+"""What an interval is to hold for."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A value and what it was made of. What follows from these is the same whatever an interval is to hold for, and computed once."""
+
+    population: estimator.Population
+    sample: estimator.Sample
+    fit: estimator.Fit
+
+    @property
+    def _made_of(self) -> tuple[estimator.Population, estimator.Sample, estimator.Fit]:
+        return self.population, self.sample, self.fit
+
+    @cached_property
+    def psi(self) -> Floats:
+        """Influence of each example (`estimator.influences`)."""
+        return estimator.influences(*self._made_of)
+
+    @cached_property
+    def variance(self) -> estimator.BenchmarkVariance:
+        """Of the score on this benchmark."""
+        return estimator.benchmark_variance(*self._made_of)
+
+    @cached_property
+    def unseen(self) -> float:
+        """Part of the variance for votes not seen (`estimator.unseen_variance`)."""
+        return max(0.0, estimator.unseen_variance(self.population, self.sample) - float(self.variance.variance))
+
+    @cached_property
+    def between(self) -> tuple[float, float]:
+        """How far physicians are apart (`estimator.between_physicians`)."""
+        return estimator.between_physicians(*self._made_of)
+
+    @cached_property
+    def by_physician(self) -> tuple[Floats, Floats]:
+        """What each physician adds, and their loads."""
+        return estimator.by_physician(*self._made_of)
+
+    @cached_property
+    def adds(self) -> tuple[Floats, Floats]:
+        """By example, what its reads add to the score by the draw of its items (the sum of squares is V_A by example); the same without (1 - pi)."""
+        z, n = estimator.deviations(*self._made_of), self.population.n_examples
+        example, missed = self.population.example[self.sample.rows], np.sqrt(1 - self.sample.probabilities)
+        draw, most = (np.bincount(example, of, n).astype(np.float64) for of in (missed * z, z))
+        return draw, most
+
+    def psi_on(self, common: Numbers) -> Floats:
+        """The influence values of some of the examples, whose mean is the score on these alone.
+
+        An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
+        psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+        """
+        value, psi = self.fit.value, self.psi
+        shares = self.population.shares[common]
+        adds = shares * value + (psi[common] - value) / len(psi)
+        whole = shares.sum()
+        score = adds.sum() / whole if whole > 0 else np.nan
+        return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+
+    @cached_property
+    def psi_on_all(self) -> Floats:
+        """Those of all examples."""
+        return self.psi_on(np.arange(len(self.psi)))
+
+    def on(self, common: Numbers) -> "Fitted":
+        """What was read of some of the examples, the score being that on these alone."""
+        population, sample, fit = self._made_of
+        if len(common) == population.n_examples:
+            return self
+        of_examples = np.isin(np.arange(population.n_examples), common)
+        items = of_examples[population.example]
+        read = items[sample.rows]
+        its_reads = read[sample.places]
+        part = estimator.Population(
+            population.item_weights[items] / population.shares[common].sum(),
+            population.undesirable[items],
+            population.labels[items],
+            (np.cumsum(of_examples) - 1)[population.example[items]],
+        )
+        part_read = estimator.Sample(
+            rows=(np.cumsum(items) - 1)[sample.rows[read]],
+            votes=sample.votes[read],
+            probabilities=sample.probabilities[read],
+            units=np.unique(sample.units[read], return_inverse=True)[1],
+            places=(np.cumsum(read) - 1)[sample.places[its_reads]],
+            readers=sample.readers[its_reads],
+            said=sample.said[its_reads],
+            own=None if sample.own is None else sample.own[its_reads],
+        )
+        fit = estimator.Fit(
+            fit.value, fit.predicted[items], fit.columns[read], fit.coefficient_weights[read], fit.factors[read]
+        )
+        return Fitted(part, part_read, fit)
 
 
 class Estimate(msgspec.Struct, frozen=True):
     """One kind of score of one model."""
 
-    fit: estimator.Fit  # how it was made
+    value: float
     unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
     psi: Floats  # influence of each example (`estimator.influences`)
     widths: Widths  # of the estimate; NaN where the variance cannot be told
     adjusted: Widths = ((np.nan, 0),)  # likewise of the length-adjusted estimate; NaN where there is none
+    made: Fitted | None = None  # what it is made of, where that was read
 
     @property
     def freedom(self) -> float:
         """Degrees of freedom of its interval."""
-        return self.widths[-1][1]
+        return float(self.widths[-1][1])
 
     def columns(self, kind: str) -> dict[str, float]:
         """The columns of `corrected_scores`."""
         half, error, _ = widest(self.widths)
-        return {**_ends(kind, self.fit.value, half), f"{kind}_se": error}
+        return {**_ends(kind, self.value, half), f"{kind}_se": error}
 
     def adjusted_columns(self, kind: str, loss: float) -> dict[str, float]:
         """Likewise of the score less what length takes from it."""
         half, *_ = widest(self.adjusted)
-        return _ends(f"{kind}_adjusted", self.fit.value - loss, half)
+        return _ends(f"{kind}_adjusted", self.value - loss, half)
 
 
 def _ends(name: str, value: float, half: float) -> dict[str, float]:
     return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
 
 
-def widest(widths: Widths, level: float = LEVEL) -> tuple[float, float, float]:
+def widest(widths: Widths, level: float = LEVEL) -> tuple[Any, Any, Any]:
     """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known."""
-    halves = [
-        (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
-        for variance, freedom in widths
-    ]
-    return max(halves) if not np.isnan(halves).any() else (np.nan, np.nan, np.nan)
+    variance, freedom = (np.array(np.broadcast_arrays(*of)) for of in zip(*widths, strict=True))
+    error = np.sqrt(variance)
+    half = stdtrit(freedom, (1 + level) / 2) * error
+    widest_last = np.lexsort((freedom, error, half), axis=0)[-1:]  # NaN comes last
+    found = np.stack([np.take_along_axis(of, widest_last, axis=0)[0] for of in (half, error, freedom)])
+    found[:, np.isnan(found[0])] = np.nan
+    return found[0], found[1], found[2]
 
 
 def _widths(
     of_benchmark: estimator.BenchmarkVariance,
-    unseen: float,
-    new_examples: tuple[float, int] | None,
-    between: tuple[float, float] | None,
+    unseen: estimator.Value,
+    new_examples: tuple[estimator.Value, estimator.Value] | None,
+    between: tuple[estimator.Value, estimator.Value] | None,
 ) -> Widths:
-    widths = [(of_benchmark.variance + unseen, of_benchmark.freedom)]
+    widths: list[tuple[Any, Any]] = [(of_benchmark.variance + unseen, of_benchmark.freedom)]
     if new_examples is not None:
         variance, n = new_examples
-        widths.append((variance + unseen, min(of_benchmark.freedom, n - 1)))
+        widths.append((variance + unseen, np.minimum(of_benchmark.freedom, n - 1)))
     if between is not None:
         any_reader = of_benchmark.draw + of_benchmark.any_reader + unseen
         bases = [(any_reader, of_benchmark.freedom), *widths[1:]]
@@ -151,36 +249,22 @@ def _widths(
     return tuple(widths)
 
 
-def of_reads(
-    population: estimator.Population,
-    sample: estimator.Sample,
-    fit: estimator.Fit,
-    claim: Claim,
-    physicians: Physicians,
-    *,
-    losses: Floats | None = None,
-) -> Estimate:
+def of_reads(made: Fitted, claim: Claim, physicians: Physicians, *, losses: Floats | None = None) -> Estimate:
     """An estimate from what was read, with its variance by the table of `corrected_scores`; `losses`: influences of what length takes from the score."""
-    these = estimator.benchmark_variance(population, sample, fit)
-    unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
-    psi = estimator.influences(population, sample, fit)
-    in_general = physicians is Physicians.IN_GENERAL
-    between = estimator.between_physicians(population, sample, fit) if in_general else None
+    between = made.between if physicians is Physicians.IN_GENERAL else None
 
     def widths(influences: Floats) -> Widths:
         n = len(influences)
         new_examples = (float(influences.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
-        return _widths(these, unseen, new_examples, between)
+        return _widths(made.variance, made.unseen, new_examples, between)
 
-    estimate = Estimate(fit, unseen, psi, widths(psi))
-    return estimate if losses is None else msgspec.structs.replace(estimate, adjusted=widths(psi - losses))
+    estimate = Estimate(made.fit.value, made.unseen, made.psi, widths(made.psi), made=made)
+    return estimate if losses is None else msgspec.structs.replace(estimate, adjusted=widths(made.psi - losses))
 
 
-def no_estimate(population: estimator.Population) -> Estimate:
+def no_estimate(n_examples: int) -> Estimate:
     """An estimate without a value."""
-    none = np.empty(0)
-    fit = estimator.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
-    return Estimate(fit, np.nan, np.full(population.n_examples, np.nan), ((np.nan, 0),))
+    return Estimate(np.nan, np.nan, np.full(n_examples, np.nan), ((np.nan, 0),))
 
 
 NO_LOSSES = np.array([np.nan])
@@ -204,10 +288,17 @@ class EstimatorInputs:
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
-    def fits(self) -> dict[str, estimator.Fit]:
+    def made(self) -> dict[str, Fitted]:
         """By kind, of physicians only and corrected; the same for all claims, which differ in its variance. Empty where nothing was read."""
         of = {PHYSICIANS: estimator.by_physicians, CORRECTED: estimator.corrected}
-        return {kind: fit(self.population, self.sample) for kind, fit in of.items()} if len(self.sample.rows) else {}
+        read = self.population, self.sample
+        return {kind: Fitted(*read, fit(*read)) for kind, fit in of.items()} if len(self.sample.rows) else {}
+
+    @cached_property
+    def judged(self) -> tuple[float, Floats]:
+        """What the judges alone say, and the influence of each example."""
+        fit = estimator.by_judges(self.population)
+        return fit.value, estimator.influences(self.population, None, fit)
 
 
 def estimator_inputs(
@@ -226,43 +317,53 @@ def estimator_inputs(
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     rubric_data = rubric_data.by(chosen)
-    responses, firsts = runs_of(rubric_data.items["response_id"].to_numpy())
-    of_response, names = cells_of(rubric_data.items[["model", "evaluation"]].take(firsts), ["model", "evaluation"])
-    all_codes = of_response[responses]
-    missing = ~is_scored(rubric_data.items).to_numpy()
+    every = rubric_data.responses
+    of_every, names = cells_of(every.table[["model", "evaluation"]], ["model", "evaluation"])
+    enters = every.is_scored.copy()
     for judge in chosen:
-        missing |= np.isnan(rubric_data.judged[judge].to_numpy())
+        enters &= ~every.any_of(np.isnan(rubric_data.judged[judge].to_numpy()))
     if weights is not None:
-        missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
-    enters = np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
-    is_first = np.zeros(len(responses), dtype=bool)
-    is_first[firsts] = True
-    n_left_out = np.bincount(all_codes[is_first & ~enters], minlength=len(names))
-    entering, codes = rubric_data.where(enters), all_codes[enters]
-    is_first, items = is_first[enters], entering.items
-    beyond = ~items["reachable"].to_numpy(dtype=bool)
-    item_weights = coefficients(items, weights).to_numpy()
+        enters &= every.table["example_id"].map(weights).notna().to_numpy()
+    n_left_out = np.bincount(of_every[~enters], minlength=len(names))
+    entering = rubric_data if enters.all() else rubric_data.where(enters[every.codes])
+    responses, of_response = entering.responses, of_every[enters]
+    of_responses, items = responses.table, entering.items
+    by_item = of_response[responses.codes].astype(np.int16 if len(names) < np.iinfo(np.int16).max else np.int64)
+    is_sorted = bool((by_item[1:] >= by_item[:-1]).all())  # as after an import of one model after the other
+    order = slice(None) if is_sorted else np.argsort(by_item, kind="stable")
+    place_of = np.arange(len(items))
+    place_of[order] = np.arange(len(items))
+    codes, example_of = responses.codes[order], np.empty(len(of_response), dtype=np.int64)
+    item_weights = responses.coefficients(weights)[order]
+    undesirable = items["points"].to_numpy()[order] < 0
+    judged = [entering.judged[judge].to_numpy()[order] for judge in chosen]
     reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]]
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
+    last = np.cumsum(np.bincount(of_response, responses.n_items, len(names)).astype(np.int64))
     models: list[EstimatorInputs] = []
-    judged = [entering.judged[judge].to_numpy() for judge in chosen]
-    parts = (rows_by_code(codes[of], len(names)) for of in (slice(None), voted["row"], reads["row"]))
-    for (model, evaluation), rows, of_voted, of_reads in zip(names.itertuples(index=False), *parts, strict=True):
+    read = (rows_by_code(by_item[table["row"]], len(names)) for table in (voted, reads))
+    for (model, evaluation), mine, of_voted, of_reads in zip(
+        names.itertuples(index=False), rows_by_code(of_response, len(names)), *read, strict=True
+    ):
         code = len(models)
-        example_ids, example = np.unique(items["example_id"].to_numpy()[rows], return_inverse=True)
-        labels = np.empty((len(rows), len(judged)))
+        rows = slice(last[code - 1] if code else 0, last[code])
+        n_items = rows.stop - rows.start
+        own_responses = of_responses.iloc[mine]
+        example_ids, of_example = np.unique(own_responses["example_id"].to_numpy(), return_inverse=True)
+        labels = np.empty((n_items, len(judged)))
         for place, column in enumerate(judged):
             labels[:, place] = column[rows]
         of_model, reads_of_model = voted.iloc[of_voted], reads.iloc[of_reads]
-        sample, readers = _sample(rows, of_model, reads_of_model, own)
+        read_places = place_of[of_model["row"]] - rows.start
+        sample, readers = _sample(read_places, n_items, of_model, reads_of_model, own)
         loads = estimator.reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {
             "n_examples": len(example_ids),
-            "n_responses": int(is_first[rows].sum()),
-            "n_items": len(rows),
+            "n_responses": len(mine),
+            "n_items": n_items,
             "n_left_out": int(n_left_out[code]),
-            "n_unreached": int((is_first[rows] & beyond[rows]).sum()) if len(sample.rows) else 0,
+            "n_unreached": int((~own_responses["reachable"].astype(bool)).sum()) if len(sample.rows) else 0,
             "n_read": len(sample.rows),
             "n_reads": int(reads_of_model["met"].notna().sum()),
             "n_readers": sample.n_readers,
@@ -270,13 +371,12 @@ def estimator_inputs(
             "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
             "n_units": sample.n_units,
         }
-        population = estimator.Population(item_weights[rows], items["points"].to_numpy()[rows] < 0, labels, example)
+        example_of[mine] = of_example
+        population = estimator.Population(item_weights[rows], undesirable[rows], labels, example_of[codes[rows]])
         about = str(model), str(evaluation), population, sample, example_ids
         losses = NO_LOSSES
-        if not np.isnan(penalty) and len(rows):
-            once = rows[is_first[rows]]
-            of_example = np.searchsorted(example_ids, items["example_id"].to_numpy()[once])
-            longer = np.bincount(of_example, steps(items["n_chars"].to_numpy()[once])) / np.bincount(of_example)
+        if not np.isnan(penalty) and len(mine):
+            longer = np.bincount(of_example, steps(own_responses["n_chars"].to_numpy())) / np.bincount(of_example)
             losses = penalty * _influences(longer, population.shares)
         models.append(EstimatorInputs(*about, tuple(chosen), readers, counts, losses))
     return models
@@ -289,12 +389,12 @@ def _influences(values: Floats, shares: Floats) -> Floats:
 
 
 def _sample(
-    rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
+    places_read: Numbers, n_items: int, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
 ) -> tuple[estimator.Sample, tuple[str, ...]]:
-    """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that."""
+    """What was read of a model's items, at these places, and by whom; `own` is by row what the readers said where settled labels take the place of that."""
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
-    stands_for = (1 / probabilities).sum() / max(len(rows), 1)  # a drawing may be only partly read
+    stands_for = (1 / probabilities).sum() / max(n_items, 1)  # a drawing may be only partly read
     voted_label: Floats = voted["vote"].to_numpy(dtype=np.float64)
     is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != voted_label
     used = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
@@ -303,7 +403,7 @@ def _sample(
     met = used["met"].to_numpy(dtype=np.float64)
     readers, names = pd.factorize(used["rater"], sort=True)
     sample = estimator.Sample(
-        rows=np.searchsorted(rows, read),
+        rows=places_read,
         votes=voted_label,
         probabilities=(probabilities * stands_for).clip(max=1.0),
         units=pd.factorize(voted["unit"])[0].astype(np.int64),
@@ -392,7 +492,7 @@ def corrected_scores(
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         if not estimates.n_needed and model.judges:
             if WORTH not in model.cache:
-                alone, helped = model.fits[PHYSICIANS], model.fits[CORRECTED]
+                alone, helped = model.made[PHYSICIANS].fit, model.made[CORRECTED].fit
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, alone=alone, helped=helped)
             row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
         row |= {"enough": not estimates.n_needed, "n_needed": estimates.n_needed, "needed": estimates.needed}
@@ -418,20 +518,19 @@ def estimates_of(
     if (claim, physicians) in inputs.cache:
         known: Estimates = inputs.cache[claim, physicians]
         return known
-    population, sample = inputs.population, inputs.sample
-    of_kind = dict.fromkeys(KINDS, no_estimate(population))
-    if n := population.n_examples:
-        fit = estimator.by_judges(population)
-        psi = estimator.influences(population, None, fit)
-        widths = [(0.0 if not np.isnan(fit.value) else np.nan, np.inf)] * 2
+    n = inputs.population.n_examples
+    of_kind = dict.fromkeys(KINDS, no_estimate(n))
+    if n:
+        value, psi = inputs.judged
+        widths = [(0.0 if not np.isnan(value) else np.nan, np.inf)] * 2
         if claim is Claim.NEW_EXAMPLES:
             widths = [(float(of.var(ddof=1)) / n if n > 1 else np.nan, n - 1) for of in (psi, psi - inputs.losses)]
-        of_kind[JUDGE] = Estimate(fit, 0.0, psi, (widths[0],), (widths[1],))
-    n_columns = max((fit.n_columns for fit in inputs.fits.values()), default=1)
+        of_kind[JUDGE] = Estimate(value, 0.0, psi, (widths[0],), (widths[1],))
+    n_columns = max((made.fit.n_columns for made in inputs.made.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
-    for kind, fit in inputs.fits.items():
+    for kind, made in inputs.made.items():
         if not n_needed and (kind == PHYSICIANS or inputs.judges):
-            of_kind[kind] = of_reads(population, sample, fit, claim, physicians, losses=inputs.losses)
+            of_kind[kind] = of_reads(made, claim, physicians, losses=inputs.losses)
     estimates = inputs.cache[claim, physicians] = Estimates(of_kind, n_needed, needed)
     return estimates
 
@@ -456,12 +555,20 @@ def corrected_differences(
         sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided), p_holm (over all pairs of the evaluation that have a difference). NaN
         where too little was read of either model, or of fewer than two examples.
     """
+    return differences_by_claim(inputs, [(claim, physicians)])[claim, physicians]
+
+
+def differences_by_claim(inputs: Sequence[EstimatorInputs], claims: Sequence[Held]) -> dict[Held, pd.DataFrame]:
+    """`corrected_differences` for each claim and physicians: what they share is computed once."""
     models: dict[str, list[ModelEstimate]] = {}
     for model in inputs:
-        estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
-        models.setdefault(model.evaluation, []).append(ModelEstimate(model, estimate))
-    tables = [paired_differences(of_one, claim, physicians) for of_one in models.values()]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
+        of = {held: estimates_of(model, claim=held[0], physicians=held[1]).of_kind[CORRECTED] for held in claims}
+        models.setdefault(model.evaluation, []).append(ModelEstimate(model, of))
+    found = [paired_differences(of_one, claims) for of_one in models.values()]
+    empty = pd.DataFrame(columns=DIFFERENCE_COLUMNS)
+    return {
+        held: pd.concat([tables[held] for tables in found], ignore_index=True) if found else empty for held in claims
+    }
 
 
 def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
@@ -484,148 +591,104 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """One model, as pairs take it; its estimate has no value (`no_estimate`) where too little was read."""
+    """One model, as pairs take it: its estimate by what it is to hold for, without a value (`no_estimate`) where too little was read."""
 
     inputs: EstimatorInputs
-    estimate: Estimate
+    by_claim: Mapping[Held, Estimate]
 
-    def part(self, common: Numbers) -> "ModelEstimate":
-        """What was read of the examples that both have answered, the score being that on these alone."""
-        population, sample, fit = self.inputs.population, self.inputs.sample, self.estimate.fit
-        if len(common) == population.n_examples:
-            return self
-        of_examples = np.isin(np.arange(population.n_examples), common)
-        items = of_examples[population.example]
-        read = items[sample.rows]
-        its_reads = read[sample.places]
-        part = estimator.Population(
-            population.item_weights[items] / population.shares[common].sum(),
-            population.undesirable[items],
-            population.labels[items],
-            (np.cumsum(of_examples) - 1)[population.example[items]],
-        )
-        part_read = estimator.Sample(
-            rows=(np.cumsum(items) - 1)[sample.rows[read]],
-            votes=sample.votes[read],
-            probabilities=sample.probabilities[read],
-            units=np.unique(sample.units[read], return_inverse=True)[1],
-            places=(np.cumsum(read) - 1)[sample.places[its_reads]],
-            readers=sample.readers[its_reads],
-            said=sample.said[its_reads],
-            own=None if sample.own is None else sample.own[its_reads],
-        )
-        fit = estimator.Fit(
-            fit.value, fit.predicted[items], fit.columns[read], fit.coefficient_weights[read], fit.factors[read]
-        )
-        estimate = msgspec.structs.replace(self.estimate, fit=fit)
-        return ModelEstimate(replace(self.inputs, population=part, sample=part_read), estimate)
-
-    @cached_property
-    def made_of(self) -> tuple[estimator.Population, estimator.Sample, estimator.Fit]:
-        """What the functions of `estimator` take."""
-        return self.inputs.population, self.inputs.sample, self.estimate.fit
-
-    @cached_property
-    def adds(self) -> tuple[Floats, Floats]:
-        """By example, what its reads add to the score by the draw of its items (the sum of squares is V_A by example); the same without (1 - pi)."""
-        population, sample, _ = self.made_of
-        z = estimator.deviations(*self.made_of)
-        example, missed = population.example[sample.rows], np.sqrt(1 - sample.probabilities)
-        draw, most = (np.bincount(example, of, population.n_examples).astype(np.float64) for of in (missed * z, z))
-        return draw, most
-
-    @cached_property
-    def variance(self) -> estimator.BenchmarkVariance:
-        """Of the score on this benchmark."""
-        return estimator.benchmark_variance(*self.made_of)
-
-    @cached_property
-    def by_physician(self) -> tuple[Floats, Floats]:
-        """What each physician adds, and their loads."""
-        return estimator.by_physician(*self.made_of)
+    @property
+    def made(self) -> Fitted | None:
+        """What its estimates are made of; None: there is none."""
+        return next((estimate.made for estimate in self.by_claim.values() if estimate.made is not None), None)
 
 
-def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) -> Floats:
-    """The influence values of some of a model's examples, whose mean is its score on these alone.
-
-    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
-    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
-    """
-    value, psi = estimate.fit.value, estimate.psi
-    shares = inputs.population.shares[common]
-    adds = shares * value + (psi[common] - value) / len(psi)
-    whole = shares.sum()
-    score = adds.sum() / whole if whole > 0 else np.nan
-    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
-
-
-def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """The rows of `corrected_differences` for these models of one evaluation, each alone and all at once."""
-    rows: list[dict[str, Any]] = []
-    known: list[tuple[dict[str, Any], Widths]] = []
-    every = [np.arange(len(model.inputs.example_ids)) for model in models]
-    whole = [on_examples(model.inputs, model.estimate, numbers) for model, numbers in zip(models, every, strict=True)]
-    for (place, one), (further, other) in combinations(enumerate(models), 2):
-        first, second = one.inputs, other.inputs
-        alike = np.array_equal(first.example_ids, second.example_ids)
-        if alike:
-            common, places = first.example_ids, [every[place], every[place]]
-        else:
-            of_both = first.example_ids, second.example_ids
-            common, *places = np.intersect1d(*of_both, assume_unique=True, return_indices=True)
-        names = {"model_1": first.model, "model_2": second.model, "evaluation": first.evaluation}
-        row: dict[str, Any] = {**names, "n_examples": len(common)}
-        rows.append(row)
-        if min(one.estimate.freedom, other.estimate.freedom, len(common) - 1) > 0:
-            apart = (
-                whole[place] - whole[further]
-                if alike
-                else on_examples(first, one.estimate, places[0]) - on_examples(second, other.estimate, places[1])
-            )
-            row["difference"] = float(apart.mean())
-            known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
-    for row, widths in known:
-        difference = row["difference"]
-        half, error, degrees = widest(widths)
-        at_once, *_ = widest(widths, 1 - (1 - LEVEL) / len(known))
-        row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
-        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
-        row["p"] = _p(difference, error, degrees)
-    table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-1])
-    return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
+def paired_differences(models: Sequence[ModelEstimate], claims: Sequence[Held]) -> dict[Held, pd.DataFrame]:
+    """The rows of `corrected_differences` for these models of one evaluation, each alone and all at once, by what they are to hold for."""
+    first, second = np.triu_indices(len(models), 1)
+    names = np.array([model.inputs.model for model in models], dtype=object)
+    pairs = _pairs(models, first, second)
+    keys = {"model_1": names[first].tolist(), "model_2": names[second].tolist()}
+    table = pd.DataFrame(keys | {"evaluation": [model.inputs.evaluation for model in models[:1]] * len(first)})
+    table["n_examples"] = n = pairs["n"].astype(np.int64)
+    found = {}
+    for claim, physicians in claims:
+        freedom = np.array([model.by_claim[claim, physicians].freedom for model in models])
+        known = (freedom[first] > 0) & (freedom[second] > 0) & (n > 1)
+        of = {name: column[known] for name, column in pairs.items()}
+        variance = estimator.BenchmarkVariance(*(of[name] for name in VARIANCE))
+        new_examples = (of["var"], of["n"]) if claim is Claim.NEW_EXAMPLES else None
+        between = (of["apart"], of["degrees"]) if physicians is Physicians.IN_GENERAL else None
+        widths = _widths(variance, of["unseen"], new_examples, between)
+        difference, (half, error, degrees) = of["mean"], widest(widths)
+        at_once, *_ = widest(widths, 1 - (1 - LEVEL) / max(1, known.sum()))
+        columns = {"difference": difference, "low": difference - half, "high": difference + half, "se": error}
+        columns |= {"df": degrees, "sim_low": difference - at_once, "sim_high": difference + at_once}
+        columns["p"] = _p(difference, error, degrees)
+        columns["p_holm"] = adjusted(columns["p"], holm)
+        filled = np.full((len(columns), len(table)), np.nan)
+        filled[:, known] = list(columns.values())
+        found[claim, physicians] = table.assign(**dict(zip(columns, filled, strict=True)))
+    return found
 
 
-def _p(difference: float, error: float, degrees: float) -> float:
+def _p(difference: Floats, error: Floats, degrees: Floats) -> Floats:
     """Two-sided, of no difference. Without an error (all is read), what rounding leaves of a difference is none."""
-    if error < ROUNDING:
-        return 1.0 if abs(difference) < ROUNDING else 0.0
-    return float(2 * stdtr(degrees, -abs(difference) / error))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stdtr(degrees, -np.abs(difference) / error)
+    return np.where(error < ROUNDING, np.where(np.abs(difference) < ROUNDING, 1.0, 0.0), p)
 
 
-def _pair_widths(
-    one: ModelEstimate, other: ModelEstimate, places: list[Numbers], apart: Floats, claim: Claim, physicians: Physicians
-) -> Widths:
-    n = len(apart)
-    first, second = one.part(places[0]), other.part(places[1])
-    draw, most = (float(((a - b) ** 2).sum()) * n / (n - 1) for a, b in zip(first.adds, second.adds, strict=True))
-    room = max(0.0, most - draw)
-    variance = estimator.BenchmarkVariance(
-        draw=draw,
-        readers=min(room, first.variance.readers + second.variance.readers),
-        any_reader=min(room, first.variance.any_reader + second.variance.any_reader),
-        most=most,
-        alike=first.variance.alike + second.variance.alike,
-        freedom=min(first.variance.freedom, second.variance.freedom),
+VARIANCE = ("draw", "readers", "any_reader", "most", "alike", "freedom")
+
+
+def _pairs(models: Sequence[ModelEstimate], first: Numbers, second: Numbers) -> dict[str, Floats]:
+    """By pair, how many examples both have answered (n), and where both have an estimate what its differences are made of."""
+    pairs = {
+        name: np.full(len(first), np.nan) for name in ("n", "mean", "var", *VARIANCE, "unseen", "apart", "degrees")
+    }
+    for place, one in enumerate(models):
+        of_place, ids = np.flatnonzero(first == place), one.inputs.example_ids
+        others = second[of_place]
+        alike = np.array([np.array_equal(ids, models[other].inputs.example_ids) for other in others], dtype=bool)
+        at_once = alike & np.array([models[other].made is not None for other in others], dtype=bool)
+        for rows in (of_place[at_once], *of_place[~at_once, None]):
+            if len(rows):
+                found = _paired([one, *(models[other] for other in second[rows])])
+                for name, values in found.items():
+                    pairs[name][rows] = values
+    return pairs
+
+
+def _paired(models: Sequence[ModelEstimate]) -> dict[str, Any]:
+    """The first with each of the others, which have all answered the same examples, or with the one other."""
+    one, other = models[:2]
+    common, *places = np.intersect1d(one.inputs.example_ids, other.inputs.example_ids, True, return_indices=True)  # noqa: FBT003
+    n = len(common)
+    made = [model.made for model in models if model.made is not None]
+    if len(made) < len(models) or n < 2:  # noqa: PLR2004 - one example has no spread
+        return {"n": n}
+    at = [places[0], *[places[1]] * (len(made) - 1)]
+    alike = all(len(fitted.psi) == n for fitted in made)
+    psi = [fitted.psi_on_all if alike else fitted.psi_on(its) for fitted, its in zip(made, at, strict=True)]
+    apart = psi[0] - np.array(psi[1:])
+    mine, *theirs = (fitted.on(its) for fitted, its in zip(made, at, strict=True))
+    draw, most = (
+        ((mine.adds[of] - np.array([its.adds[of] for its in theirs])) ** 2).sum(axis=1) * n / (n - 1) for of in (0, 1)
     )
-    new_examples = (float(apart.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
-    between = None
-    if physicians is Physicians.IN_GENERAL:
-        names = sorted({*one.inputs.readers, *other.inputs.readers})
-        by_name, loads = np.zeros(len(names)), np.zeros(len(names))
-        for model, part, sign in ((one, first, 1), (other, second, -1)):
-            adds, load = part.by_physician
-            its_own = np.searchsorted(names, model.inputs.readers[: len(adds)])
-            by_name[its_own] += sign * adds
-            loads[its_own] += load / 2
-        between = estimator.spread(by_name, loads)
-    return _widths(variance, one.estimate.unseen + other.estimate.unseen, new_examples, between)
+    room = np.maximum(0.0, most - draw)
+    of_each = {name: np.array([getattr(fitted.variance, name) for fitted in (mine, *theirs)]) for name in VARIANCE}
+    readers, any_reader, alike = (of_each[name][0] + of_each[name][1:] for name in ("readers", "any_reader", "alike"))
+    freedom = np.minimum(of_each["freedom"][0], of_each["freedom"][1:])
+    both = draw, np.minimum(room, readers), np.minimum(room, any_reader), most, alike, freedom
+    found = {"n": n, "mean": apart.mean(axis=1), "var": apart.var(axis=1, ddof=1) / n}
+    found["unseen"] = made[0].unseen + np.array([fitted.unseen for fitted in made[1:]])
+    names = sorted({name for model in models for name in model.inputs.readers})
+    adds, loads, reads = np.zeros((3, len(models), len(names)))
+    for row, (model, fitted) in enumerate(zip(models, (mine, *theirs), strict=True)):
+        reads[row, np.searchsorted(names, model.inputs.readers)] = 1
+        its_adds, its_loads = fitted.by_physician
+        its_own = np.searchsorted(names, model.inputs.readers[: len(its_adds)])
+        adds[row, its_own], loads[row, its_own] = its_adds, its_loads
+    of_pair = (reads[0] + reads[1:]) > 0
+    found["apart"], found["degrees"] = estimator.spread(adds[0] - adds[1:], (loads[0] + loads[1:]) / 2, of_pair)
+    return found | dict(zip(VARIANCE, both, strict=True))

@@ -18,12 +18,11 @@ from evalcore.rubric.corrected import (
     corrected_scores,
     estimates_of,
     estimator_inputs,
-    on_examples,
 )
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import CLEAR_BELOW, difference_words, score_words
 from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
-from evalcore.stats.arrays import Floats, Numbers
+from evalcore.stats.arrays import Floats, Numbers, occurring
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, counted, listed
@@ -32,6 +31,7 @@ from evalcore.study.schema import TASK_TAGS, Claim, Physicians
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
+NEEDED = ("response_id", "example_id", "points", "n_expected", "model", "evaluation", "reachable", "n_chars")
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
 PLURALS = {"category": "categories", "axis": "axes", "difficulty": "difficulties", "specialty": "specialties"}
 Groups = Mapping[str, Sequence[EstimatorInputs]]
@@ -54,13 +54,16 @@ def by_group(
     if grouping in TASK_TAGS and grouping not in rubric_data.items:
         return {}
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
+    rubric_data = replace(rubric_data, items=rubric_data.items[list(NEEDED)], repeats=pd.DataFrame())
     if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
         items = rubric_data.items
-        responses = pd.factorize(items["response_id"])[0]
-        missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
-        n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
-        whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
-        in_group = items.groupby([responses, codes])["item_id"].transform("size")
+        of_items = rubric_data.responses
+        known = items["points"].notna().to_numpy()
+        for judge in rubric_data.judges:
+            known = known & rubric_data.judged[judge].notna().to_numpy()
+        whole = of_items.n_of(known)[of_items.codes] >= items["n_expected"].to_numpy(dtype=np.float64)
+        cells, keys = occurring(of_items.codes * (len(names) + 1) + codes + 1)
+        in_group = np.bincount(cells, minlength=len(keys))[cells]
         rubric_data = replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
     return {
         str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
@@ -148,8 +151,14 @@ def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | No
     freedom, unseen = corrected.freedom, corrected.unseen
     if other is not None:
         second = estimates_of(other).of_kind[CORRECTED]
-        example_ids, *places = np.intersect1d(one.example_ids, other.example_ids, True, return_indices=True)  # noqa: FBT003
-        apart = on_examples(one, corrected, places[0]) - on_examples(other, second, places[1])
+        if corrected.made is None or second.made is None:
+            return None
+        if np.array_equal(one.example_ids, other.example_ids):
+            example_ids, apart = one.example_ids, corrected.made.psi_on_all - second.made.psi_on_all
+        else:
+            of_both = one.example_ids, other.example_ids
+            example_ids, *places = np.intersect1d(*of_both, assume_unique=True, return_indices=True)
+            apart = corrected.made.psi_on(places[0]) - second.made.psi_on(places[1])
         freedom, unseen = min(freedom, second.freedom), unseen + second.unseen
     else:
         example_ids, apart = one.example_ids, estimates[JUDGE].psi - corrected.psi
@@ -179,11 +188,14 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
     left = degrees - n + 2
     if left <= 0:
         return (np.nan,) * 3
-    all_ids = np.unique(np.concatenate([effect.example_ids for effect in effects]))
+    ids = [effect.example_ids for effect in effects]
+    alike = all(np.array_equal(ids[0], others) for others in ids[1:])
+    all_ids = ids[0] if alike else np.unique(np.concatenate(ids))
     adds = np.zeros((len(all_ids), n))
     for column, effect in enumerate(effects):
         size = len(effect.example_ids)
-        adds[np.searchsorted(all_ids, effect.example_ids), column] = effect.adds * np.sqrt(size / (size - 1))
+        rows = slice(None) if alike else np.searchsorted(all_ids, effect.example_ids)
+        adds[rows, column] = effect.adds * np.sqrt(size / (size - 1))
     together = adds.T @ adds
     np.fill_diagonal(together, variances)
     contrasts = np.column_stack([-np.ones(n - 1), np.eye(n - 1)])

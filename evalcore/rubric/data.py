@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.arrays import Floats, Numbers, runs_of
+from evalcore.stats.arrays import Floats, Numbers, Truths, runs_of
 from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
@@ -38,6 +39,21 @@ class RubricData:
     reads: pd.DataFrame
     repeats: pd.DataFrame = field(default_factory=pd.DataFrame)
     juries: frozenset[str] = frozenset()  # judges that say what others say most often: they have no vote beside them
+    kept: dict[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # what follows from `items`, for as long as they are these
+
+    def __post_init__(self) -> None:
+        if self.kept.get("items") is not self.items:
+            object.__setattr__(self, "kept", {"items": self.items})
+
+    @property
+    def responses(self) -> "Responses":
+        """The responses of the items; told apart once, whatever is asked of them."""
+        if "responses" not in self.kept:
+            self.kept["responses"] = Responses(self.items)
+        found: Responses = self.kept["responses"]
+        return found
 
     @property
     def judges(self) -> list[str]:
@@ -62,14 +78,17 @@ class RubricData:
 
     def without(self, example_ids: frozenset[int]) -> "RubricData":
         """Without these examples, and without the names that only they hold."""
-        kept = self.where(~self.items["example_id"].isin(list(example_ids)))
-        return kept.with_used_names() if example_ids else self
+        if not example_ids:
+            return self
+        return self.where(~self.items["example_id"].isin(list(example_ids))).with_used_names()
 
     def with_used_names(self) -> "RubricData":
         """Without the names of models, themes and the like that no item has."""
-        names = self.items.select_dtypes("category").columns
-        used = {name: self.items[name].cat.remove_unused_categories() for name in names}
-        return replace(self, items=self.items.assign(**used))
+        names = {str(name): self.items[name].cat for name in self.items.select_dtypes("category")}
+        rows = self.responses.firsts  # most names occur among a response's first items: then no other is looked at
+        unused = [name for name, of in names.items() if of.codes.iloc[rows].nunique() < len(of.categories)]
+        used = {name: names[name].remove_unused_categories() for name in unused}
+        return replace(self, items=self.items.assign(**used)) if used else self
 
     @property
     def voters(self) -> list[str]:
@@ -98,19 +117,61 @@ class RubricData:
         return replace(self, judged=self.judged[list(judges)])
 
 
+class Responses:
+    """The responses that items belong to, by number, and what each of them is on the whole."""
+
+    def __init__(self, items: pd.DataFrame) -> None:
+        self._items = items
+        self.codes, self.firsts = runs_of(items["response_id"].to_numpy())
+        """By item the row of its response, and by response its first item."""
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The columns of the items, of each response's first item."""
+        return self._items.take(self.firsts).reset_index(drop=True)
+
+    @cached_property
+    def n_items(self) -> Numbers:
+        """How many items each has."""
+        return np.bincount(self.codes, minlength=len(self.firsts))
+
+    @cached_property
+    def possible(self) -> Floats:
+        """The sum of the positive points of each."""
+        points = self._items["points"].to_numpy(dtype=float)
+        return np.asarray(np.bincount(self.codes, np.where(points > 0, points, 0.0)), dtype=np.float64)
+
+    @cached_property
+    def is_scored(self) -> Truths:
+        """Which have points on every criterion, all criteria that are asked, and positive points among them."""
+        is_whole = self.n_items >= self._items["n_expected"].to_numpy()[self.firsts]
+        return is_whole & (self.possible > 0) & ~self.any_of(self._items["points"].isna().to_numpy())
+
+    def n_of(self, is_item: Truths) -> Numbers:
+        """How many items of each are such."""
+        return self.n_items if is_item.all() else np.bincount(self.codes[is_item], minlength=len(self.firsts))
+
+    def any_of(self, is_item: Truths) -> Truths:
+        """Which have an item that is such."""
+        found = np.zeros(len(self.firsts), dtype=bool)
+        if is_item.any():
+            found[self.codes[is_item]] = True
+        return found
+
+    def coefficients(self, weights: pd.Series | None = None) -> Floats:
+        """As the function."""
+        responses = self.table
+        weight = pd.Series(1.0, index=responses.index) if weights is None else responses["example_id"].map(weights)
+        of_model = weight.groupby([responses["model"], responses["evaluation"]], sort=False, observed=True)
+        points, whole = self._items["points"].to_numpy(dtype=float), of_model.transform("sum").to_numpy()
+        moves = points if weights is None else points * weight.to_numpy(dtype=float)[self.codes]
+        return np.asarray(moves / (self.possible * whole)[self.codes], dtype=np.float64)
+
+
 def is_scored(items: pd.DataFrame) -> pd.Series:
     """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
-    codes, firsts = runs_of(items["response_id"].to_numpy())
-    points = items["points"].to_numpy(dtype=float)
-    n_unknown = np.bincount(codes, np.isnan(points), len(firsts))
-    is_whole = np.bincount(codes, minlength=len(firsts)) >= items["n_expected"].to_numpy()[firsts]
-    scored = (n_unknown == 0) & is_whole & (_possible(codes, points) > 0)
-    return pd.Series(scored[codes], index=items.index, dtype=bool)
-
-
-def _possible(codes: Numbers, points: Floats) -> Floats:
-    """The sum of the positive points of each response."""
-    return np.asarray(np.bincount(codes, np.where(points > 0, points, 0.0)), dtype=np.float64)
+    responses = Responses(items)
+    return pd.Series(responses.is_scored[responses.codes], index=items.index, dtype=bool)
 
 
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:
@@ -119,14 +180,7 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
     P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of the model in the
     evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
-    codes, firsts = runs_of(items["response_id"].to_numpy())
-    responses = items[["example_id", "model", "evaluation"]].take(firsts)
-    weight = pd.Series(1.0, index=responses.index) if weights is None else responses["example_id"].map(weights)
-    of_model = weight.groupby([responses["model"], responses["evaluation"]], sort=False, observed=True)
-    points, whole = items["points"].to_numpy(dtype=float), of_model.transform("sum").to_numpy()
-    below = _possible(codes, points) * whole
-    moves = points if weights is None else points * weight.to_numpy(dtype=float)[codes]
-    return pd.Series(moves / below[codes], index=items.index)
+    return pd.Series(Responses(items).coefficients(weights), index=items.index)
 
 
 def first_reads(reads: pd.DataFrame) -> pd.DataFrame:

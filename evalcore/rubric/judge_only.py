@@ -39,15 +39,15 @@ def differences(
     table = scores.sort_index().dropna(how="all")
     first, second = np.triu_indices(table.shape[1], k=1)
     values = table.to_numpy(dtype=float)
-    gaps = values[:, first] - values[:, second]
+    gaps = pair_tests.differences(values)
     shared = ~np.isnan(gaps)
     n_examples = shared.sum(axis=0)
     either = (~np.isnan(values[:, first]) | ~np.isnan(values[:, second])).sum(axis=0)
-    low, high = pair_tests.percentiles(pair_tests.resampled_means(gaps, rng=rng, n_resamples=n_resamples), level=LEVEL)
+    low, high = pair_tests.pair_percentiles(values, rng=rng, n_resamples=n_resamples, level=LEVEL)
     highest = np.where(shared, gaps, -np.inf).max(axis=0, initial=-np.inf)
     lowest = np.where(shared, gaps, np.inf).min(axis=0, initial=np.inf)
     unseen = ~(highest > lowest + TIE)
-    p, p_max_t = pair_tests.sign_flip_chances(np.where(shared, gaps, 0.0), rng=rng, n_flips=n_flips)
+    p, p_max_t = pair_tests.sign_flip_chances(values, rng=rng, n_flips=n_flips)
     p, p_max_t = np.where(n_examples > 0, p, np.nan), np.where(n_examples > 0, p_max_t, np.nan)
     return pd.DataFrame(
         {

@@ -38,13 +38,13 @@ FIELDS = {  # what may be chosen otherwise for looking, in words
 
 def evaluations(rubric_data: RubricData) -> pd.DataFrame:
     """The data sets of a study, a row each, most responses first: n_repeats (most of one model to one example), judges (those with a label, most first)."""
-    items = rubric_data.items
-    responses = items.drop_duplicates("response_id")
+    of_items, responses = rubric_data.responses, rubric_data.responses.table
     counts = {"n_examples": ("example_id", "nunique"), "n_responses": ("response_id", "size")}
     table = responses.groupby("evaluation", observed=True).agg(**counts, n_models=("model", "nunique"))
     n_answers = responses.groupby(["evaluation", "model", "example_id"], observed=True).size()
     table["n_repeats"] = n_answers.groupby("evaluation", observed=True).max()
-    n_labels = rubric_data.judged.groupby(items["evaluation"], observed=True).count()
+    n_of = {judge: of_items.n_of(column.notna().to_numpy()) for judge, column in rubric_data.judged.items()}
+    n_labels = pd.DataFrame(n_of).groupby(responses["evaluation"], observed=True).sum()
     table["judges"] = [
         tuple(sorted((str(judge) for judge, n in row.items() if n), key=lambda judge: -row[judge]))
         for _, row in n_labels.reindex(table.index).iterrows()
@@ -65,7 +65,7 @@ def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, st
 
 def common_weighting(rubric_data: RubricData) -> Weighting | None:
     """The `weighting` of a part; None also where its models answered different examples."""
-    examples = rubric_data.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
+    examples = rubric_data.responses.table[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
     n_examples, n_models = examples["example_id"].nunique(), examples["model"].nunique()
     return weighting(examples) if len(examples) == n_examples * n_models else None
 
@@ -178,9 +178,9 @@ def results(part: RubricData, spec: Analysis) -> Results:
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
     scores = {which: corrected.corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
-    differences = {}
+    differences = corrected.differences_by_claim(inputs, CLAIMS)
     for which, table in scores.items():
-        pairs = corrected.corrected_differences(inputs, claim=which[0], physicians=which[1])
+        pairs = differences[which]
         enough = table.loc[table["enough"].astype(bool), "model"]
         kept = pairs["difference"].notna() & pairs[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
         differences[which] = pairs.loc[kept].reset_index(drop=True)

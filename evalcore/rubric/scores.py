@@ -12,12 +12,22 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, codes_of, distinct, quotient, runs_of, sorted_codes
+from evalcore.stats.arrays import (
+    Floats,
+    Numbers,
+    Truths,
+    cells_of,
+    codes_of,
+    distinct,
+    occurring,
+    quotient,
+    runs_of,
+    sorted_codes,
+)
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import TASK_TAGS, Label
 
 SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
-_LONG = 8
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
 OF_EXAMPLES = ("theme", CATEGORY, "language", *TASK_TAGS)
 OF_CRITERIA = ("axis", "level", CLUSTER)
@@ -118,7 +128,7 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
             names, groups = codes_of(items[grouping])
             kept = (names >= 0) & items["points"].notna().to_numpy()
             of: Any = slice(None) if kept.all() else kept
-            cells, keys = _occurring((response * max(1, len(groups)) + names)[of])
+            cells, keys = occurring((response * max(1, len(groups)) + names)[of])
             rows, group = np.divmod(keys, max(1, len(groups)))
             score = _scores(cells, achieving[of], possible[of], len(keys))
             score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
@@ -131,21 +141,6 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         table = _summed(tagged)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
-
-
-def _occurring(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Each number's place among those that occur, in order, and these; by a table of all numbers where that is not long."""
-    n = int(numbers.max(initial=-1)) + 1
-    if n > _LONG * len(numbers):
-        return pd.factorize(numbers, sort=True)
-    occurs = np.zeros(n, dtype=bool)
-    occurs[numbers] = True
-    keys = np.flatnonzero(occurs)
-    if len(keys) == n:
-        return numbers, keys
-    places = np.zeros(n, dtype=np.int64)
-    places[keys] = np.arange(len(keys))
-    return places[numbers], keys
 
 
 def _with_clusters(by: Sequence[str]) -> list[str]:

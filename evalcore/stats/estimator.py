@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -14,6 +15,7 @@ MIN_OF_A_SIGN = 2  # a single item says nothing of the spread of its sign
 MIN_DISAGREEMENT = 3.0  # votes that, at least, are taken not to be as predicted (rule of three)
 MOST_BETWEEN_READERS = 0.5  # the variance of two reads that are as far apart as can be: (1 - 0)^2 / 2
 ROUNDING = 1e-9
+Value = float | Floats
 OPEN = 1e-6  # the least that is left of an item, or of a physician, outside of its own part in the fit
 
 
@@ -197,17 +199,17 @@ def influences(population: Population, sample: Sample | None, fit: Fit) -> Float
 
 @dataclass(frozen=True)
 class BenchmarkVariance:
-    """V_A in its parts."""
+    """V_A in its parts, of one estimate, or of several as arrays."""
 
-    draw: float  # that other items might have been drawn (`benchmark_parts`)
-    readers: float  # that another of these physicians might have got an item
-    any_reader: float  # that another physician might have got it, of all physicians
-    most: float  # all of it without (1 - pi): draw + readers is at most that
-    alike: float  # what `between_physicians` would be on average if all physicians were equally strict
-    freedom: float  # degrees of freedom of draw + readers
+    draw: Value  # that other items might have been drawn (`benchmark_parts`)
+    readers: Value  # that another of these physicians might have got an item
+    any_reader: Value  # that another physician might have got it, of all physicians
+    most: Value  # all of it without (1 - pi): draw + readers is at most that
+    alike: Value  # what `between_physicians` would be on average if all physicians were equally strict
+    freedom: Value  # degrees of freedom of draw + readers
 
     @property
-    def variance(self) -> float:
+    def variance(self) -> Any:
         """V_A."""
         return self.draw + self.readers
 
@@ -297,27 +299,30 @@ def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floa
     return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=OPEN), loads
 
 
-def spread(apart: Floats, loads: Floats) -> tuple[float, float]:
-    """Variance and degrees of freedom of a sum of which each physician has the part d_k, by `between_physicians`."""
-    variance = (len(apart) - 1) / len(apart) * float(((apart - apart.mean()) ** 2).sum())
-    return variance, max(1.0, effective_readers(loads) - 1)
+def spread(apart: Floats, loads: Floats, among: Truths | None = None) -> tuple[Any, Any]:
+    """Variance and degrees of freedom of a sum of which each physician has the part d_k, by `between_physicians`; of several sums, a row each.
+
+    `among`: which physicians are of the sum (None: all); of the others the part is 0.
+    """
+    counts = np.ones(apart.shape, dtype=bool) if among is None else among
+    k = counts.sum(axis=-1)
+    mean = np.asarray(apart.sum(axis=-1) / k)[..., None]
+    variance = (k - 1) / k * (counts * (apart - mean) ** 2).sum(axis=-1)
+    return variance, np.maximum(1.0, effective_readers(loads) - 1)
 
 
-def with_strictness(
-    base: float, base_freedom: float, between: tuple[float, float], alike: float
-) -> tuple[float, float]:
+def with_strictness(base: Value, base_freedom: Value, between: tuple[Value, Value], alike: Value) -> tuple[Any, Any]:
     """A variance for physicians in general: to `base`, if all were equally strict, it adds what `between` has above `alike`; and its freedom."""
     apart, degrees = between
-    if np.isnan(apart):
-        return np.nan, np.nan
-    variance = base + max(0.0, apart - alike)
-    seen_between = min(apart, variance)
+    variance = base + np.maximum(0.0, apart - alike)
+    seen_between = np.minimum(apart, variance)
     return variance, freedom_of_sum(seen_between, degrees, variance - seen_between, base_freedom)
 
 
-def effective_readers(loads: Floats) -> float:
+def effective_readers(loads: Floats) -> Any:
     """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965)."""
-    return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
+    whole = np.asarray(loads.sum(axis=-1), dtype=np.float64)
+    return np.divide(whole**2, (loads**2).sum(axis=-1), out=np.zeros_like(whole), where=whole > 0)[()]
 
 
 def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> Floats:
@@ -327,11 +332,12 @@ def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> F
     return np.asarray(loads / loads.sum() if loads.any() else loads, dtype=np.float64)
 
 
-def freedom_of_sum(first: float, first_degrees: float, second: float, second_degrees: float) -> float:
+def freedom_of_sum(first: Value, first_degrees: Value, second: Value, second_degrees: Value) -> Any:
     """Degrees of freedom of the sum of two variances (Welch and Satterthwaite): (V + W)^2 / (V^2/df_V + W^2/df_W)."""
-    if not first + second:
-        return first_degrees
-    return (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)
+    whole = np.asarray(first + second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_both = whole**2 / (np.square(first) / first_degrees + np.square(second) / second_degrees)
+    return np.where(whole == 0, first_degrees, of_both)[()]
 
 
 def further_reads(population: Population, sample: Sample, *, alone: Fit, helped: Fit) -> tuple[float, float, float]:
@@ -387,4 +393,4 @@ def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float,
     )
     residuals = (sample.votes - fit.predicted[sample.rows]) / open_side
     moved = missed * totals * deviation * (k / (k - 1)) + residuals * (fit.coefficient_weights @ slope)
-    return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, parts.readers
+    return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, float(parts.readers)

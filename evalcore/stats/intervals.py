@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from evalcore.stats.arrays import Floats, Numbers, quotient
+from evalcore.stats.arrays import Floats, Numbers, occurring, quotient
 from evalcore.stats.wording import (
     NO_VALUE as NO_VALUE,  # noqa: PLC0414 - half of the screens know the dash from here
     decimal,
@@ -85,17 +85,21 @@ def grouped_shares(
     interval. Clusters and groups are codes from 0; a group below 0 is none.
     Gives one row a group, by its code: n (trials) and n_hits (0..n) are not weighted; share, low and high are NaN without items.
     """
-    kept = groups >= 0
-    group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
+    inside = groups >= 0
+    kept: Any = slice(None) if inside.all() else inside
+    group, cluster = groups[kept].astype(np.int64, copy=False), clusters[kept].astype(np.int64, copy=False)
     hit = hits[kept].astype(float)
     size = np.ones(len(hit)) if sizes is None else sizes[kept].astype(float)
-    weight = np.ones(len(hit)) if weights is None else weights[kept].astype(float)
+    width = int(cluster.max(initial=0)) + 1
+    cell, cells = occurring(group * width + cluster)
+    of_group = cells // width
     counted, counted_hits = np.bincount(group, size, n_groups), np.bincount(group, hit, n_groups)
-    whole, y = np.bincount(group, weight * size, n_groups), np.bincount(group, weight * hit, n_groups)
-    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
-    of_group = np.zeros(len(cells), dtype=np.int64)
-    of_group[cell] = group
-    n_cell, y_cell = (np.bincount(cell, weight * column, len(cells)) for column in (size, hit))
+    whole, y, each, each_hit = counted, counted_hits, size, hit
+    if weights is not None:
+        weight = weights[kept].astype(float)
+        each, each_hit = weight * size, weight * hit
+        whole, y = np.bincount(group, each, n_groups), np.bincount(group, each_hit, n_groups)
+    n_cell, y_cell = (np.bincount(cell, column, len(cells)) for column in (each, each_hit))
     n_clusters = np.bincount(of_group, minlength=n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
         n = counted if weights is None else whole**2 / np.bincount(group, weight**2 * size, n_groups)

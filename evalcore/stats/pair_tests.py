@@ -63,31 +63,56 @@ def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamp
     return means
 
 
+def pair_percentiles(
+    scores: Floats, *, rng: np.random.Generator, n_resamples: int, level: float
+) -> tuple[Floats, Floats]:
+    """The percentile interval of the mean difference of every two columns (a row an example, NaN: not in it), all on the same resamples."""
+    if scores.shape[1] < 2 or np.isnan(scores).any():  # noqa: PLR2004 - no pair
+        return percentiles(resampled_means(differences(scores), rng=rng, n_resamples=n_resamples), level=level)
+    means = resampled_means(scores, rng=rng, n_resamples=n_resamples)  # the mean of a difference is that of the means
+    of = [percentiles(means[:, [n]] - means[:, n + 1 :], level=level) for n in range(means.shape[1] - 1)]
+    low, high = (np.concatenate(bounds) for bounds in zip(*of, strict=True))
+    return low, high
+
+
+def differences(columns: Floats) -> Floats:
+    """The first less the second of every two columns, by place."""
+    first, second = np.triu_indices(columns.shape[1], k=1)
+    return np.asarray(columns[:, first] - columns[:, second])
+
+
 def percentiles(means: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Lower and upper bound of the percentile interval of each column; resamples without a mean (NaN) are left out, NaN where all are."""
     tail = (1 - level) / 2
+    missing = np.isnan(means)
+    if not missing.any() and means.size:
+        low, high = np.quantile(means, [tail, 1 - tail], axis=0)
+        return low, high
     low, high = np.full((2, means.shape[1]), np.nan)
-    known = ~np.isnan(means).all(axis=0)
+    known = ~missing.all(axis=0)
     if known.any():
         low[known], high[known] = np.nanquantile(means[:, known], [tail, 1 - tail], axis=0)
     return low, high
 
 
-def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -> tuple[Floats, Floats]:
-    """Two-sided p in (0, 1] of the mean of each column (a pair; 0 where it lacks the example) being nought: alone, and against the largest of all.
+def sign_flip_chances(scores: Floats, *, rng: np.random.Generator, n_flips: int) -> tuple[Floats, Floats]:
+    """Two-sided p in (0, 1] of the mean difference of every two columns being nought, on the examples (rows) that both have: alone, and against the largest.
 
     With T = sum d_i and T* = sum s_i d_i for fair signs s, p = (#{|T*| >= |T|} + 1) / (n_flips + 1). Under flips sum d_i^2 stays as it is, so dividing by its
-    root makes columns comparable for the largest, and changes no p.
+    root makes pairs comparable for the largest, and changes no p.
     """
+    gaps = np.nan_to_num(differences(scores))
     n_examples, n_pairs = gaps.shape
     root = np.sqrt((gaps**2).sum(axis=0))
-    scaled = np.divide(gaps, root, out=np.zeros_like(gaps), where=root > 0)
+    per_root = np.divide(1, root, out=np.zeros(n_pairs), where=root > 0)
     # Sums that are equal on paper differ by rounding in single precision; equal counts as reached.
-    reached = (np.abs(scaled.sum(axis=0)) - 1e-6 * np.abs(scaled).sum(axis=0)).astype(np.float32)
-    columns = scaled.astype(np.float32)
+    reached = ((np.abs(gaps.sum(axis=0)) - 1e-6 * np.abs(gaps).sum(axis=0)) * per_root).astype(np.float32)
+    is_whole = n_pairs > 0 and not np.isnan(scores).any()  # then the sum of a difference is the difference of sums
+    columns = (scores - scores.mean(axis=1, keepdims=True) if is_whole else gaps * per_root).astype(np.float32)
     alone, over_all = np.ones(n_pairs), np.ones(n_pairs)
     for signs in sign_flips(n_examples, n_flips, rng=rng):
-        flipped = np.abs(signs @ columns)
+        sums = signs @ columns
+        flipped = np.abs(differences(sums) * per_root if is_whole else sums)
         alone += (flipped >= reached).sum(axis=0)
         over_all += (flipped.max(axis=1, keepdims=True, initial=0) >= reached).sum(axis=0)
     return alone / (n_flips + 1), over_all / (n_flips + 1)

@@ -225,7 +225,8 @@ def paired_costs(of: LevelsBy, counts: Floats) -> pd.DataFrame:
     tables = []
     for word in dict.fromkeys(about.format for about in of.known):
         models = [_scored(about, counts, of) for about in of.known if about.format == word]
-        rows = estimates.paired_differences([one for one, _ in models], of.held.claim, of.held.physicians)
+        held = of.held.claim, of.held.physicians
+        rows = estimates.paired_differences([one for one, _ in models], [held])[held]
         if rows.empty:
             continue
         lacking = {one.inputs.model: needed for one, needed in models}
@@ -245,10 +246,12 @@ def _scored(about: Answers, counts: Floats, of: LevelsBy) -> tuple[estimates.Mod
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[kept[about.read][about.places]]))
     read = (share.population, share.sample)
     inputs = estimates.EstimatorInputs(about.model, about.format, *read, about.cases[kept], (), readers, {})
+    claim = held.claim, held.physicians
     if not made["enough"]:
-        return estimates.ModelEstimate(inputs, estimates.no_estimate(share.population)), str(made["needed"])
+        none = estimates.no_estimate(share.population.n_examples)
+        return estimates.ModelEstimate(inputs, {claim: none}), str(made["needed"])
     fit = share.corrected if of.basis is Basis.CORRECTED else fit_by_physicians(*read)
-    return estimates.ModelEstimate(inputs, estimates.of_reads(*read, fit, held.claim, held.physicians)), ""
+    return estimates.ModelEstimate(inputs, {claim: estimates.of_reads(estimates.Fitted(*read, fit), *claim)}), ""
 
 
 _NAMES = {Measure.UNDER.value: "under-triage", Measure.MISSED_EMERGENCIES.value: "missed emergencies"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, claim_sentence, further_readers, of_reads
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, Fitted, claim_sentence, further_readers, of_reads
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads
@@ -107,7 +107,7 @@ class Answers:
     @property
     def n_effective_readers(self) -> float:
         """As many physicians as those who have read count for (`estimator.effective_readers`)."""
-        return effective_readers(reading_loads(self.probabilities, self.places, self.readers))
+        return float(effective_readers(reading_loads(self.probabilities, self.places, self.readers)))
 
     def where(self, kept: Truths) -> "Answers":
         """The responses to these cases alone (truth values, one a case); n_responses, n_no_level and n_unreached stay those of all."""
@@ -332,7 +332,8 @@ def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[s
     if found["enough"]:
         for kind in (PHYSICIANS, CORRECTED):
             fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)
-            columns = of_reads(share.population, share.sample, fit, held.claim, held.physicians).columns(kind)
+            made = Fitted(share.population, share.sample, fit)
+            columns = of_reads(made, held.claim, held.physicians).columns(kind)
             found |= {kind + bound: columns[kind + bound] for bound in BOUNDS}
     return found
 
@@ -404,7 +405,7 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
             row["of_under"] = weights.under * ways[f"{of}_under"]
             row["of_over"] = weights.over * ways[f"{of}_over"]
             row["harm"] = row["of_under"] + row["of_over"]
-            made_of = of_reads(share.population, share.sample, share.corrected, held.claim, held.physicians)
+            made_of = of_reads(Fitted(share.population, share.sample, share.corrected), held.claim, held.physicians)
             low, high = (float(made_of.columns("")[bound]) * largest for bound in ("_low", "_high"))
             row["low"] = max(min(low, row["harm"]), 0.0)
             row["high"] = max(min(high, weights.highest), row["harm"])

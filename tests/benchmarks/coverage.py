@@ -45,6 +45,7 @@ from evalcore.rubric.corrected import (  # noqa: E402  # noqa: E402
     MIN_FREEDOM,
     MIN_READ,
     PHYSICIANS,
+    Fitted,
     of_reads,
 )
 from evalcore.rubric.data import coefficients  # noqa: E402
@@ -200,7 +201,7 @@ class Counted:
         for kind, (claim, physicians) in product(fits, true if enough else ()):
             if physicians is Physicians.IN_GENERAL and effective < MIN_EFFECTIVE:
                 continue
-            found = of_reads(about, sample, fits[kind], claim, physicians).columns("score")
+            found = of_reads(Fitted(about, sample, fits[kind]), claim, physicians).columns("score")
             key = kind, claim, physicians
             self.held.setdefault(key, []).append(
                 found["score_low"] - ROUNDING <= true[claim, physicians] <= found["score_high"] + ROUNDING

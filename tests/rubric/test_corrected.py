@@ -20,7 +20,6 @@ from evalcore.rubric.corrected import (
     estimator_inputs,
 )
 from evalcore.rubric.data import RubricData
-from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
@@ -177,9 +176,8 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
 
 
 def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_gives_it():
-    fit = estimator.Fit(0.5, np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
     widths = (0.04, np.inf), (0.02, np.inf), (0.01, np.inf)
-    found = Estimate(fit, 0.0, np.empty(0), widths).columns(CORRECTED)
+    found = Estimate(0.5, 0.0, np.empty(0), widths).columns(CORRECTED)
     assert found[f"{CORRECTED}_se"] == pytest.approx(0.2)
     assert found[f"{CORRECTED}_high"] - 0.5 == pytest.approx(norm.ppf(0.975) * 0.2)
 
