@@ -221,7 +221,9 @@ def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_mode
     if desk.state is ReadingState.READING:
         Marking(viewer, desk, guideline, names_model=names_model).draw()
         return
-    now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
+    now_locked = desk
+    if common.runs_alone():  # what the browser holds of this read may be older than the last press
+        now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0, known=desk.material)
     if now_locked.state is ReadingState.LOCKED or (is_slipping(desk.reading.id) and not now_locked.judged):
         _Locked(viewer, now_locked, guideline).draw()
     else:
@@ -454,7 +456,7 @@ class _Locked(ListPanel):
             super()._last_row()
 
     def _say_agreed(self) -> None:
-        shown = reviewing.open_review(common.engine(), self.viewer, self.number)
+        shown = reviewing.open_review(common.engine(), self.viewer, self.number, known=self.desk.material)
         if shown.state is ReadingState.DONE:
             n_locked = common.ask(queries.n_locked, self.viewer)
             words = f"{html.item_word(self.ask)} {n_locked:,} is locked"

@@ -35,7 +35,7 @@ from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.study import browse, contents, frames, freezing, lookups, mending, renaming
 from evalcore.study.acting import opened, prepare_search
-from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
+from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading, reading_together, together
 from evalcore.study.policies import (
     allows,
     check_can_adjudicate,
@@ -116,7 +116,7 @@ def _study() -> Study:
 
 def engine() -> Engine:
     """The study's database."""
-    return _engine_at(location())
+    return together(_engine_at(location()))
 
 
 Version = tuple[int, int]
@@ -435,6 +435,7 @@ class _Run:
     top: DeltaGenerator
     fault: str = ""
     is_second: bool = False
+    is_alone: bool = True
     known: dict[Hashable, Any] = field(default_factory=dict)
     place: str = ""
 
@@ -486,10 +487,11 @@ def guarded() -> Iterator[None]:
     elif outer is not None and outer.is_second:
         run.fault, run.is_second = outer.fault, True
     if outer is not None:
-        run.known, run.place = outer.known, outer.place
+        run.known, run.place, run.is_alone = outer.known, outer.place, False
     token, request = _run.set(run), REQUEST.set(uuid4().hex)
     try:
-        yield
+        with reading_together():
+            yield
     except DatabaseFault as failed:
         run.say(failed)
     except OverreadError as error:  # the study cannot be opened
@@ -509,13 +511,17 @@ def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) ->
     @st.fragment(run_every=run_every)
     @wraps(draw)
     def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
-        is_alone = _run.get(None) is None  # else the page around it has looked who is here
-        with guarded():
-            if is_alone and provider() is not None and viewer(pressed=run_every is None) is None:
+        with guarded():  # where it does not run alone, the page around it has looked who is here
+            if runs_alone() and provider() is not None and viewer(pressed=run_every is None) is None:
                 st.rerun()  # their session ended, or a lead let them out: nothing of the page stays on the screen
             draw(*arguments, **named)
 
     return drawn
+
+
+def runs_alone() -> bool:
+    """Whether this part of a page runs by itself, without the page around it."""
+    return _run.get().is_alone
 
 
 def has_failed() -> bool:
