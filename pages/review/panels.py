@@ -341,8 +341,9 @@ class Marking(ListPanel):
         return is_saved
 
     def _lines(self) -> list[str]:
+        at = self.at
         return [
-            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == self.at)
+            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == at)
             for place, key in enumerate(self.keys)
         ]
 
@@ -619,9 +620,9 @@ class _Revealing(DecidingPanel):
         return sentence(record_for(st.session_state[name], item.axis, item.points))
 
     def _lines(self) -> list[str]:
-        lines = []
+        lines, at = [], self.at
         for place, key in enumerate(self.keys):
-            first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
+            first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == at
             labels = {"you": first.label, "judge": judged.label if judged else None}
             decided = html.decided_words(first, self.desk.decided.get(key))
             how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}

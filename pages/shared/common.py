@@ -308,15 +308,15 @@ READS: dict[str, Callable[..., Any]] = {
 }
 
 
-@st.cache_data(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
+@st.cache_resource(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
 def _lately(location: str, judge: str) -> pd.DataFrame:
     with reading(_engine_at(location)) as session:
-        return _blind_reads(session, judge)
+        return _blind_reads(session, judge).assign(rater_kind=RaterKind.REVIEWER)
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
     """How often a judge is right, by kind of criterion, on all other responses that this person may see; a minute old at most."""
-    reads = _lately(location(), judge).assign(rater_kind=RaterKind.REVIEWER)
+    reads = _lately(location(), judge)
     hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
     reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
